@@ -1,0 +1,38 @@
+# Everything runs in .venv, which the targets build themselves. Needs make and Python 3.11 or newer.
+PYTHON ?= python3
+ARGS ?=
+bin = .venv/bin
+
+.PHONY: install reproduce test lint bench clean
+
+install: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/.developer: .venv/.installed
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 1000 --out big"
+reproduce: .venv/.installed
+	$(bin)/action-balance reproduce grid $(ARGS)
+
+# Formatter, linter, type checker, tests.
+test: lint
+	$(bin)/python -m pytest $(ARGS)
+
+lint: .venv/.developer
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+	$(bin)/mypy
+
+bench: .venv/.developer
+	$(bin)/python benchmarks/grid.py $(ARGS)
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache

@@ -1,0 +1,3 @@
+"""Action balance exploration for reinforcement learning."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""The agent of the grid study: counts and tables instead of networks."""

@@ -1,0 +1,202 @@
+"""The tabular agent of the paper's grid experiments (Sections IV-A and IV-B): one run, as pure functions.
+
+Where the neural agent estimates how often a state or a pair occurred, this one counts. `docs/grid.md` states
+its rules; each is one function here. Axes: S cells, A actions, T steps of a batch. ``vmap`` outside for runs.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.core import returns
+from action_balance.envs import grid
+from action_balance.envs.grid import Array, GridState, GridWorld
+from action_balance.errors import UserError, check_name
+
+
+@dataclass(frozen=True)
+class TabularSettings:
+    """Everything that can be set about the agent; the defaults are the paper's experiments."""
+
+    update_every: int = 128
+    """Steps between two updates; each learns from exactly the steps since the last one."""
+    action_coef: float = 1.0
+    """c_a, the weight of the action bonus in the policy."""
+    state_coef: float = 0.1
+    """c_s, the reward of reaching a cell never acted from."""
+    reward_base: float = 1.02
+    """How fast that reward fades: it is divided by this number for every visit."""
+    gamma: float = 0.99
+    """Discount of the intrinsic reward."""
+    gae_lambda: float = 0.95
+    """Decay of the advantage estimate."""
+    value_rate: float = 0.1
+    """Step size of the value table."""
+
+    def __post_init__(self) -> None:
+        if self.update_every < 1:
+            raise UserError(f"the agent must learn every 1 or more steps, not {self.update_every}")
+        for name in ("action_coef", "state_coef", "gamma", "gae_lambda", "value_rate"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise UserError(f"{name} must be a number of at least 0, not {value}")
+        if not (math.isfinite(self.reward_base) and self.reward_base >= 1):
+            raise UserError(f"reward_base must be a number of at least 1, not {self.reward_base}")
+
+
+#: The methods, as which of the two coefficients they keep: (action bonus, next-state bonus).
+METHODS: dict[str, tuple[bool, bool]] = {
+    "random": (False, False),
+    "action-balance": (True, False),
+    "rnd": (False, True),
+    "action-balance-rnd": (True, True),
+}
+
+
+def coefficients(method: str, settings: TabularSettings) -> tuple[float, float]:
+    """(c_a, c_s) of a method. ``random`` has neither, and so its policy stays uniform."""
+    balances, seeks = METHODS[check_name("method", method, METHODS)]
+    return settings.action_coef * balances, settings.state_coef * seeks
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Tables:
+    """What the agent knows. The policy is a function of it: see `policy_logits`."""
+
+    counts: jax.Array  # (S, A) int32, N(s, a)
+    advantage: jax.Array  # (S, A) float32, A(s, a)
+    value: jax.Array  # (S,) float32, V(s)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Batch:
+    """The transitions between two updates, in the order in which they were made."""
+
+    cell: jax.Array  # (T,) int32, s_i
+    action: jax.Array  # (T,) int32, a_i
+    reached: jax.Array  # (T,) int32, s'_i
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Run:
+    """One run of the agent in one world."""
+
+    key: jax.Array  # random key of the whole run
+    action_coef: jax.Array  # () float32, c_a
+    state_coef: jax.Array  # () float32, c_s
+    goals: jax.Array  # (S,) bool, where this run ends; they replace the world's
+    state: GridState
+    tables: Tables
+    updates: jax.Array  # () int32, batches collected so far
+    steps: jax.Array  # () int32, steps taken until now or until the first goal
+    reached: jax.Array  # () bool, a goal was reached
+
+
+def empty_tables(cells: int) -> Tables:
+    """Nothing counted, nothing valued."""
+    actions = len(grid.MOVES)
+    return Tables(
+        counts=jnp.zeros((cells, actions), jnp.int32),
+        advantage=jnp.zeros((cells, actions), jnp.float32),
+        value=jnp.zeros(cells, jnp.float32),
+    )
+
+
+def begin(world: GridWorld, key: jax.Array, action_coef: Array, state_coef: Array, goals: Array) -> Run:
+    """A run before its first step."""
+    zero = jnp.zeros((), jnp.int32)
+    return Run(
+        key=key,
+        action_coef=jnp.asarray(action_coef, jnp.float32),
+        state_coef=jnp.asarray(state_coef, jnp.float32),
+        goals=jnp.asarray(goals, bool),
+        state=grid.reset(world),
+        tables=empty_tables(world.cells),
+        updates=zero,
+        steps=zero,
+        reached=jnp.zeros((), bool),
+    )
+
+
+def next_state_bonus(visits: jax.Array, state_coef: jax.Array | float, settings: TabularSettings) -> jax.Array:
+    """Reward of reaching a cell that was acted from ``visits`` times: ``c_s * 1.02^(-N(s'))``."""
+    return state_coef * jnp.exp(-np.float32(math.log(settings.reward_base)) * visits)
+
+
+def policy_logits(counts: jax.Array, advantage: jax.Array, action_coef: jax.Array | float) -> jax.Array:
+    """Logits of pi(s, .) from the counts and advantages of one cell, both (A,).
+
+    ``c_a * sqrt(sum_b N(s, b)) / (1 + N(s, a)) + A(s, a)``: the action bonus is that of UCB. Both tables change
+    only where the agent has acted, so computing this on the fly is the same as keeping a policy table; cells
+    never acted from give zeros, the uniform policy.
+    """
+    return action_coef * jnp.sqrt(counts.sum().astype(jnp.float32)) / (1 + counts) + advantage
+
+
+def choose(logits: jax.Array, uniform: jax.Array) -> jax.Array:
+    """The action that a uniform number in [0, 1) picks from softmax(logits), by the inverse of its distribution."""
+    upto = jnp.cumsum(jnp.exp(logits - logits.max()))
+    return (uniform * upto[-1] >= upto[:-1]).sum(dtype=jnp.int32)
+
+
+def learn(
+    tables: Tables,
+    batch: Batch,
+    state_coef: jax.Array | float,
+    settings: TabularSettings,
+) -> Tables:
+    """One update of the tables from one batch. Ends of episodes inside the batch are not noticed.
+
+    Everything on the right-hand side is as it stood before the batch: N and V in the rewards and errors.
+    """
+    rewards = next_state_bonus(tables.counts[batch.reached].sum(axis=-1), state_coef, settings)
+    values = tables.value[batch.reached]
+    next_values = jnp.append(values[1:], 0.0)  # the last transition has none
+    deltas = returns.td_errors(rewards, values, next_values, settings.gamma)
+    advantage = returns.advantages(deltas, settings.gamma * settings.gae_lambda)
+
+    def write(tables: Tables, transition: tuple[jax.Array, ...]) -> tuple[Tables, None]:
+        cell, action, reached, delta, advantage = transition
+        return Tables(
+            counts=tables.counts.at[cell, action].add(1),
+            advantage=tables.advantage.at[cell, action].set(advantage),
+            value=tables.value.at[reached].add(settings.value_rate * delta),
+        ), None
+
+    # From the end to the beginning, so that of a repeated pair the earliest advantage stays. One write at a time
+    # keeps the order defined, and costs no more than one scatter with repeated indices.
+    transitions = (batch.cell, batch.action, batch.reached, deltas, advantage)
+    return jax.lax.scan(write, tables, transitions, reverse=True)[0]
+
+
+def collect(world: GridWorld, run: Run, uniforms: jax.Array) -> tuple[Run, Batch]:
+    """As many steps as there are uniform numbers, (T,), all with the policy of the tables as they are."""
+    world = replace(world, goals=run.goals)
+    tables = run.tables
+
+    def act(
+        carry: tuple[GridState, jax.Array, jax.Array], uniform: jax.Array
+    ) -> tuple[tuple[GridState, jax.Array, jax.Array], Batch]:
+        state, steps, reached = carry
+        logits = policy_logits(tables.counts[state.cell], tables.advantage[state.cell], run.action_coef)
+        action = choose(logits, uniform)
+        following, outcome = grid.step(world, state, action)
+        steps = steps + ~reached
+        return (following, steps, reached | outcome.terminated), Batch(state.cell, action, outcome.cell)
+
+    (state, steps, reached), batch = jax.lax.scan(act, (run.state, run.steps, run.reached), uniforms)
+    return replace(run, state=state, steps=steps, reached=reached), batch
+
+
+def advance(world: GridWorld, run: Run, settings: TabularSettings) -> tuple[Run, Batch]:
+    """One batch of steps, then one update."""
+    key = jax.random.fold_in(run.key, run.updates)
+    run, batch = collect(world, run, jax.random.uniform(key, (settings.update_every,)))
+    tables = learn(run.tables, batch, run.state_coef, settings)
+    return replace(run, tables=tables, updates=run.updates + 1), batch
