@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 
-class UserError(ValueError):
+class UserError(Exception):
     """Something in the input is wrong; the message is one line and says what to do."""
 
 

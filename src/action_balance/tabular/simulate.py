@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.envs.grid import GridWorld
+from action_balance.envs.grid import Array, GridWorld
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Run, TabularSettings
 
@@ -36,11 +36,11 @@ BLOCK_STEPS = 1024
 
 T = TypeVar("T")
 
-#: Told how many more steps (`walk`) or runs (`reach`) are done.
-Progress = Callable[[int], None]
+#: Told how many more runs are done; a walk tells it in fractions.
+Progress = Callable[[float], None]
 
 
-def _silent(_: int) -> None:
+def silent(_: float) -> None:
     """No progress is shown."""
 
 
@@ -55,7 +55,7 @@ class Cohort:
     goals: np.ndarray  # (S,) bool, the cells that end a run
 
     @classmethod
-    def create(cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: np.ndarray) -> Self:
+    def create(cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Array) -> Self:
         """Runs of ``method`` that draw from ``stream``: whole numbers, the seed first.
 
         Two cohorts are independent if their streams or their methods differ.
@@ -67,7 +67,9 @@ class Cohort:
             for number in (*path, list(agent.METHODS).index(method)):
                 key = jax.random.fold_in(key, number)
             data = np.asarray(jax.random.key_data(key))
-        return cls(data, np.asarray(action_coef, np.float32), np.asarray(state_coef, np.float32), goals)
+        return cls(
+            data, np.asarray(action_coef, np.float32), np.asarray(state_coef, np.float32), np.asarray(goals, bool)
+        )
 
 
 def _begin(world: GridWorld, cohort: Cohort, number: jax.Array) -> Run:
@@ -167,7 +169,7 @@ def walk(
     runs: int,
     settings: TabularSettings,
     steps: int,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray]]:
     """``runs`` runs of each cohort, each ``steps`` steps long, goals or not; a chunk of runs at a time.
 
@@ -186,7 +188,7 @@ def walk(
             end = min(begin + program.block, steps)
             by_run = np.asarray(block).swapaxes(0, 1).reshape(LANES, -1)
             cells[:, begin:end] = by_run[: len(rows), : end - begin]
-            progress((end - begin) * len(rows))
+            progress((end - begin) / steps * len(rows))
         return cells
 
     with Workers() as workers:
@@ -218,7 +220,7 @@ def reach(
     runs: int,
     settings: TabularSettings,
     max_steps: int,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> FirstReach:
     """``runs`` runs of each cohort, each until it reaches one of its goals or has taken ``max_steps`` steps."""
     settings = _shortened(settings, max_steps)

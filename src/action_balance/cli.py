@@ -1,0 +1,137 @@
+"""The command line: what can be called, and how errors are told. No logic."""
+
+import contextlib
+import io
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import tyro
+from rich.console import Console
+
+from action_balance.envs.grid import Cell
+from action_balance.errors import UserError
+from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
+
+PROGRAM = "action-balance"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Everything the paper shows on grid worlds: coverage, goals and the corridor, with a report."""
+
+    out: Path = Path("results/grid")
+    """Folder for tables, figures and report.html; a study interrupted there is continued."""
+    overwrite: bool = False
+    """Replace a result that is already in that folder."""
+    settings: GridSettings = field(default_factory=GridSettings)
+
+    def run(self, console: Console) -> None:
+        """Run the studies."""
+        from action_balance.report.reproduce import reproduce_grid
+
+        reproduce_grid(self.settings, self.out, self.overwrite, console)
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Reproduce the paper's experiments."""
+
+    experiment: Annotated[Grid, tyro.conf.subcommand("grid")] | Annotated[None, tyro.conf.Suppress]
+
+    def run(self, console: Console) -> None:
+        """Run the chosen experiment."""
+        assert self.experiment is not None  # the parser demands one
+        self.experiment.run(console)
+
+
+@dataclass(frozen=True)
+class Explore:
+    """Let the methods explore your own map: coverage and, if it has goals, the steps to reach one."""
+
+    map: tyro.conf.Positional[Path]
+    """Text file that draws the world: # wall, . free, S start, G goal."""
+    out: Path | None = None
+    """Folder for tables, heat maps and figures; without it, only the screen."""
+    overwrite: bool = False
+    """Replace a result that is already in that folder."""
+    settings: RunSettings = field(default_factory=RunSettings)
+
+    def run(self, console: Console) -> None:
+        """Explore the map."""
+        from action_balance.report.explore import explore_map
+
+        explore_map(self.map, self.settings, self.out, self.overwrite, console)
+
+
+Command = Annotated[Reproduce, tyro.conf.subcommand("reproduce")] | Annotated[Explore, tyro.conf.subcommand("explore")]
+
+_registry = tyro.constructors.ConstructorRegistry()
+
+
+@_registry.primitive_rule
+def _cell(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.PrimitiveConstructorSpec[Any] | None:
+    """Cells are written x,y."""
+    if get_args(info.type) != get_args(Cell):
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="X,Y",
+        instance_from_str=lambda words: parse_goal(words[0]),
+        is_instance=lambda value: isinstance(value, tuple),
+        str_from_instance=lambda cell: [",".join(map(str, cell))],
+    )
+
+
+def parse(arguments: Sequence[str]) -> Reproduce | Explore:
+    """The command that these words give. A mistake in them is a `UserError` of one line."""
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(told):
+            command: Reproduce | Explore = tyro.cli(
+                Command,
+                prog=PROGRAM,
+                description="Action balance exploration: reproduce the paper, explore your own worlds.",
+                args=list(arguments),
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
+                registry=_registry,
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise UserError(_one_line(told.getvalue())) from None
+    return command
+
+
+def _one_line(box: str) -> str:
+    """What the parser says in a box of several parts, as one line."""
+    box = re.sub(r"\x1b\[[0-9;]*m", "", box)
+    rows = [row.strip("│ ").strip() for row in box.splitlines()[1:-1]]
+    parts = " ".join(row if set(row) - {"─"} else "\n" for row in rows).split("\n")
+    said = [part.strip().rstrip(".") for part in parts if "helptext" not in part.lower()]
+    said = [re.sub(r"(Perhaps you meant: \S+).*", r"\1", part) for part in said if part]
+    line = "; ".join(said).replace("invalid literal for int() with base 10:", "not a whole number:")
+    line = line.replace("could not convert string to float:", "not a number:")
+    return f"{line}; see {PROGRAM} --help"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command. Exit code 2 with one line for what the user can mend, 130 when interrupted."""
+    console = Console()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        parse(sys.argv[1:] if arguments is None else arguments).run(console)
+    except UserError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt as stop:
+        print(f"{PROGRAM}: interrupted; {stop or 'nothing was written'}", file=sys.stderr)
+        sys.exit(130)

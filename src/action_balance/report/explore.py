@@ -1,0 +1,69 @@
+"""``explore MAP``: the methods on a user's own map, as a table on the screen and, if wanted, as files."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from action_balance.envs.worlds import draw_map, read_map
+from action_balance.errors import UserError
+from action_balance.report import summary
+from action_balance.report.folder import ResultFolder
+from action_balance.report.progress import progress_bar
+from action_balance.report.summary import describe_estimate
+from action_balance.studies import explore
+from action_balance.studies.explore import Exploration
+from action_balance.studies.settings import RunSettings
+
+KIND = "explore"
+
+
+def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:
+    """Run the methods on the map, print what they found and write it to ``out``, if given."""
+    world = read_map(map_file, settings.episode_steps)
+    folder = None
+    if out is not None:
+        folder = ResultFolder.open(out, KIND, settings, overwrite, {"map": draw_map(world)})
+        if folder.summary["ours"]:
+            raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
+    parts = 2 if world.goals.any() else 1
+    with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
+        result = explore.run(world, settings, progress)
+    console.print(_table(result, settings))
+    if folder is None:
+        console.print("add --out DIR for heat maps, curves and tables as files", highlight=False)
+        return
+    _write(folder, result)
+    console.print(f"wrote tables, heat maps and figures to {out}", highlight=False, soft_wrap=True)
+
+
+def _table(result: Exploration, settings: RunSettings) -> Table:
+    numbers = summary.coverage(result.coverage)
+    title = f"{settings.runs} runs of {settings.coverage_steps:,} steps, {numbers['reachable_cells']:,} cells to cover"
+    table = Table(title=title, caption="mean [95 % interval]")
+    table.add_column("method")
+    table.add_column("cells covered", justify="right")
+    table.add_column("coverage", justify="right")
+    if result.first_reach:
+        table.add_column("steps to a goal", justify="right")
+        table.add_column("given up", justify="right")
+    for name, row in numbers["methods"].items():
+        cells = [name, describe_estimate(row["final_cells"], 1), f"{row['final_rate']:.1%}"]
+        if result.first_reach:
+            found = result.first_reach[name]
+            cells += [describe_estimate(summary.estimate(found.mean), 0), str(found.given_up)]
+        table.add_row(*cells)
+    return table
+
+
+def _write(folder: ResultFolder, result: Exploration) -> None:
+    from action_balance.report import figures, write
+
+    write.coverage(folder, result.coverage)
+    ours = {"coverage": summary.coverage(result.coverage)}
+    if result.first_reach:
+        write.first_reach(folder, "reach.csv", result.first_reach)
+        figures.save(figures.first_reach_steps(result.first_reach), folder.figures, "first_reach")
+        ours["first_reach"] = {name: summary.first_reach(found) for name, found in result.first_reach.items()}
+    folder.summary["ours"] = ours
+    folder.save()

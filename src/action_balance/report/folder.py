@@ -1,0 +1,163 @@
+"""The folder of a result: never overwritten silently, never half-written, continued where it was interrupted."""
+
+import csv
+import io
+import json
+import math
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from action_balance import __version__
+from action_balance.errors import UserError
+from action_balance.report.summary import Data
+from action_balance.studies.settings import RunSettings
+
+#: Written first and after every finished part: it says what the rest of the folder holds.
+SUMMARY = "summary.json"
+
+#: Everything that a result may hold besides its summary.
+CONTENTS = (
+    "goals.csv",
+    "coverage.csv",
+    "coverage_final.csv",
+    "corridor.csv",
+    "reach.csv",
+    "heatmaps.npz",
+    "report.html",
+    "figures",
+)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """The whole file or nothing, also when the disk is full."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def versions() -> Data:
+    """What the numbers may depend on."""
+    packages = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
+    return {
+        "action-balance": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+
+
+class ResultFolder:
+    """A folder with one ``summary.json``. Parts that are finished in it are kept and need not run again."""
+
+    def __init__(self, path: Path, summary: Data) -> None:
+        self.path = path
+        self.summary = summary
+
+    @classmethod
+    def open(cls, path: Path, kind: str, settings: RunSettings, overwrite: bool, extra: Data) -> "ResultFolder":
+        """Begin a result, or continue the same one where it was interrupted.
+
+        Args:
+            kind: what makes it, e.g. ``reproduce grid``.
+            settings: of everything but the choice of parts, which must be equal for a result to be continued.
+            overwrite: delete a result that is there.
+            extra: more for the summary, e.g. the map.
+        """
+        plain = json.loads(json.dumps(asdict(settings)))
+        plain.pop("studies", None)
+        fresh = {"kind": kind, "settings": plain, "versions": versions(), **extra, "ours": {}, "timings": {}}
+        folder = cls(path, fresh)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if overwrite:
+                folder._clear()
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{path} is a file: choose a folder with --out") from None
+        except OSError as error:
+            raise UserError(f"cannot write to {path}: {error.strerror or error}; choose another --out") from None
+        found = folder._read()
+        if found is not None:
+            for what in ("kind", "settings", "versions", *extra):
+                if found.get(what) != fresh[what]:
+                    raise UserError(
+                        f"{path} already holds a result with other {what}: choose another --out, "
+                        f"or replace it with --overwrite"
+                    )
+            folder.summary = found
+        folder.save()
+        return folder
+
+    def _read(self) -> Data | None:
+        """The summary that is there; None in a folder without a result."""
+        try:
+            text = (self.path / SUMMARY).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if any((self.path / name).exists() for name in CONTENTS):
+                raise UserError(
+                    f"{self.path} holds files of a result but no {SUMMARY}: choose another --out, "
+                    f"or replace them with --overwrite"
+                ) from None
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read {self.path / SUMMARY}: {error}; choose another --out") from None
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
+            raise UserError(
+                f"{self.path / SUMMARY} is damaged: choose another --out, or replace the result with --overwrite"
+            )
+        return found
+
+    def _clear(self) -> None:
+        for name in (SUMMARY, *CONTENTS):
+            target = self.path / name
+            if target.is_dir() and not target.is_symlink():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+
+    @property
+    def figures(self) -> Path:
+        """Where the figures are."""
+        return self.path / "figures"
+
+    def save(self) -> None:
+        """Write the summary as it now is."""
+        self.write(SUMMARY, (json.dumps(self.summary, indent=2, allow_nan=False) + "\n").encode())
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one file of the result."""
+        write_atomically(self.path / name, content)
+
+    def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Write a table; nan becomes an empty field."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(
+            ["" if isinstance(value, float) and math.isnan(value) else value for value in row] for row in rows
+        )
+        self.write(name, text.getvalue().encode())
+
+    def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
+        """Write arrays into an ``.npz`` file, besides those that it has."""
+        path = self.path / name
+        if path.exists():
+            with np.load(path, allow_pickle=False) as found:
+                arrays = {**found, **arrays}
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
+        self.write(name, content.getvalue())
