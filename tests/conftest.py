@@ -1,8 +1,7 @@
-"""Compiled programs are kept between test runs, in a folder that git ignores."""
+"""Compiled programs are kept between test runs, in a folder that git ignores. JAX reads this when it is imported."""
 
+import os
 from pathlib import Path
 
-import jax
-
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".jax_cache"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

@@ -22,7 +22,7 @@ PROGRAM = "action-balance"
 
 @dataclass(frozen=True)
 class Grid:
-    """Everything the paper shows on grid worlds: coverage, goals and the corridor, with a report."""
+    """The paper's grid worlds: coverage, goals and the corridor, with a report."""
 
     out: Path = Path("results/grid")
     """Folder for tables, figures and report.html; a study interrupted there is continued."""
@@ -51,7 +51,7 @@ class Reproduce:
 
 @dataclass(frozen=True)
 class Explore:
-    """Let the methods explore your own map: coverage and, if it has goals, the steps to reach one."""
+    """Explore your own map: coverage and, if it has goals, steps to reach one."""
 
     map: tyro.conf.Positional[Path]
     """Text file that draws the world: # wall, . free, S start, G goal."""
@@ -110,8 +110,8 @@ def parse(arguments: Sequence[str]) -> Reproduce | Explore:
 def _one_line(box: str) -> str:
     """What the parser says in a box of several parts, as one line."""
     box = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    rows = [row.strip("│ ").strip() for row in box.splitlines()[1:-1]]
-    parts = " ".join(row if set(row) - {"─"} else "\n" for row in rows).split("\n")
+    rows = [row.strip("│| ") for row in box.splitlines()[1:-1]]
+    parts = " ".join(row if set(row) - set("─-") else "\n" for row in rows).split("\n")
     said = [part.strip().rstrip(".") for part in parts if "helptext" not in part.lower()]
     said = [re.sub(r"(Perhaps you meant: \S+).*", r"\1", part) for part in said if part]
     line = "; ".join(said).replace("invalid literal for int() with base 10:", "not a whole number:")

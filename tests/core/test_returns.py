@@ -90,4 +90,5 @@ def test_advantages_keep_the_type_of_the_errors() -> None:
 
 def test_gradients_flow_to_every_earlier_advantage() -> None:
     jacobian = jax.jacobian(returns.advantages)(DELTAS, 0.5)
-    np.testing.assert_allclose(jacobian, [[1, 0.5, 0.25, 0.125], [0, 1, 0.5, 0.25], [0, 0, 1, 0.5], [0, 0, 0, 1]])
+    expected = [[1.0, 0.5, 0.25, 0.125], [0.0, 1.0, 0.5, 0.25], [0.0, 0.0, 1.0, 0.5], [0.0, 0.0, 0.0, 1.0]]
+    np.testing.assert_allclose(jacobian, expected)

@@ -1,5 +1,6 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, if wanted, as files."""
 
+from math import isnan
 from pathlib import Path
 
 from rich.console import Console
@@ -10,10 +11,10 @@ from action_balance.errors import UserError
 from action_balance.report import summary
 from action_balance.report.folder import ResultFolder
 from action_balance.report.progress import progress_bar
-from action_balance.report.summary import describe_estimate
-from action_balance.studies import explore
+from action_balance.studies import explore, statistics
 from action_balance.studies.explore import Exploration
 from action_balance.studies.settings import RunSettings
+from action_balance.studies.statistics import Estimate
 
 KIND = "explore"
 
@@ -38,22 +39,34 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:
-    numbers = summary.coverage(result.coverage)
-    title = f"{settings.runs} runs of {settings.coverage_steps:,} steps, {numbers['reachable_cells']:,} cells to cover"
-    table = Table(title=title, caption="mean [95 % interval]")
-    table.add_column("method")
+    covered = result.coverage
+    title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} cells to cover"
+    given_up = any(found.given_up for found in result.first_reach.values())
+    caption = "mean ± half of its 95 % interval"
+    if given_up:
+        caption += f"; runs given up count as {settings.max_steps:,} steps"
+    table = Table(title=title, caption=caption)
+    table.add_column("method", no_wrap=True)
     table.add_column("cells covered", justify="right")
     table.add_column("coverage", justify="right")
     if result.first_reach:
         table.add_column("steps to a goal", justify="right")
+    if given_up:
         table.add_column("given up", justify="right")
-    for name, row in numbers["methods"].items():
-        cells = [name, describe_estimate(row["final_cells"], 1), f"{row['final_rate']:.1%}"]
+    for name in covered.methods:
+        cells = statistics.mean(covered.final_cells(name))
+        row = [name, _plus_minus(cells, 1), f"{cells.value / covered.reachable:.1%}"]
         if result.first_reach:
-            found = result.first_reach[name]
-            cells += [describe_estimate(summary.estimate(found.mean), 0), str(found.given_up)]
-        table.add_row(*cells)
+            row.append(_plus_minus(result.first_reach[name].mean, 0))
+        if given_up:
+            row.append(f"{result.first_reach[name].given_up:,}")
+        table.add_row(*row)
     return table
+
+
+def _plus_minus(estimate: Estimate, digits: int) -> str:
+    half = "" if isnan(estimate.high) else f" ± {estimate.high - estimate.value:,.{digits}f}"
+    return f"{estimate.value:,.{digits}f}{half}"
 
 
 def _write(folder: ResultFolder, result: Exploration) -> None:

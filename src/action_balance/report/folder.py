@@ -1,5 +1,6 @@
 """The folder of a result: never overwritten silently, never half-written, continued where it was interrupted."""
 
+import contextlib
 import csv
 import io
 import json
@@ -43,7 +44,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         partial.write_bytes(content)
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 

@@ -69,7 +69,9 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
     if not missing:
         raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
     if finished:
-        console.print(f"{out} already has {_listed(finished)}: going on with {_listed(missing)}", highlight=False)
+        console.print(
+            f"{out} already has {_listed(finished)}: going on with {_listed(missing)}", highlight=False, soft_wrap=True
+        )
     try:
         for study in missing:
             _run_part(study, settings, folder, console)
@@ -98,6 +100,14 @@ def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def _given_up(numbers: Data) -> int:
+    """Runs of a study that never reached their goal."""
+    cells = [
+        cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
+    ]
+    return sum(cell["given_up"] for cell in cells if cell)
+
+
 def _conclude(folder: ResultFolder, console: Console) -> None:
     """The last lines: what was written, and the headline numbers."""
     names = sorted(path.name for path in folder.path.iterdir() if path.name in (SUMMARY, *CONTENTS))
@@ -115,4 +125,6 @@ def _conclude(folder: ResultFolder, console: Console) -> None:
             value = describe_estimate(ours[study][key]) or "not to be had from these methods and runs"
             published = (folder.summary["paper"][study] or {}).get(key) if comparable else None
             beside = f" (the paper: {published})" if published else ""
+            if given_up := _given_up(ours[study]):
+                beside += f"; {given_up:,} runs were given up, so do not rely on it"
             console.print(f"{what}: {value}{beside}", highlight=False, soft_wrap=True)

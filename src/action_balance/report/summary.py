@@ -94,10 +94,12 @@ def goals(result: Goals, as_in_paper: bool) -> Data:
 
 
 def _goal(result: Goals, method: str, goal: Cell, published: float | None) -> Data:
-    verdict = None if published is None else result.agreement(method, goal)
+    found = result.methods[method][goal]
+    # A mean that leaves out the end of some runs cannot be compared.
+    verdict = None if published is None or found.given_up else result.agreement(method, goal)
     return {
         "goal": list(goal),
-        **first_reach(result.methods[method][goal]),
+        **first_reach(found),
         "paper": published,
         "z": None if verdict is None else number(verdict.z),
         "agrees": None if verdict is None else verdict.agrees,
