@@ -5,15 +5,17 @@ What is measured, and how:
 - *Paper scale.* The coverage study (4 methods x 100 runs x 20,000 steps) and the goals study (4 methods x 5 goals x
   100 runs, each until its goal is reached), simulation alone. Steps are those the runs needed; lanes that carry no
   run, and the rest of a block after a goal, are computed too but not counted. Occupancy is counted over computed.
-- *Plain Python.* The same settings through `plain_grid`, in the same process and between the same repeats, with fewer
-  runs. It uses one core, the engine all of them; the ratio is given as it is and per core.
+- *Plain Python.* The same settings through `plain_grid`, in the same process and the same rounds, with fewer runs.
+  It uses one core, the engine all of them; the ratio is given as it is and per core.
 - *Compilation.* Seconds that the first call spends on compiling, without a cache on disk, and their share of one
   compilation plus both studies.
 - *Growth.* Wall seconds with more runs, more cells and more steps. "Against linear" divides the growth of the time by
   the growth of the size, both from the first row of the table: 1.00 is linear, less is better.
 - *Memory.* How far the peak of the process rises above what it held after compiling, and the bytes of all lanes.
 
-Every row comes from its own process. Repeats are summed up by their median. What misses a target is said at the end.
+Every row comes from its own process. The rows of a table are measured in turns, once in every round, so that other
+work on the machine falls on all of them; each number is the median of the rounds, and a ratio is that of ratios within
+a round. What misses a target is said at the end.
 """
 
 import argparse
@@ -23,12 +25,13 @@ import os
 import platform
 import random
 import resource
-import statistics
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import TypeVar
 
 import jax
@@ -52,7 +55,6 @@ STEPS_PER_SECOND, TIMES_PLAIN, AGAINST_LINEAR = 4e6, 100.0, 1.1  # a tenth above
 SETTINGS = TabularSettings()
 
 T = TypeVar("T")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,13 @@ class Case:
     size: int = 40
     methods: tuple[str, ...] = tuple(METHODS)
     goals: tuple[Cell, ...] = ()
-    repeats: int = 3
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a case cost."""
+    """What a case cost once."""
 
-    seconds: float  # median of the repeats
+    seconds: float
     steps: int  # steps that the runs needed
     lane_steps: int  # steps computed for them
     compile_seconds: float
@@ -89,23 +90,10 @@ class Cost:
         return self.steps / self.lane_steps
 
 
-@dataclass(frozen=True)
-class PlainCost:
-    """What plain Python took for a few of a case's runs."""
-
-    seconds: float
-    steps: int
-
-    @property
-    def rate(self) -> float:
-        """Steps per second."""
-        return self.steps / self.seconds
-
-
-def timed(work: Callable[[Case, int], T], case: Case, seed: int) -> tuple[float, T]:
+def timed(work: Callable[[], T]) -> tuple[float, T]:
     """Wall seconds and result."""
     began = time.perf_counter()
-    result = work(case, seed)
+    result = work()
     return time.perf_counter() - began, result
 
 
@@ -153,7 +141,7 @@ def simulate_case(case: Case, seed: int) -> tuple[int, int]:
 
 
 def simulate_plainly(case: Case, seed: int) -> int:
-    """The same in plain Python: steps taken."""
+    """The same in plain Python, with as many runs as the case has: steps taken."""
     rng = random.Random(seed)
     taken = 0
     for method in case.methods:
@@ -168,34 +156,25 @@ def simulate_plainly(case: Case, seed: int) -> int:
     return taken
 
 
-def measure(case: Case, plain_runs: int = 0) -> tuple[Cost, PlainCost | None]:
-    """The cost of a case, and of ``plain_runs`` of its runs in plain Python, measured in turns."""
-    compile_seconds = simulate.compiled(case.size, case.size, SETTINGS).compile_seconds
+def measure(case: Case, seed: int) -> Cost:
+    """The cost of a case; the first call in a process compiles, outside the measurement."""
+    program = simulate.compiled(case.size, case.size, SETTINGS)
     forget_peak()
     held = peak_bytes()
-    ours: list[tuple[float, tuple[int, int]]] = []
-    plain: list[tuple[float, int]] = []
-    for seed in range(case.repeats):
-        ours.append(timed(simulate_case, case, seed))
-        if seed == 0:
-            grown = peak_bytes() - held
-        if plain_runs:
-            plain.append(timed(simulate_plainly, replace(case, runs=plain_runs), seed))
-    # Runs to a goal differ in length: the median is that of the rates, told for the mean number of steps.
-    steps, lane_steps = (round(statistics.mean(counts)) for counts in zip(*(counts for _, counts in ours), strict=True))
-    rate = statistics.median(needed / seconds for seconds, (needed, _) in ours)
-    cost = Cost(steps / rate, steps, lane_steps, compile_seconds, grown, lane_bytes(case.size))
-    if not plain_runs:
-        return cost, None
-    plain_rate = statistics.median(needed / seconds for seconds, needed in plain)
-    plain_steps = round(statistics.mean(needed for _, needed in plain))
-    return cost, PlainCost(plain_steps / plain_rate, plain_steps)
+    seconds, (steps, lane_steps) = timed(lambda: simulate_case(case, seed))
+    grown = peak_bytes() - held
+    return Cost(seconds, steps, lane_steps, program.compile_seconds, grown, lane_bytes(case.size))
 
 
-def in_own_process(function: Callable[..., Result], *args: object) -> Result:
-    """The result of a function in a process of its own, started afresh."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *args).result()
+def measure_plainly(case: Case, seed: int) -> float:
+    """Steps per second of plain Python."""
+    seconds, steps = timed(lambda: simulate_plainly(case, seed))
+    return steps / seconds
+
+
+def own_process(stack: ExitStack) -> ProcessPoolExecutor:
+    """A process started afresh, for as long as the stack."""
+    return stack.enter_context(ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")))
 
 
 def megabytes(count: int) -> str:
@@ -213,12 +192,19 @@ def table(title: str, columns: Iterable[str]) -> Table:
 
 def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
     """Tables of speed and compilation; returns what was aimed at, and whether it was met."""
-    runs, repeats = (10, 3) if quick else (100, 5)
+    runs, rounds = (10, 2) if quick else (100, 7)
     cases = {
-        "coverage": (Case(runs, 2_000 if quick else 20_000, repeats=repeats), 1 if quick else 2),
-        "goals": (Case(runs, goals=GOALS[:2] if quick else GOALS, repeats=repeats), 1),
+        "coverage": Case(runs, 2_000 if quick else 20_000),
+        "goals": Case(runs, goals=GOALS[:2] if quick else GOALS),
     }
-    costs = {name: in_own_process(measure, case, plain_runs) for name, (case, plain_runs) in cases.items()}
+    costs: dict[str, list[Cost]] = {name: [] for name in cases}
+    plain: dict[str, list[float]] = {name: [] for name in cases}
+    with ExitStack() as stack:
+        processes = {name: own_process(stack) for name in cases}
+        for seed in range(rounds):
+            for name, case in cases.items():
+                costs[name].append(processes[name].submit(measure, case, seed).result())
+                plain[name].append(processes[name].submit(measure_plainly, replace(case, runs=1), seed).result())
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     speed = table(
@@ -226,61 +212,63 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
         ["study", "runs", "steps", "seconds", "steps/s", "occupancy", "plain steps/s", "ratio", "ratio per core"],
     )
     targets = []
-    for name, (cost, plain) in costs.items():
-        assert plain is not None
-        case = cases[name][0]
-        ratio = cost.rate / plain.rate
+    for name, case in cases.items():
+        rate = median(cost.rate for cost in costs[name])
+        ratio = median(cost.rate / plainly for cost, plainly in zip(costs[name], plain[name], strict=True))
         speed.add_row(
             name,
             f"{len(case.methods)} x {f'{len(case.goals)} x ' if case.goals else ''}{case.runs}",
-            f"{cost.steps:,}",
-            f"{cost.seconds:.3f}",
-            f"{cost.rate:,.0f}",
-            f"{cost.occupancy:.0%}",
-            f"{plain.rate:,.0f}",
+            f"{median(cost.steps for cost in costs[name]):,.0f}",
+            f"{median(cost.seconds for cost in costs[name]):.3f}",
+            f"{rate:,.0f}",
+            f"{median(cost.occupancy for cost in costs[name]):.0%}",
+            f"{median(plain[name]):,.0f}",
             f"{ratio:,.0f}",
             f"{ratio / cores:,.0f}",
         )
         targets.append(
-            (
-                f"{name}: {cost.rate / 1e6:.1f} of {STEPS_PER_SECOND / 1e6:.0f} million steps/s",
-                cost.rate >= STEPS_PER_SECOND,
-            )
+            (f"{name}: {rate / 1e6:.1f} of {STEPS_PER_SECOND / 1e6:.0f} million steps/s", rate >= STEPS_PER_SECOND)
         )
         targets.append((f"{name}: {ratio:.0f} of {TIMES_PLAIN:.0f} times plain Python", ratio >= TIMES_PLAIN))
     console.print(speed)
 
-    compiling = statistics.median(cost.compile_seconds for cost, _ in costs.values())
-    simulating = sum(cost.seconds for cost, _ in costs.values())
+    parts = {"compile, once": median(cost.compile_seconds for rows in costs.values() for cost in rows)}
+    parts |= {name: median(cost.seconds for cost in rows) for name, rows in costs.items()}
     share = table("Compilation", ["part", "seconds", "share"])
-    for name, seconds in [("compile, once", compiling), *((name, cost.seconds) for name, (cost, _) in costs.items())]:
-        share.add_row(name, f"{seconds:.2f}", f"{seconds / (compiling + simulating):.0%}")
+    for name, seconds in parts.items():
+        share.add_row(name, f"{seconds:.2f}", f"{seconds / sum(parts.values()):.0%}")
     console.print(share)
     return targets
 
 
-def show_growth(console: Console, name: str, unit: str, sizes: dict[int, Case]) -> list[tuple[str, bool]]:
+def show_growth(console: Console, name: str, unit: str, rounds: int, cases: dict[int, Case]) -> list[tuple[str, bool]]:
     """A table of cost against size; returns what was aimed at, and whether it was met."""
+    costs: dict[int, list[Cost]] = {size: [] for size in cases}
+    with ExitStack() as stack:
+        processes = {size: own_process(stack) for size in cases}
+        for seed in range(rounds):
+            for size, case in cases.items():
+                costs[size].append(processes[size].submit(measure, case, seed).result())
+
     growth = table(
         f"Growth with {name}",
         [unit, "steps in all", "seconds", "ns/step", "occupancy", "against linear", "memory grown", "lanes"],
     )
-    first: tuple[int, float] | None = None
+    first = next(iter(cases))
     worst = 0.0
-    for size, case in sizes.items():
-        cost, _ = in_own_process(measure, case)
-        first = first or (size, cost.seconds)
-        against_linear = (cost.seconds / first[1]) / (size / first[0])
+    for size, rows in costs.items():
+        grown = median(row.seconds / base.seconds for row, base in zip(rows, costs[first], strict=True))
+        against_linear = grown / (size / first)
         worst = max(worst, against_linear)
         growth.add_row(
             f"{size:,}",
-            f"{cost.steps:,}",
-            f"{cost.seconds:.3f}",
-            f"{1e9 / cost.rate:.1f}",
-            f"{cost.occupancy:.0%}",
+            f"{median(row.steps for row in rows):,.0f}",
+            f"{median(row.seconds for row in rows):.3f}",
+            f"{median(1e9 / row.rate for row in rows):.1f}",
+            f"{median(row.occupancy for row in rows):.0%}",
             f"{against_linear:.2f}",
-            megabytes(cost.grown_bytes),
-            megabytes(cost.lane_bytes),
+            megabytes(max(row.grown_bytes for row in rows)),
+            megabytes(rows[0].lane_bytes),
         )
     console.print(growth)
     return [(f"{name}: at most {worst:.2f} times linear", worst <= AGAINST_LINEAR)]
@@ -312,30 +300,24 @@ def main() -> None:
 
     targets = show_paper_scale(console, quick)
     one = ("action-balance-rnd",)
-    steps = 2_000 if quick else 20_000
-    goal = ((8, 8),) if quick else ((16, 16),)
+    steps, few, rounds = (2_000, 10, 2) if quick else (20_000, 100, 7)
     runs = (10, 100) if quick else (100, 1_000, 10_000)
-    few = 10 if quick else 100
+    sides = (20, 40) if quick else (20, 40, 80, 160)
+    lengths = (500, 2_000) if quick else (5_000, 20_000, 80_000)
+    goal = (8, 8) if quick else (16, 16)
+    targets += show_growth(
+        console, f"runs of {steps:,} steps", "runs", 3, {count: Case(count, steps, methods=one) for count in runs}
+    )
     targets += show_growth(
         console,
-        f"runs of {steps:,} steps",
+        f"runs to the goal {goal}",
         "runs",
-        {n: Case(n, steps, methods=one, repeats=1 if n > 1_000 else 3) for n in runs},
+        3,
+        {count: Case(count, methods=one, goals=(goal,)) for count in runs},
     )
+    targets += show_growth(console, "cells", "cells", rounds, {side**2: Case(few, steps, side) for side in sides})
     targets += show_growth(
-        console,
-        f"runs to the goal {goal[0]}",
-        "runs",
-        {n: Case(n, methods=one, goals=goal, repeats=1 if n > 1_000 else 5) for n in runs},
-    )
-    targets += show_growth(
-        console, "cells", "cells", {n * n: Case(few, steps, n) for n in ((20, 40) if quick else (20, 40, 80, 160))}
-    )
-    targets += show_growth(
-        console,
-        "steps a run",
-        "steps a run",
-        {n: Case(few, n) for n in ((500, 2_000) if quick else (5_000, 20_000, 80_000))},
+        console, "steps a run", "steps a run", rounds, {length: Case(few, length) for length in lengths}
     )
 
     if quick:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 
 from action_balance import cli
 from action_balance.envs.worlds import corridor_world, draw_map
+from action_balance.report import page
+from action_balance.studies import explore
 
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
@@ -188,6 +191,9 @@ BAD = {
     "a negative seed": ("--seed", "-1"),
     "a coefficient that is no number": ("--action-coef", "nan"),
     "a negative coefficient": ("--state-coef", "-1"),
+    "a coefficient beyond all numbers": ("--action-coef", "1e300"),
+    "a world beyond all memory": ("--size", "10000000"),
+    "walks beyond all counting": ("--episode-steps", "100000000", "--episodes", "1"),
     "an unknown method": ("--methods", "rdn"),
     "no method": ("--methods",),
     "an unknown study": ("--studies", "goal"),
@@ -229,7 +235,7 @@ def test_unknown_commands_name_the_known(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_file_as_output_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("mine")
     assert reproduce(tmp_path / "file") == 2
-    assert "is a file" in capsys.readouterr().err
+    assert "a file is in the way" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -275,6 +281,51 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -
     assert len(rows(out / "goals.csv")) == 2 * 20000
 
 
+def test_a_study_counts_as_finished_only_when_its_page_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(page, "grid_page", interrupted)
+        assert reproduce(tmp_path, "--studies", "goals") == 130
+    assert "no study was finished" in capsys.readouterr().err
+    assert reproduce(tmp_path, "--studies", "goals") == 0
+    assert (tmp_path / "report.html").exists()
+
+
+def test_the_page_names_the_command_that_makes_it(tmp_path: Path) -> None:
+    small = ("--runs", "2", "--size", "6", "--episode-steps", "100", "--episodes", "3")
+    assert call("reproduce", "grid", "--out", str(tmp_path), *small, "--studies", "coverage") == 0
+    told = re.search(r"<code>action-balance (.*?)</code>", (tmp_path / "report.html").read_text())
+    assert told is not None
+    assert call(*told[1].split(), "--out", str(tmp_path / "again")) == 0
+    assert digests(tmp_path / "again") == {
+        name: digest for name, digest in digests(tmp_path).items() if "again" not in name
+    }
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_work(tmp_path: Path) -> None:
+    arguments = f"{sys.executable} -m action_balance reproduce grid --out {tmp_path / 'out'} {' '.join(SMALL)}"
+    shell = ["bash", "-c", f"{arguments} --studies goals | true; exit ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_interrupted_exploration_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(explore, "run", interrupted)
+    (tmp_path / "map.txt").write_text("S.\n..\n")
+    assert call("explore", str(tmp_path / "map.txt")) == 130
+    assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
+
+
 def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "map.txt").write_text(draw_map(corridor_world()))
     arguments = ("explore", str(tmp_path / "map.txt"), "--runs", "3", "--episodes", "2")
@@ -306,6 +357,7 @@ def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest
         ("S..\n..\n", "make them equal"),
         ("S#G\n", "cannot be reached"),
         ("S x\n", "use only"),
+        ("S#.\n", "no way leads away"),
         ("", "empty"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import re
 import signal
 import sys
@@ -119,9 +120,18 @@ def _one_line(box: str) -> str:
     return f"{line}; see {PROGRAM} --help"
 
 
+class _Console(Console):
+    """Work goes on when nobody reads its output any more, as in ``action-balance ... | head``."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing from now on."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. Exit code 2 with one line for what the user can mend, 130 when interrupted."""
-    console = Console()
+    console = _Console()
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -132,6 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UserError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(2)
+    except MemoryError:
+        print(
+            f"{PROGRAM}: not enough memory for these settings: ask for a smaller world or fewer steps", file=sys.stderr
+        )
+        sys.exit(2)
     except KeyboardInterrupt as stop:
-        print(f"{PROGRAM}: interrupted; {stop or 'nothing was written'}", file=sys.stderr)
+        print(f"{PROGRAM}: interrupted; {str(stop) or 'nothing was finished'}", file=sys.stderr)
         sys.exit(130)

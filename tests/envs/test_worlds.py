@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from action_balance.envs.grid import GridWorld
@@ -105,7 +105,7 @@ def test_blank_lines_around_a_map_and_spaces_after_its_lines_do_not_matter() -> 
 ERRORS = {
     "empty": ("", "the map is empty: draw it with # (wall), . (free), S (start) and G (goal)"),
     "blank": ("\n \n\n", "the map is empty"),
-    "no start": ("..\n.G\n", "the map has no starts: mark exactly one cell with S"),
+    "no start": ("..\n.G\n", "the map has 0 starts: mark exactly one cell with S"),
     "two starts": ("S.\n.S\n", "the map has 2 starts: mark exactly one cell with S"),
     "ragged": ("S..\n....\n", "line 2 of the map has 4 characters, the first 3: make them equal"),
     "gap": ("S..\n\n...\n", "line 2 of the map has 0 characters, the first 3: make them equal"),
@@ -190,6 +190,7 @@ def worlds(draw: st.DrawFn) -> GridWorld:
 @settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_a_drawn_map_is_parsed_into_the_same_world(world: GridWorld) -> None:
+    assume(world.reachable_cells() > 1 or world.episode_steps == 1)  # maps with a walled-in start are refused
     text = draw_map(world)
     assert same(parse_map(text, int(world.episode_steps)), world)
     assert draw_map(parse_map(text, int(world.episode_steps))) == text

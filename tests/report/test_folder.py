@@ -45,17 +45,20 @@ def test_other_settings_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
 
 def test_overwrite_deletes_the_result_and_nothing_else(tmp_path: Path) -> None:
     folder = _open(tmp_path)
-    folder.write("goals.csv", b"old")
-    (folder.figures).mkdir()
-    (tmp_path / "notes.txt").write_text("mine")
+    for name in ("goals.csv", "figures/heatmaps.png", "figures/heatmaps.svg"):
+        folder.write(name, b"old")
+    for mine in ("notes.txt", "figures/thesis.png"):
+        (tmp_path / mine).write_text("mine")
     _open(tmp_path, RunSettings(runs=7), overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", SUMMARY]
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert left == ["figures/thesis.png", "notes.txt", SUMMARY]
 
 
 def test_files_of_a_result_without_a_summary_are_refused(tmp_path: Path) -> None:
     (tmp_path / "goals.csv").write_text("mine")
-    with pytest.raises(UserError, match=r"no summary\.json"):
-        _open(tmp_path)
+    for overwrite in (False, True):
+        with pytest.raises(UserError, match=r"no summary\.json"):
+            _open(tmp_path, overwrite=overwrite)
     assert (tmp_path / "goals.csv").read_text() == "mine"
 
 
@@ -69,7 +72,7 @@ def test_a_damaged_summary_is_named(tmp_path: Path, content: str) -> None:
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(UserError, match="is a file"):
+        with pytest.raises(UserError, match="a file is in the way"):
             _open(path)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -96,6 +99,14 @@ def test_csv_has_empty_fields_for_nan(tmp_path: Path) -> None:
     folder = _open(tmp_path)
     folder.write_csv("a.csv", ("x", "y"), [(1, float("nan")), ("b", 0.5)])
     assert (tmp_path / "a.csv").read_text() == "x,y\n1,\nb,0.5\n"
+
+
+def test_damaged_arrays_are_named(tmp_path: Path) -> None:
+    folder = _open(tmp_path)
+    for content in (b"", b"PK"):
+        (tmp_path / "m.npz").write_bytes(content)
+        with pytest.raises(UserError, match="damaged"):
+            folder.add_arrays("m.npz", {"a": np.arange(3)})
 
 
 def test_arrays_are_added_and_the_bytes_do_not_depend_on_the_order(tmp_path: Path) -> None:

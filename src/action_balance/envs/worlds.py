@@ -48,8 +48,12 @@ WORLDS: dict[str, Callable[[], GridWorld]] = {"open": open_world, "goal": goal_w
 
 def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
     """The world that a text map draws; a `UserError` says what is wrong with it and where."""
-    lines = [line.rstrip() for line in text.strip("\n").splitlines()]
-    if not any(lines):
+    lines = [line.rstrip() for line in text.splitlines()]
+    while lines and not lines[0]:
+        del lines[0]
+    while lines and not lines[-1]:
+        del lines[-1]
+    if not lines:
         raise UserError("the map is empty: draw it with # (wall), . (free), S (start) and G (goal)")
     width, height = len(lines[0]), len(lines)
     found: dict[str, list[Cell]] = {"#": [], ".": [], "S": [], "G": []}
@@ -64,12 +68,13 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
                 )
             found[character].append((x, height - number))
     if len(found["S"]) != 1:
-        count = len(found["S"]) or "no"
-        raise UserError(f"the map has {count} start{'s' * (count != 1)}: mark exactly one cell with S")
+        raise UserError(f"the map has {len(found['S'])} starts: mark exactly one cell with S")
     if not found["."] and not found["G"]:
         raise UserError("the map has no cell to explore besides the start: draw some with .")
     world = GridWorld.create(width, height, found["#"], found["S"][0], found["G"], episode_steps)
     world.check_goals()
+    if world.reachable_cells() < 2 and episode_steps > 1:
+        raise UserError("no way leads away from the start: open one through the walls")
     return world
 
 
@@ -86,7 +91,7 @@ def draw_map(world: GridWorld) -> str:
 def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
     """The world drawn in a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a text map: draw it with # (wall), . (free), S (start) and G (goal)") from None
     except OSError as error:

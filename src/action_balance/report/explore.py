@@ -1,5 +1,6 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, if wanted, as files."""
 
+import time
 from math import isnan
 from pathlib import Path
 
@@ -29,11 +30,14 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
             raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
     parts = 2 if world.goals.any() else 1
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
+        began = time.perf_counter()
         result = explore.run(world, settings, progress)
+        seconds = time.perf_counter() - began
     console.print(_table(result, settings))
     if folder is None:
         console.print("add --out DIR for heat maps, curves and tables as files", highlight=False)
         return
+    folder.summary["timings"]["seconds"] = round(seconds, 3)
     _write(folder, result)
     console.print(f"wrote tables, heat maps and figures to {out}", highlight=False, soft_wrap=True)
 

@@ -7,11 +7,11 @@ import json
 import math
 import os
 import platform
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from action_balance.studies.settings import RunSettings
 SUMMARY = "summary.json"
 
 #: Everything that a result may hold besides its summary.
-CONTENTS = (
+FILES = (
     "goals.csv",
     "coverage.csv",
     "coverage_final.csv",
@@ -32,8 +32,18 @@ CONTENTS = (
     "reach.csv",
     "heatmaps.npz",
     "report.html",
-    "figures",
 )
+FIGURES = (
+    "coverage_rate",
+    "relative_increase",
+    "heatmaps",
+    "final_cells",
+    "goal_boxes",
+    "corridor_visits",
+    "treasure_steps",
+    "first_reach",
+)
+CONTENTS = (*FILES, *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")))
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -82,10 +92,10 @@ class ResultFolder:
         folder = cls(path, fresh)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if overwrite:
+            if overwrite and (path / SUMMARY).exists():
                 folder._clear()
         except (FileExistsError, NotADirectoryError):
-            raise UserError(f"{path} is a file: choose a folder with --out") from None
+            raise UserError(f"a file is in the way of the folder {path}: choose another --out") from None
         except OSError as error:
             raise UserError(f"cannot write to {path}: {error.strerror or error}; choose another --out") from None
         found = folder._read()
@@ -107,8 +117,8 @@ class ResultFolder:
         except FileNotFoundError:
             if any((self.path / name).exists() for name in CONTENTS):
                 raise UserError(
-                    f"{self.path} holds files of a result but no {SUMMARY}: choose another --out, "
-                    f"or replace them with --overwrite"
+                    f"{self.path} holds files with the names of a result but no {SUMMARY}: choose another --out, "
+                    f"or move them away"
                 ) from None
             return None
         except (OSError, UnicodeDecodeError) as error:
@@ -124,12 +134,11 @@ class ResultFolder:
         return found
 
     def _clear(self) -> None:
+        """Delete the result; other files in the folder stay."""
         for name in (SUMMARY, *CONTENTS):
-            target = self.path / name
-            if target.is_dir() and not target.is_symlink():
-                shutil.rmtree(target)
-            else:
-                target.unlink(missing_ok=True)
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.figures.rmdir()  # if nothing else is in it
 
     @property
     def figures(self) -> Path:
@@ -158,8 +167,11 @@ class ResultFolder:
         """Write arrays into an ``.npz`` file, besides those that it has."""
         path = self.path / name
         if path.exists():
-            with np.load(path, allow_pickle=False) as found:
-                arrays = {**found, **arrays}
+            try:
+                with np.load(path, allow_pickle=False) as found:
+                    arrays = {**found, **arrays}
+            except (OSError, ValueError, EOFError, BadZipFile):
+                raise UserError(f"{path} is damaged: make the result anew with --overwrite") from None
         content = io.BytesIO()
         np.savez_compressed(content, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
         self.write(name, content.getvalue())

@@ -9,6 +9,7 @@ from importlib import resources
 
 from action_balance.envs.worlds import corridor_world
 from action_balance.report import markup
+from action_balance.report import summary as summaries
 from action_balance.report.figures import HERO, NAMES
 from action_balance.report.markup import NONE, counted, figure, interval, judged, number, parts, stacked, table, told
 from action_balance.report.summary import Data
@@ -114,17 +115,10 @@ def _published(summary: Data, study: str, key: str) -> float | None:
 
 def _verdict(summary: Data, study: str) -> str:
     """What the headline number says, or why it says nothing."""
-    if _given_up_runs(summary, study):
+    if summaries.given_up(summary["ours"][study]):
         return "Some runs were given up, so this number is not to be relied upon."
     key = HEADLINES[study][0]
     return judged(summary["ours"][study][key], 1, *SOONER, _published(summary, study, key))
-
-
-def _given_up_runs(summary: Data, study: str) -> int:
-    methods = summary["ours"][study]["methods"].values()
-    if study == "goals":
-        return sum(cell["given_up"] for method in methods for cell in method["goals"])
-    return sum(method["treasure"]["given_up"] for method in methods) if study == "corridor" else 0
 
 
 def _missing(study: str) -> str:
@@ -266,7 +260,7 @@ def _goals_findings(summary: Data) -> list[str]:
     if ours["ratio"] is not None:
         findings = [f"On average, RND needs {told(ours['ratio'], 2, TIMES)}. {_verdict(summary, 'goals')}"]
     compared, missed = ours["compared"], ours["compared"] - ours["agreeing"]
-    if compared and not _given_up_runs(summary, "goals"):
+    if compared and not summaries.given_up(ours):
         chance = sum(math.comb(compared, k) * 0.05**k * 0.95 ** (compared - k) for k in range(missed, compared + 1))
         surprise = "is no surprise" if chance >= 0.05 else "is more than chance explains"
         findings.append(
@@ -325,7 +319,7 @@ def _corridor_findings(summary: Data) -> list[str]:
     elif digs or hero_low > base_high:
         said = f"The intervals are apart: {NAMES[BASE] if digs else NAMES[HERO]} is the more one-sided."
     _, low, high = parts(ours["ratio"])
-    known = low <= 1 <= high and not _given_up_runs(summary, "corridor")
+    known = low <= 1 <= high and not summaries.given_up(ours)
     free = " The digging is there, then, but what it costs in steps does not show." if digs and known else ""
     return [
         f"One-sidedness is {told(base, 2)} with RND and {told(hero, 2)} with action balance RND. {said}",
@@ -334,7 +328,7 @@ def _corridor_findings(summary: Data) -> list[str]:
 
 
 def _given_up(summary: Data, study: str) -> str:
-    count, limit = _given_up_runs(summary, study), summary["settings"]["max_steps"]
+    count, limit = summaries.given_up(summary["ours"][study]), summary["settings"]["max_steps"]
     if not count:
         return ""
     return (
@@ -349,7 +343,7 @@ def _made(summary: Data) -> str:
     for caption, pairs in (("Settings", settings), ("Versions", summary["versions"])):
         rows = [[html.escape(name), html.escape(str(value))] for name, value in pairs.items()]
         tables += table(caption, ["Name", "Value"], rows, "plain")
-    command = html.escape(_command(summary["settings"]))
+    command = html.escape(_command(summary["settings"], list(summary["ours"])))
     return f"""<section id="made">
 <h2>{TITLES["made"]}</h2>
 <p>This command makes the page, and the figures and tables behind it:</p>
@@ -364,7 +358,7 @@ their difference in standard errors. As the paper gives no spread, that of its r
 </section>"""
 
 
-def _command(settings: Data) -> str:
+def _command(settings: Data, studies: list[str]) -> str:
     """The command line: the number of runs, the seed, and every setting that is not its default."""
     usual = json.loads(json.dumps(asdict(GridSettings())))
     words = ["action-balance reproduce grid"]
@@ -373,6 +367,8 @@ def _command(settings: Data) -> str:
             values = value if isinstance(value, list) else [value]
             written = (",".join(map(str, one)) if isinstance(one, list) else str(one) for one in values)
             words += [f"--{name.replace('_', '-')}", *written]
+    if set(studies) != set(STUDIES):
+        words += ["--studies", *studies]
     return " ".join(words)
 
 

@@ -1,5 +1,6 @@
 """A progress bar for each part of the work; plain lines where the output is not a terminal."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,17 +9,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from action_balance.tabular.simulate import Progress as Report
-from action_balance.tabular.simulate import silent
+
+#: Seconds between two plain lines.
+LINE_EVERY = 10.0
 
 
 @contextmanager
 def progress_bar(console: Console, name: str, total: int) -> Iterator[Report]:
     """Shows how many of ``total`` runs are done while the body works."""
-    began = time.perf_counter()
     if not console.is_terminal:
-        console.print(f"{name}: {total:,} runs ...", highlight=False)
-        yield silent
-        console.print(f"{name}: done in {time.perf_counter() - began:.1f} s", highlight=False)
+        with _plain_lines(console, name, total) as report:
+            yield report
         return
     columns = (
         TextColumn("{task.description:<9}"),
@@ -33,3 +34,23 @@ def progress_bar(console: Console, name: str, total: int) -> Iterator[Report]:
         task = bar.add_task(name, total=total)
         yield lambda done: bar.advance(task, done)
         bar.update(task, completed=total)
+
+
+@contextmanager
+def _plain_lines(console: Console, name: str, total: int) -> Iterator[Report]:
+    """A line at the beginning, at the end, and every now and then between."""
+    began = told = time.perf_counter()
+    count = 0.0
+    lock = threading.Lock()
+
+    def report(done: float) -> None:
+        nonlocal count, told
+        with lock:
+            count += done
+            if time.perf_counter() - told >= LINE_EVERY:
+                told = time.perf_counter()
+                console.print(f"{name}: {count:,.0f} of {total:,} runs", highlight=False)
+
+    console.print(f"{name}: {total:,} runs ...", highlight=False)
+    yield report
+    console.print(f"{name}: done in {time.perf_counter() - began:.1f} s", highlight=False)

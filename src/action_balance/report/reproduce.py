@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.report import summary, write
-from action_balance.report.folder import CONTENTS, SUMMARY, ResultFolder
+from action_balance.report import markup, summary, write
+from action_balance.report.folder import FILES, SUMMARY, ResultFolder
 from action_balance.report.progress import progress_bar
 from action_balance.report.summary import Data, describe_estimate
 from action_balance.studies import corridor, coverage, goals
@@ -70,14 +70,16 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
         raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
     if finished:
         console.print(
-            f"{out} already has {_listed(finished)}: going on with {_listed(missing)}", highlight=False, soft_wrap=True
+            f"{out} already has {markup.listed(finished)}: going on with {markup.listed(missing)}",
+            highlight=False,
+            soft_wrap=True,
         )
     try:
         for study in missing:
             _run_part(study, settings, folder, console)
+            finished.append(study)
     except KeyboardInterrupt:
-        finished = [study for study in PARTS if study in folder.summary["ours"]]
-        kept = f"{_listed(finished)} finished and kept in {out}" if finished else "no study was finished"
+        kept = f"{markup.listed(finished)} finished and kept in {out}" if finished else "no study was finished"
         raise KeyboardInterrupt(f"{kept}; the same command goes on from there") from None
     _conclude(folder, console)
 
@@ -91,26 +93,14 @@ def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console:
     seconds = time.perf_counter() - began
     folder.summary["ours"][study] = numbers
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "simulated_steps": steps}
-    folder.save()
     svgs = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.figures.glob("*.svg"))}
     folder.write("report.html", page.grid_page(folder.summary, svgs).encode())
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _given_up(numbers: Data) -> int:
-    """Runs of a study that never reached their goal."""
-    cells = [
-        cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
-    ]
-    return sum(cell["given_up"] for cell in cells if cell)
+    folder.save()  # last: from now on the study counts as finished
 
 
 def _conclude(folder: ResultFolder, console: Console) -> None:
     """The last lines: what was written, and the headline numbers."""
-    names = sorted(path.name for path in folder.path.iterdir() if path.name in (SUMMARY, *CONTENTS))
+    names = [name for name in (SUMMARY, *FILES, "figures") if (folder.path / name).exists()]
     console.print(f"wrote {', '.join(names)} to {folder.path}", highlight=False, soft_wrap=True)
     console.print(f"open {folder.path / 'report.html'} in a browser", highlight=False, soft_wrap=True)
     ours = folder.summary["ours"]
@@ -125,6 +115,6 @@ def _conclude(folder: ResultFolder, console: Console) -> None:
             value = describe_estimate(ours[study][key]) or "not to be had from these methods and runs"
             published = (folder.summary["paper"][study] or {}).get(key) if comparable else None
             beside = f" (the paper: {published})" if published else ""
-            if given_up := _given_up(ours[study]):
+            if given_up := summary.given_up(ours[study]):
                 beside += f"; {given_up:,} runs were given up, so do not rely on it"
             console.print(f"{what}: {value}{beside}", highlight=False, soft_wrap=True)

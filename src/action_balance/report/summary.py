@@ -49,6 +49,14 @@ def first_reach(result: FirstReachSteps) -> Data:
     }
 
 
+def given_up(numbers: Data) -> int:
+    """Runs that never reached their goal, of a study as it stands in a summary."""
+    cells = [
+        cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
+    ]
+    return sum(cell["given_up"] for cell in cells if cell)
+
+
 def coverage(result: Coverage) -> Data:
     """Cells and rates in the end, and when random was overtaken."""
     methods: dict[str, Data] = {}
@@ -60,15 +68,18 @@ def coverage(result: Coverage) -> Data:
             "relative_increase": None if increase is None else float(increase[-1]),
             "stays_above_random_from": result.overtakes(name),
         }
-    more_cells = None
+    more_cells, more_increase = None, None
     if {"rnd", "action-balance-rnd"} <= result.methods.keys():
         more_cells = statistics.difference(result.final_cells("action-balance-rnd"), result.final_cells("rnd"))
+        if "random" in methods:
+            more_increase = methods["action-balance-rnd"]["relative_increase"] - methods["rnd"]["relative_increase"]
     return {
         "steps": int(result.steps[-1]),
         "reachable_cells": result.reachable,
         "methods": methods,
         "times_sooner": estimate(result.times_sooner()),
         "more_cells": estimate(more_cells),
+        "more_increase": more_increase,
     }
 
 

@@ -104,9 +104,13 @@ def left_first(first_room: np.ndarray) -> np.ndarray:
     return first_room[np.arange(len(first_room)), entered.argmax(axis=-1)] == LEFT
 
 
-def run(settings: GridSettings, progress: Progress = silent) -> Corridor:
-    """Walks without the treasure for the visits, then runs until the treasure for the steps."""
-    world = corridor_world(episode_steps=settings.episode_steps)
+def run(settings: GridSettings, progress: Progress = silent, world: GridWorld | None = None) -> Corridor:
+    """Walks without the treasure for the visits, then runs until the treasure for the steps.
+
+    Args:
+        world: another corridor than that of the study.
+    """
+    world = world or corridor_world(episode_steps=settings.episode_steps)
     moments = tuple(episodes * settings.episode_steps for episodes in MOMENTS)
     digging = _walks(world, settings, moments, progress)
     treasure = first_reach.run(world, settings, REACH_STREAM, progress)

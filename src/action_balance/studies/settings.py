@@ -52,11 +52,11 @@ class RunSettings:
     """Steps of an episode."""
     episodes: int = paper.EPISODES
     """Episodes of a run that measures coverage."""
-    update_every: int = 128
+    update_every: int = TabularSettings.update_every
     """Steps between two updates of the agent."""
-    action_coef: float = 1.0
+    action_coef: float = TabularSettings.action_coef
     """Weight c_a of the action bonus."""
-    state_coef: float = 0.1
+    state_coef: float = TabularSettings.state_coef
     """Weight c_s of the next-state bonus."""
     methods: tuple[str, ...] = tuple(METHODS)
     """Which methods to compare: random, action-balance, rnd, action-balance-rnd."""
@@ -104,11 +104,15 @@ class GridSettings(RunSettings):
             if not self.goals:
                 raise UserError("the study goals needs a goal: --goals 10,20")
             for goal in self.goals:
-                goal_world(goal, self.size, self.episode_steps)
+                try:
+                    goal_world(goal, self.size, self.episode_steps)
+                except UserError as error:
+                    raise UserError(f"{error}; the goals are set with --goals") from None
                 if self.goals.count(goal) > 1:
                     raise UserError(f"goal {goal[0]},{goal[1]} is given twice: name each once")
         if "corridor" in self.studies:
             corridor_world(episode_steps=self.episode_steps).check_goals()
+            check_count("25 times --episode-steps", 25 * self.episode_steps)
 
     @property
     def world(self) -> GridWorld:

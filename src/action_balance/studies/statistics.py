@@ -18,7 +18,7 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        return f"{self.value:,.4g} [{self.low:,.4g}, {self.high:,.4g}]"
 
 
 def _t_quantile(runs: int) -> float:

@@ -41,10 +41,10 @@ class TabularSettings:
             raise UserError(f"the agent must learn every 1 or more steps, not {self.update_every}")
         for name in ("action_coef", "state_coef", "gamma", "gae_lambda", "value_rate"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise UserError(f"{name} must be a number of at least 0, not {value}")
+            if not 0 <= value <= 1e6:
+                raise UserError(f"{name.replace('_', '-')} must be a number from 0 to 1,000,000, not {value}")
         if not (math.isfinite(self.reward_base) and self.reward_base >= 1):
-            raise UserError(f"reward_base must be a number of at least 1, not {self.reward_base}")
+            raise UserError(f"reward-base must be a number of at least 1, not {self.reward_base}")
 
 
 #: The methods, as which of the two coefficients they keep: (action bonus, next-state bonus).
