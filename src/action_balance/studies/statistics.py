@@ -18,7 +18,8 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:,.4g} [{self.low:,.4g}, {self.high:,.4g}]"
+        form = ",.0f" if abs(self.value) >= 1000 else ".4g"
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
 
 def _t_quantile(runs: int) -> float:
