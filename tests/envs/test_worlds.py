@@ -99,7 +99,7 @@ def test_an_episode_on_a_map_has_200_steps_unless_told() -> None:
 
 
 def test_blank_lines_around_a_map_and_spaces_after_its_lines_do_not_matter() -> None:
-    assert same(parse_map("\n\n#..G  \n.S#.\t\n\n"), parse_map(MAP))
+    assert same(parse_map("\n  \n#..G  \n.S#.\t\n \n\n"), parse_map(MAP))
 
 
 ERRORS = {
@@ -113,6 +113,7 @@ ERRORS = {
     "lower case": ("s..\n...\n", "line 1 of the map has 's' at column 1"),
     "nothing free": ("S#\n##\n", "the map has no cell to explore besides the start: draw some with ."),
     "only a start": ("S", "the map has no cell to explore besides the start"),
+    "walled in": ("S#.\n##.\n", "no way leads away from the start: open one through the walls"),
     "unreachable goal": ("S.#G\n", "goal (3,0) cannot be reached from the start: open a way through the walls"),
 }
 
@@ -140,6 +141,12 @@ def test_a_map_is_read_from_a_file(tmp_path: Path) -> None:
 def test_a_map_with_windows_line_ends_is_the_same(tmp_path: Path) -> None:
     path = tmp_path / "world.txt"
     path.write_bytes(b"\r\n" + MAP.replace("\n", "\r\n").encode() + b"\r\n")
+    assert same(read_map(path), parse_map(MAP))
+
+
+def test_a_map_with_a_byte_order_mark_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "world.txt"
+    path.write_text(MAP, encoding="utf-8-sig")
     assert same(read_map(path), parse_map(MAP))
 
 

@@ -28,4 +28,4 @@ def advantages(deltas: jax.Array, decays: jax.Array | float) -> jax.Array:
         advantage = delta + decay * following
         return advantage, advantage
 
-    return jax.lax.scan(backward, jnp.zeros((), deltas.dtype), (deltas, decays), reverse=True)[1]
+    return jax.lax.scan(backward, jnp.zeros((), deltas.dtype), (deltas, decays), reverse=True, unroll=8)[1]

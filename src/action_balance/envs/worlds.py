@@ -39,7 +39,9 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
     width, middle = 2 * room + length, room // 2
     walls = [(x, y) for x in range(room, room + length) for y in range(room) if y != middle]
     start, treasure = (room + length // 2, middle), (width - 1, room - 1)
-    return GridWorld.create(width, room, walls, start, [treasure], episode_steps)
+    world = GridWorld.create(width, room, walls, start, [treasure], episode_steps)
+    world.check_goals()
+    return world
 
 
 #: The ready worlds by name.

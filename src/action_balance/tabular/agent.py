@@ -6,6 +6,8 @@ its rules; each is one function here. Axes: S cells, A actions, T steps of a bat
 
 import math
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
@@ -39,10 +41,11 @@ class TabularSettings:
     def __post_init__(self) -> None:
         if self.update_every < 1:
             raise UserError(f"the agent must learn every 1 or more steps, not {self.update_every}")
-        for name in ("action_coef", "state_coef", "gamma", "gae_lambda", "value_rate"):
+        most = {"action_coef": 1_000_000, "state_coef": 1_000_000, "gamma": 1, "gae_lambda": 1, "value_rate": 1}
+        for name, limit in most.items():
             value = getattr(self, name)
-            if not 0 <= value <= 1e6:
-                raise UserError(f"{name.replace('_', '-')} must be a number from 0 to 1,000,000, not {value}")
+            if not 0 <= value <= limit:
+                raise UserError(f"{name.replace('_', '-')} must be a number from 0 to {limit:,}, not {value}")
         if not (math.isfinite(self.reward_base) and self.reward_base >= 1):
             raise UserError(f"reward-base must be a number of at least 1, not {self.reward_base}")
 
@@ -98,6 +101,15 @@ class Run:
     reached: jax.Array  # () bool, a goal was reached
 
 
+#: Steps of a loop that are compiled as one: fewer turns, a little longer to compile.
+_UNROLL = 4
+
+
+def _at(table: jax.Array, index: jax.Array) -> jax.Array:
+    """Rows of a table; cells and pairs are always inside."""
+    return table.at[index].get(mode="promise_in_bounds")
+
+
 def empty_tables(cells: int) -> Tables:
     """Nothing counted, nothing valued."""
     actions = len(grid.MOVES)
@@ -136,13 +148,18 @@ def policy_logits(counts: jax.Array, advantage: jax.Array, action_coef: jax.Arra
     only where the agent has acted, so computing this on the fly is the same as keeping a policy table; cells
     never acted from give zeros, the uniform policy.
     """
-    return action_coef * jnp.sqrt(counts.sum().astype(jnp.float32)) / (1 + counts) + advantage
+    # Action by action instead of along an axis: under vmap each line is then one vector operation over the runs.
+    total = sum((counts[a] for a in range(1, len(counts))), counts[0])
+    root = jnp.sqrt(total.astype(jnp.float32))
+    return jnp.stack([action_coef * root / (1 + counts[a]) + advantage[a] for a in range(len(counts))])
 
 
 def choose(logits: jax.Array, uniform: jax.Array) -> jax.Array:
     """The action that a uniform number in [0, 1) picks from softmax(logits), by the inverse of its distribution."""
-    upto = jnp.cumsum(jnp.exp(logits - logits.max()))
-    return (uniform * upto[-1] >= upto[:-1]).sum(dtype=jnp.int32)
+    highest = reduce(jnp.maximum, (logits[a] for a in range(1, len(logits))), logits[0])
+    upto = list(accumulate(jnp.exp(logits[a] - highest) for a in range(len(logits))))
+    passed = [(uniform * upto[-1] >= part).astype(jnp.int32) for part in upto[:-1]]
+    return sum(passed, jnp.zeros_like(uniform, jnp.int32))
 
 
 def learn(
@@ -155,8 +172,8 @@ def learn(
 
     Everything on the right-hand side is as it stood before the batch: N and V in the rewards and errors.
     """
-    rewards = next_state_bonus(tables.counts[batch.reached].sum(axis=-1), state_coef, settings)
-    values = tables.value[batch.reached]
+    rewards = next_state_bonus(_at(tables.counts, batch.reached).sum(axis=-1), state_coef, settings)
+    values = _at(tables.value, batch.reached)
     next_values = jnp.append(values[1:], 0.0)  # the last transition has none
     deltas = returns.td_errors(rewards, values, next_values, settings.gamma)
     advantage = returns.advantages(deltas, settings.gamma * settings.gae_lambda)
@@ -164,34 +181,44 @@ def learn(
     def write(tables: Tables, transition: tuple[jax.Array, ...]) -> tuple[Tables, None]:
         cell, action, reached, delta, advantage = transition
         return Tables(
-            counts=tables.counts.at[cell, action].add(1),
-            advantage=tables.advantage.at[cell, action].set(advantage),
-            value=tables.value.at[reached].add(settings.value_rate * delta),
+            counts=tables.counts.at[cell, action].add(1, mode="promise_in_bounds"),
+            advantage=tables.advantage.at[cell, action].set(advantage, mode="promise_in_bounds"),
+            value=tables.value.at[reached].add(settings.value_rate * delta, mode="promise_in_bounds"),
         ), None
 
     # From the end to the beginning, so that of a repeated pair the earliest advantage stays. One write at a time
     # keeps the order defined, and costs no more than one scatter with repeated indices.
     transitions = (batch.cell, batch.action, batch.reached, deltas, advantage)
-    return jax.lax.scan(write, tables, transitions, reverse=True)[0]
+    return jax.lax.scan(write, tables, transitions, reverse=True, unroll=_UNROLL)[0]
 
 
 def collect(world: GridWorld, run: Run, uniforms: jax.Array) -> tuple[Run, Batch]:
-    """As many steps as there are uniform numbers, (T,), all with the policy of the tables as they are."""
-    world = replace(world, goals=run.goals)
-    tables = run.tables
+    """As many steps as there are uniform numbers, (T,), all with the policy of the tables as they are.
 
-    def act(
-        carry: tuple[GridState, jax.Array, jax.Array], uniform: jax.Array
-    ) -> tuple[tuple[GridState, jax.Array, jax.Array], Batch]:
-        state, steps, reached = carry
-        logits = policy_logits(tables.counts[state.cell], tables.advantage[state.cell], run.action_coef)
-        action = choose(logits, uniform)
-        following, outcome = grid.step(world, state, action)
-        steps = steps + ~reached
-        return (following, steps, reached | outcome.terminated), Batch(state.cell, action, outcome.cell)
+    The same as stepping `grid.step` until the run's goal. What happens in a run after its goal does not matter, so
+    episodes end by the clock alone, and the loop carries nothing but the cell.
+    """
+    tables, actions, steps = run.tables, len(grid.MOVES), len(uniforms)
+    successor = jnp.asarray(world.successor).ravel()
+    time = run.state.time + 1 + jnp.arange(steps)
 
-    (state, steps, reached), batch = jax.lax.scan(act, (run.state, run.steps, run.reached), uniforms)
-    return replace(run, state=state, steps=steps, reached=reached), batch
+    def act(cell: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        uniform, episode_ends = now
+        logits = policy_logits(_at(tables.counts, cell), _at(tables.advantage, cell), run.action_coef)
+        pair = cell * actions + choose(logits, uniform)
+        return jnp.where(episode_ends, world.start, _at(successor, pair)), pair
+
+    episode_ends = time % world.episode_steps == 0
+    cell, pairs = jax.lax.scan(act, run.state.cell, (uniforms, episode_ends), unroll=_UNROLL)
+    reached = _at(successor, pairs)
+    at_goal = _at(run.goals, reached)
+    until_goal = jnp.where(at_goal.any(), at_goal.argmax() + 1, steps)
+    return replace(
+        run,
+        state=GridState(cell, time[-1] % world.episode_steps),
+        steps=run.steps + jnp.where(run.reached, 0, until_goal),
+        reached=run.reached | at_goal.any(),
+    ), Batch(pairs // actions, pairs % actions, reached)
 
 
 def advance(world: GridWorld, run: Run, settings: TabularSettings) -> tuple[Run, Batch]:

@@ -4,7 +4,7 @@ A *lane* carries one run. Every program is compiled for the same number of lanes
 a run draws from its own random key alone: its result does not depend on how many others there are, nor on the
 lane it got. Each worker thread owns one set of lanes. A run that has ended gives its lane to the next in the queue.
 When the queue is empty, free lanes go on being computed until the last run of their thread has ended: a program for
-fewer lanes would take longer to compile than it saves (a step of 32 lanes costs two thirds of one of 128).
+fewer lanes would take longer to compile than it saves (a step of 32 lanes costs two thirds of one of all).
 
 Axes: R runs, L lanes, S cells.
 """
@@ -29,12 +29,12 @@ from action_balance.envs.grid import Array, GridWorld
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Run, TabularSettings
 
-#: Runs that one program advances together: enough to fill the vector units, few enough that the part of their
-#: tables in use stays in the cache.
-LANES = 128
+#: Runs that one program advances together: enough that a loop's turn is worth its overhead, few enough that their
+#: tables stay in the cache, and a multiple of 16 that 100 runs fill well.
+LANES = 112
 
 #: Steps between two looks at which runs have ended.
-BLOCK_STEPS = 1024
+BLOCK_STEPS = 2048
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ def walk(
     steps: int,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """``runs`` runs of each cohort, each ``steps`` steps long, goals or not; a chunk of runs at a time.
+    """``runs`` runs of each cohort, each ``steps`` steps long; a chunk of runs at a time. Goals change nothing.
 
     Yields:
         the number of the cohort, which of its runs, and the cells that these acted from, (runs, steps) int32.
