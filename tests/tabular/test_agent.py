@@ -374,20 +374,23 @@ def test_an_unknown_method_is_refused() -> None:
         agent.coefficients("action-balanse", PAPER)
 
 
-@pytest.mark.parametrize("name", ["action_coef", "state_coef", "gamma", "gae_lambda", "value_rate"])
+LIMITS = {"action_coef": 1_000_000, "state_coef": 1_000_000, "gamma": 1, "gae_lambda": 1, "value_rate": 1}
+
+
+@pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [-0.1, 1000001.0, math.inf, math.nan])
-def test_a_coefficient_must_be_a_number_from_0_to_a_million(name: str, value: float) -> None:
+def test_a_coefficient_must_lie_within_its_limits(name: str, value: float) -> None:
     wrong: dict[str, Any] = {name: value}
     option = name.replace("_", "-")
-    with pytest.raises(UserError, match=rf"^{option} must be a number from 0 to 1,000,000, not {value}$"):
+    with pytest.raises(UserError, match=rf"^{option} must be a number from 0 to {LIMITS[name]:,}, not {value}$"):
         TabularSettings(**wrong)
 
 
-@pytest.mark.parametrize("name", ["action_coef", "state_coef", "gamma", "gae_lambda", "value_rate"])
-@pytest.mark.parametrize("value", [0.0, 1e6])
-def test_a_coefficient_may_be_0_or_a_million(name: str, value: float) -> None:
-    allowed: dict[str, Any] = {name: value}
-    assert getattr(TabularSettings(**allowed), name) == value
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_coefficient_may_be_0_or_its_limit(name: str) -> None:
+    for value in (0.0, float(LIMITS[name])):
+        allowed: dict[str, Any] = {name: value}
+        assert getattr(TabularSettings(**allowed), name) == value
 
 
 @pytest.mark.parametrize("value", [0.99, math.inf, math.nan])
