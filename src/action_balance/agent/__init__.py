@@ -1,0 +1,1 @@
+"""Algorithm 1: configuration and presets, rollout, update, training loop."""

@@ -1,0 +1,154 @@
+"""Everything that can be set about the neural agent. A method is a setting, not a class."""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from action_balance.core.balance import Normalization
+from action_balance.errors import UserError, check_name
+
+
+class Method(NamedTuple):
+    """What makes a method."""
+
+    uniform: bool
+    """Act at random and learn nothing."""
+    next_state: Literal["none", "rnd", "count"]
+    """Bonus of the state that was reached: none, the error of Eq. 1, or 1 / sqrt(1 + N(s'))."""
+    action: bool
+    """Whether the policy is balanced by the action bonus of Eq. 2."""
+
+
+#: The methods by name.
+METHODS: dict[str, Method] = {
+    "random": Method(uniform=True, next_state="none", action=False),
+    # Schulman et al., 2017
+    "ppo": Method(uniform=False, next_state="none", action=False),
+    # PPO with the count that RND estimates, where states can be counted
+    "count": Method(uniform=False, next_state="count", action=False),
+    # Burda et al., 2019; the paper's baseline
+    "rnd": Method(uniform=False, next_state="rnd", action=False),
+    # the paper's Section III-D alone, as in its heat maps (Figure 5)
+    "action-balance": Method(uniform=False, next_state="none", action=True),
+    # the paper's Algorithm 1
+    "action-balance-rnd": Method(uniform=False, next_state="rnd", action=True),
+}
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Policy optimisation with two reward streams; the defaults are RND's but for the learning rate."""
+
+    rollout_steps: int = 128
+    """Steps of every environment between two updates."""
+    epochs: int = 4
+    """Passes over a rollout."""
+    minibatches: int = 4
+    """Parts of a pass: slices of environments, whose number they must divide."""
+    learning_rate: float = 3e-4
+    """Of Adam, constant, for the policy and both predictors (RND on Atari: 1e-4)."""
+    clip: float = 0.1
+    """The policy ratio is clipped to 1 +- this."""
+    entropy_coef: float = 0.001
+    """Weight of the entropy of the behaviour policy."""
+    gamma_ext: float = 0.999
+    """Discount of the reward."""
+    gamma_int: float = 0.99
+    """Discount of the next-state bonus."""
+    gae_lambda: float = 0.95
+    """Decay of both advantage estimates."""
+    extrinsic_coef: float = 2.0
+    """Weight of the reward's advantages."""
+    intrinsic_coef: float = 1.0
+    """Weight of the next-state bonus's advantages; with 0 its value is not learned either."""
+    intrinsic_ends: Literal["never", "terminated", "episode"] = "never"
+    """Where the intrinsic stream is cut: never (RND), where a task ends, or where any episode does."""
+
+
+@dataclass(frozen=True)
+class BonusConfig:
+    """Both distillation modules."""
+
+    action_coef: float = 1.0
+    """c, the weight of the normalised action bonus in the logits (Eq. 5)."""
+    action_coef_end: float | None = None
+    """c at the last update, approached linearly; without it, c is constant."""
+    normalize: Normalization = "l2"
+    """How the bonus vector is normalised: raw, l2 or standard."""
+    learns_from: Literal["taken", "all"] = "taken"
+    """What the action predictor learns from: the action taken (paper), or all (authors' program)."""
+    share: float = 1.0
+    """Random share of the samples that predictors learn from."""
+    warmup_rollouts: int = 50
+    """Rollouts of a random agent that begin the statistics of observations."""
+    observation_clip: float = 5.0
+    """Normalised observations are clipped to +- this."""
+
+
+@dataclass(frozen=True)
+class NetConfig:
+    """Sizes of the networks for vectors."""
+
+    hidden: int = 64
+    """Width of the policy's layers."""
+    layers: int = 2
+    """Layers of the policy's trunk."""
+    bonus_hidden: int = 64
+    """Width of the bonus networks' layers."""
+    bonus_outputs: int = 32
+    """Outputs of target and predictor."""
+    predictor_layers: int = 1
+    """Layers that a predictor has more than its target."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """How one agent is trained."""
+
+    method: str = "action-balance-rnd"
+    """random, ppo, count, rnd, action-balance or action-balance-rnd."""
+    steps: int = 150_000
+    """Environment steps of each seed; rounded down to whole updates."""
+    envs: int = 8
+    """Environments that step together."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    bonus: BonusConfig = field(default_factory=BonusConfig)
+    net: NetConfig = field(default_factory=NetConfig)
+
+    def __post_init__(self) -> None:
+        check_name("method", self.method, METHODS)
+        if self.envs < 1 or self.ppo.rollout_steps < 1 or self.ppo.epochs < 1:
+            raise UserError("envs, rollout-steps and epochs must be 1 or more")
+        if self.ppo.minibatches < 1 or self.envs % self.ppo.minibatches:
+            raise UserError(
+                f"{self.ppo.minibatches} minibatches do not divide {self.envs} environments: "
+                f"choose --ppo.minibatches or --envs so that they do"
+            )
+        if self.steps < self.steps_per_update:
+            raise UserError(
+                f"{self.steps} steps are less than one rollout of {self.envs} environments x "
+                f"{self.ppo.rollout_steps} steps: ask for --steps {self.steps_per_update} or more"
+            )
+        if not 0 < self.bonus.share <= 1:
+            raise UserError(f"the predictors' share must lie above 0 and be at most 1, not {self.bonus.share}")
+        if not self.traits.action and self.bonus.action_coef_end is not None:
+            raise UserError(f"method {self.method} has no action bonus: leave out --bonus.action-coef-end")
+
+    @property
+    def traits(self) -> Method:
+        """What makes the method."""
+        return METHODS[self.method]
+
+    @property
+    def intrinsic_coef(self) -> float:
+        """Weight of the intrinsic stream: none where there is no next-state bonus."""
+        return self.ppo.intrinsic_coef if self.traits.next_state != "none" else 0.0
+
+    @property
+    def steps_per_update(self) -> int:
+        """Environment steps of a rollout."""
+        return self.envs * self.ppo.rollout_steps
+
+    @property
+    def updates(self) -> int:
+        """Rollouts, and updates, of the whole training."""
+        return self.steps // self.steps_per_update

@@ -1,0 +1,73 @@
+"""Acting: observation -> policy and action bonus -> `balance` -> environment, as one scan on the device.
+
+Axes: T steps, N environments, A actions.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from action_balance.agent.config import Config
+from action_balance.agent.state import TrainState, Trajectory
+from action_balance.core import ppo
+from action_balance.core.balance import balance
+from action_balance.core.distillation import Distillation
+from action_balance.envs.base import Environment
+
+
+def action_coef(config: Config, updates: jax.Array) -> jax.Array:
+    """c of Eq. 5 after so many updates: constant, or on its way to its end."""
+    begin, end = config.bonus.action_coef, config.bonus.action_coef_end
+    if end is None:
+        return jnp.asarray(begin, jnp.float32)
+    return begin + (end - begin) * jnp.minimum(updates / max(config.updates - 1, 1), 1.0)
+
+
+def act(state: TrainState, observation: jax.Array, config: Config) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Logits of pi (A,), both values (2,) and the action bonus r_ab(s, .) (A,) of one observation."""
+    logits, values = state.learned.policy(observation)
+    if config.traits.uniform:
+        logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
+    if not config.traits.action:
+        return logits, values, jnp.zeros_like(logits)
+    module = Distillation(state.targets.action, state.learned.action)
+    return logits, values, module.all_errors(state.observations.whiten(observation, config.bonus.observation_clip))
+
+
+def behaviour_logits(logits: jax.Array, bonus: jax.Array, coef: jax.Array, config: Config) -> jax.Array:
+    """Logits of beta (Eq. 5), (A,); those of pi where there is no action bonus."""
+    return balance(logits, bonus, coef, config.bonus.normalize) if config.traits.action else logits
+
+
+def rollout(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Trajectory]:
+    """``rollout_steps`` steps of all environments."""
+    key, rollout_key = jax.random.split(state.key)
+    coef = action_coef(config, state.updates)
+
+    def step(carry: tuple[Any, jax.Array], key: jax.Array) -> tuple[tuple[Any, jax.Array], Trajectory]:
+        environments, observation = carry
+        logits, values, bonus = jax.vmap(lambda seen: act(state, seen, config))(observation)
+        behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config))(logits, bonus)
+        action_key, step_key = jax.random.split(key)
+        action = jax.random.categorical(action_key, behaviour)
+        step_keys = jax.random.split(step_key, config.envs)
+        environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
+        made = Trajectory(
+            observation=observation,
+            reached=outcome.reached,
+            action=action,
+            log_prob=jax.vmap(ppo.log_prob)(behaviour, action),
+            logits=logits,
+            action_bonus=bonus,
+            values=values,
+            reward=outcome.reward,
+            terminated=outcome.terminated,
+            truncated=outcome.truncated,
+        )
+        return (environments, outcome.observation), made
+
+    keys = jax.random.split(rollout_key, config.ppo.rollout_steps)
+    (environments, observation), trajectory = jax.lax.scan(step, (state.environment, state.observation), keys)
+    return replace(state, environment=environments, observation=observation, key=key), trajectory

@@ -1,0 +1,62 @@
+"""What training carries from update to update, and what a rollout hands to it.
+
+Axes: T steps of a rollout, N environments, A actions, S states that can be counted.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import optax
+
+from action_balance.core.moments import Moments, ReturnScale
+from action_balance.nets.actor_critic import ActorCritic
+from action_balance.nets.bonus import BonusNet
+
+
+class Learned(eqx.Module):
+    """All that is trained: theta, eta and theta' of Algorithm 1."""
+
+    policy: ActorCritic
+    next_state: BonusNet  # predictor f_hat
+    action: BonusNet  # predictor g_hat
+
+
+class Targets(eqx.Module):
+    """The fixed random networks."""
+
+    next_state: BonusNet  # f
+    action: BonusNet  # g
+
+
+class Trajectory(eqx.Module):
+    """One rollout."""
+
+    observation: jax.Array  # (T, N, ...)
+    reached: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began
+    action: jax.Array  # (T, N) int32
+    log_prob: jax.Array  # (T, N), log beta(a|s) when acting
+    logits: jax.Array  # (T, N, A), of pi
+    action_bonus: jax.Array  # (T, N, A), the bonus vector that was used to act
+    values: jax.Array  # (T, N, 2), intrinsic and extrinsic
+    reward: jax.Array  # (T, N)
+    terminated: jax.Array  # (T, N) bool
+    truncated: jax.Array  # (T, N) bool
+
+
+class TrainState(eqx.Module):
+    """Everything that the next update depends on."""
+
+    learned: Learned
+    targets: Targets
+    optimizer: optax.OptState
+    observations: Moments  # of observations, for both bonus networks
+    returns: ReturnScale
+    environment: Any  # states of the N environments
+    observation: jax.Array  # (N, ...), what the agents see
+    episode_return: jax.Array  # (N,) float32, of the episodes under way
+    visits: jax.Array  # (S, A) int32, how often each action was taken in each state; (0, A) where none are counted
+    reached: jax.Array  # (S,) int32, how often each state was reached
+    first_reward: jax.Array  # () int32, environment steps until the first positive reward; -1 before
+    key: jax.Array
+    updates: jax.Array  # () int32

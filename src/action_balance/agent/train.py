@@ -1,0 +1,204 @@
+"""Training as pure functions: `begin` makes a state, `train_step` one rollout and one update. ``vmap`` for seeds.
+
+Axes: T steps, N environments, A actions, S states that can be counted.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from action_balance.agent import update
+from action_balance.agent.config import Config
+from action_balance.agent.rollout import action_coef, behaviour_logits, rollout
+from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
+from action_balance.agent.update import Learning
+from action_balance.core import ppo
+from action_balance.core.moments import Moments, ReturnScale
+from action_balance.envs.base import Environment
+from action_balance.nets.actor_critic import ActorCritic
+from action_balance.nets.bonus import BonusNet
+
+
+class Metrics(eqx.Module):
+    """What one update tells; numbers but for the frequencies. Means are over the samples of the rollout."""
+
+    episodes: jax.Array  # that ended
+    episode_return: jax.Array  # mean of theirs; nan without any
+    first_reward: jax.Array  # environment steps until the first positive reward; -1 before
+    states: jax.Array  # distinct states reached so far; 0 where they cannot be counted
+    action_frequency: jax.Array  # (A,), share of each action
+    entropy_pi: jax.Array
+    entropy_beta: jax.Array
+    entropy_bonus: jax.Array  # of the action bonus vector, divided by its sum
+    kl_beta_pi: jax.Array
+    bonus_mean: jax.Array  # raw next-state bonus
+    bonus_scale: jax.Array  # what it is divided by
+    action_bonus_mean: jax.Array  # raw action bonus
+    loss_policy: jax.Array
+    loss_value_int: jax.Array
+    loss_value_ext: jax.Array
+    loss_next_state: jax.Array
+    loss_action: jax.Array
+    clip_fraction: jax.Array
+    first_ratio: jax.Array  # largest |ratio - 1| of the first minibatch: 0 but for rounding
+    explained_int: jax.Array  # variance of the targets that the intrinsic value explains
+    explained_ext: jax.Array
+    parameters_finite: jax.Array  # bool
+
+
+def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
+    """Fresh networks, and statistics of observations from a random agent."""
+    policy_key, next_state_key, action_key, reset_key, warm_up_key, key = jax.random.split(key, 6)
+    inputs = math.prod(environment.observation_shape)
+    net = config.net
+
+    def bonus_nets(key: jax.Array, actions: int) -> tuple[BonusNet, BonusNet]:
+        """Predictor and target."""
+        keys = jax.random.split(key)
+        sizes = (inputs, net.bonus_hidden, net.bonus_outputs)
+        predictor = BonusNet(*sizes, actions=actions, joined_layers=1 + net.predictor_layers, key=keys[0])
+        return predictor, BonusNet(*sizes, actions=actions, key=keys[1])
+
+    next_state, next_state_target = bonus_nets(next_state_key, 0)
+    action, action_target = bonus_nets(action_key, environment.actions)
+    policy = ActorCritic(inputs, net.hidden, net.layers, environment.actions, key=policy_key)
+    learned = Learned(policy, next_state, action)
+    environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
+    return TrainState(
+        learned=learned,
+        targets=Targets(next_state_target, action_target),
+        optimizer=update.optimizer(config).init(learned),
+        observations=warm_up(environment, config, warm_up_key),
+        returns=ReturnScale.empty(config.envs),
+        environment=environments,
+        observation=observation,
+        episode_return=jnp.zeros(config.envs),
+        visits=jnp.zeros((environment.states, environment.actions), jnp.int32),
+        reached=jnp.zeros(environment.states, jnp.int32),
+        first_reward=jnp.full((), -1, jnp.int32),
+        key=key,
+        updates=jnp.zeros((), jnp.int32),
+    )
+
+
+def warm_up(environment: Environment, config: Config, key: jax.Array) -> Moments:
+    """Statistics of what a random agent reaches."""
+    empty = Moments.empty(environment.observation_shape)
+    if config.traits.next_state != "rnd" and not config.traits.action:
+        return empty  # nobody looks at them
+    reset_key, key = jax.random.split(key)
+    environments, _ = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
+
+    def step(carry: tuple[Any, Moments], key: jax.Array) -> tuple[tuple[Any, Moments], None]:
+        environments, moments = carry
+        action_key, step_key = jax.random.split(key)
+        action = jax.random.randint(action_key, (config.envs,), 0, environment.actions)
+        step_keys = jax.random.split(step_key, config.envs)
+        environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
+        return (environments, moments.absorb(outcome.reached)), None
+
+    steps = config.bonus.warmup_rollouts * config.ppo.rollout_steps
+    return jax.lax.scan(step, (environments, empty), jax.random.split(key, steps))[0][1]
+
+
+def train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
+    """One rollout and one update."""
+    before = state
+    state, trajectory = rollout(environment, state, config)
+    if environment.states:
+        index = jax.vmap(jax.vmap(environment.index))(trajectory.reached)
+        acted_from = jax.vmap(jax.vmap(environment.index))(trajectory.observation)
+    else:
+        index = acted_from = jnp.zeros_like(trajectory.action)
+    learning = None
+    if not config.traits.uniform:
+        state, learning = update.learn(state, trajectory, index, config)
+    if environment.states:
+        state = replace(
+            state,
+            visits=state.visits.at[acted_from, trajectory.action].add(1),
+            reached=state.reached.at[index].add(1),
+        )
+    state, returned, episodes = _follow_episodes(state, trajectory)
+    state = replace(state, first_reward=_first_reward(state, trajectory, config), updates=state.updates + 1)
+    return state, _metrics(before, state, trajectory, learning, returned, episodes, config)
+
+
+def _follow_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, jax.Array, jax.Array]:
+    """Returns of the episodes under way, the mean return of those that ended, and their number."""
+
+    def step(total: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        reward, ended = now
+        total = total + reward
+        return jnp.where(ended, 0.0, total), jnp.where(ended, total, 0.0)
+
+    ended = trajectory.terminated | trajectory.truncated
+    under_way, finished = jax.lax.scan(step, state.episode_return, (trajectory.reward, ended))
+    episodes = ended.sum()
+    returned = jnp.where(episodes > 0, finished.sum() / jnp.maximum(episodes, 1), jnp.nan)
+    return replace(state, episode_return=under_way), returned, episodes
+
+
+def _first_reward(state: TrainState, trajectory: Trajectory, config: Config) -> jax.Array:
+    """Environment steps, all environments counted, until a positive reward was first seen."""
+    positive = (trajectory.reward > 0).any(axis=1)
+    when = (state.updates * config.ppo.rollout_steps + positive.argmax() + 1) * config.envs
+    return jnp.where((state.first_reward < 0) & positive.any(), when, state.first_reward)
+
+
+def _explained(targets: jax.Array, values: jax.Array) -> jax.Array:
+    spread = targets.var()
+    return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
+
+
+def _metrics(
+    before: TrainState,
+    state: TrainState,
+    trajectory: Trajectory,
+    learning: Learning | None,
+    returned: jax.Array,
+    episodes: jax.Array,
+    config: Config,
+) -> Metrics:
+    coef = action_coef(config, before.updates)
+    behaviour = jax.vmap(jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config)))(
+        trajectory.logits, trajectory.action_bonus
+    )
+    total = trajectory.action_bonus.sum(axis=-1, keepdims=True)
+    shares = trajectory.action_bonus / jnp.where(total > 0, total, 1)
+    nothing = jnp.zeros(())
+    losses = None if learning is None else learning.losses
+    actions = trajectory.logits.shape[-1]
+    leaves = jax.tree.leaves(state.learned)
+    return Metrics(
+        episodes=episodes,
+        episode_return=returned,
+        first_reward=state.first_reward,
+        states=(state.reached > 0).sum(),
+        action_frequency=jax.nn.one_hot(trajectory.action, actions).mean(axis=(0, 1)),
+        entropy_pi=jax.vmap(jax.vmap(ppo.entropy))(trajectory.logits).mean(),
+        entropy_beta=jax.vmap(jax.vmap(ppo.entropy))(behaviour).mean(),
+        entropy_bonus=jax.scipy.special.entr(shares).sum(axis=-1).mean(),
+        kl_beta_pi=jax.vmap(jax.vmap(ppo.kl_divergence))(behaviour, trajectory.logits).mean(),
+        bonus_mean=nothing if learning is None else learning.bonus.mean(),
+        bonus_scale=nothing if learning is None else learning.scale,
+        action_bonus_mean=trajectory.action_bonus.mean(),
+        loss_policy=nothing if losses is None else losses.policy.mean(),
+        loss_value_int=nothing if losses is None else losses.value_int.mean(),
+        loss_value_ext=nothing if losses is None else losses.value_ext.mean(),
+        loss_next_state=nothing if losses is None else losses.next_state.mean(),
+        loss_action=nothing if losses is None else losses.action.mean(),
+        clip_fraction=nothing if losses is None else losses.clip_fraction.mean(),
+        first_ratio=nothing if losses is None else losses.furthest_ratio[0],
+        explained_int=nothing
+        if learning is None
+        else _explained(learning.value_targets[..., 0], trajectory.values[..., 0]),
+        explained_ext=nothing
+        if learning is None
+        else _explained(learning.value_targets[..., 1], trajectory.values[..., 1]),
+        parameters_finite=jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all(),
+    )

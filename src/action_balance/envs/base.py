@@ -1,0 +1,47 @@
+"""The contract that environments on the device meet. One environment per call; ``vmap`` outside."""
+
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+
+
+class Step(eqx.Module):
+    """What one step brought."""
+
+    observation: jax.Array  # what the agent sees next: the first of a new episode, if this step ended one
+    reached: jax.Array  # the observation that was reached, s_{t+1}, whether it ended the episode or not
+    reward: jax.Array  # () float32
+    terminated: jax.Array  # () bool, the task ended
+    truncated: jax.Array  # () bool, the time limit was reached
+
+
+class Environment(Protocol):
+    """Pure functions over a state; what can be set is a field. Ended episodes begin anew by themselves."""
+
+    @property
+    def actions(self) -> int:
+        """A."""
+        ...
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        ...
+
+    @property
+    def states(self) -> int:
+        """How many states there are; 0 where they cannot be counted."""
+        ...
+
+    def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
+        """A state at the beginning of an episode, and its observation."""
+        ...
+
+    def step(self, state: Any, action: jax.Array, key: jax.Array) -> tuple[Any, Step]:
+        """One step."""
+        ...
+
+    def index(self, observation: jax.Array) -> jax.Array:
+        """Number of the observed state, () int32, below `states`."""
+        ...

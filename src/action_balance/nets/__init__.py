@@ -1,0 +1,1 @@
+"""Who owns parameters: layers, bonus networks, the actor-critic."""

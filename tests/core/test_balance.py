@@ -1,0 +1,143 @@
+from functools import partial
+from typing import cast, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from action_balance.core.balance import Normalization, balance, normalize
+from action_balance.errors import UserError
+
+KINDS: tuple[Normalization, ...] = get_args(Normalization)
+
+#: Compiled once for each kind, over a batch of states.
+NORMALIZED = {kind: jax.jit(jax.vmap(partial(normalize, kind=kind))) for kind in KINDS}
+BALANCED = {kind: jax.jit(jax.vmap(partial(balance, kind=kind), in_axes=(0, 0, None))) for kind in KINDS}
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+scale_free = pytest.mark.parametrize("kind", ["l2", "standard"])
+
+#: Bonus vectors of multiples of 1/8, which floats hold exactly.
+eighths = st.lists(st.integers(0, 8000), min_size=3, max_size=3).map(lambda eighth: jnp.array([eighth]) / 8)
+
+
+def check(actual: jax.Array, expected: list[list[float]]) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_raw_leaves_the_bonus_bit_for_bit() -> None:
+    bonus = jnp.array([[0.1, 3e-7, 2.0], [0.0, 5.0, 1e20]])
+    np.testing.assert_array_equal(NORMALIZED["raw"](bonus), bonus)
+
+
+def test_l2_divides_by_the_euclidean_norm() -> None:
+    # 1 + 4 + 4 = 9 and 4 + 9 + 36 = 49
+    actual = NORMALIZED["l2"](jnp.array([[1.0, 2.0, 2.0], [2.0, 3.0, 6.0]]))
+    check(actual, [[1 / 3, 2 / 3, 2 / 3], [2 / 7, 3 / 7, 6 / 7]])
+
+
+def test_standard_subtracts_the_mean_and_divides_by_the_deviation() -> None:
+    # Means 1 and 4; variances (1 + 1 + 4) / 3 = 2 and (9 + 0 + 9) / 3 = 6.
+    actual = NORMALIZED["standard"](jnp.array([[0.0, 0.0, 3.0], [1.0, 4.0, 7.0]]))
+    check(actual, [[-(0.5**0.5), -(0.5**0.5), 2**0.5], [-(1.5**0.5), 0.0, 1.5**0.5]])
+
+
+def test_behaviour_logits_add_the_coefficient_times_the_normalised_bonus() -> None:
+    logits = jnp.array([[0.0, 1.0, -1.0], [5.0, 5.0, 5.0]])
+    bonus = jnp.array([[1.0, 2.0, 2.0], [0.0, 0.0, 3.0]])
+    check(BALANCED["l2"](logits, bonus, 3.0), [[1.0, 3.0, 1.0], [5.0, 5.0, 8.0]])
+    check(BALANCED["raw"](logits, bonus, 3.0), [[3.0, 7.0, 5.0], [5.0, 5.0, 14.0]])
+    root = 2**0.5  # the first bonus has mean 5/3 and deviation sqrt(2)/3
+    check(
+        BALANCED["standard"](logits, bonus, 2.0), [[-2 * root, 1 + root, root - 1], [5 - root, 5 - root, 5 + 2 * root]]
+    )
+
+
+def test_the_defaults_are_coefficient_1_and_l2() -> None:
+    check(jax.jit(jax.vmap(balance))(jnp.array([[1.0, 2.0]]), jnp.array([[3.0, 4.0]])), [[1.6, 2.8]])
+
+
+def test_the_coefficient_may_be_a_schedules_value() -> None:
+    values = jax.jit(jax.vmap(balance, in_axes=(None, None, 0)))(
+        jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), jnp.array([0.0, 1.0, 10.0])
+    )
+    check(values, [[1.0, 2.0], [1.6, 2.8], [7.0, 10.0]])
+
+
+def test_a_rarely_tried_action_gets_likelier() -> None:
+    # A bonus of ln 3 on the second of two equal actions: 1 to 3.
+    beta = jax.nn.softmax(BALANCED["raw"](jnp.zeros((1, 2)), jnp.log(jnp.array([[1.0, 3.0]])), 1.0))
+    check(beta, [[0.25, 0.75]])
+
+
+@every_kind
+def test_a_zero_coefficient_leaves_the_logits_bit_for_bit(kind: Normalization) -> None:
+    random = np.random.default_rng(0)
+    logits = jnp.asarray(random.normal(size=(500, 3)) * 10.0 ** random.integers(-20, 20, (500, 1)), jnp.float32)
+    bonus = jnp.asarray(random.exponential(size=(500, 3)), jnp.float32)
+    actual = np.asarray(BALANCED[kind](logits, bonus, 0.0))
+    np.testing.assert_array_equal(actual.view(np.int32), np.asarray(logits).view(np.int32))
+
+
+@given(bonus=eighths, constant=st.integers(-10_000, 10_000))
+@settings(deadline=None)
+def test_a_constant_added_to_the_bonus_changes_nothing_under_standard(bonus: jax.Array, constant: int) -> None:
+    standard = NORMALIZED["standard"]
+    np.testing.assert_array_equal(standard(bonus + constant), standard(bonus))
+
+
+@scale_free
+@given(bonus=eighths, scale=st.floats(1e-25, 1e25))
+@settings(deadline=None)
+def test_a_factor_on_the_bonus_changes_nothing_under_l2_and_standard(
+    kind: Normalization, bonus: jax.Array, scale: float
+) -> None:
+    # Rounding after the product is as large as the differences of close entries under `standard` allow.
+    normalized = NORMALIZED[kind]
+    np.testing.assert_allclose(normalized(bonus * scale), normalized(bonus), rtol=1e-6, atol=5e-3)
+    np.testing.assert_array_equal(normalized(bonus * 2.0**-70), normalized(bonus))
+
+
+@every_kind
+@given(bonus=st.lists(st.floats(0, 1e6, width=32, allow_subnormal=False), min_size=3, max_size=3))
+@settings(deadline=None)
+def test_the_order_of_actions_is_kept(kind: Normalization, bonus: list[float]) -> None:
+    ranked = np.asarray(NORMALIZED[kind](jnp.array([sorted(bonus)])))[0]
+    assert np.all(np.isfinite(ranked))
+    assert np.all(np.diff(ranked) >= 0)
+
+
+@given(bonus=eighths)
+@settings(deadline=None)
+def test_l2_of_errors_lies_between_0_and_1(bonus: jax.Array) -> None:
+    normalized = np.asarray(NORMALIZED["l2"](bonus))
+    assert normalized.min() >= 0
+    assert normalized.max() <= 1
+    np.testing.assert_allclose((normalized**2).sum(), float(bonus.max() > 0), rtol=1e-6)
+
+
+@scale_free
+def test_a_bonus_of_zeros_gives_zeros(kind: Normalization) -> None:
+    np.testing.assert_array_equal(NORMALIZED[kind](jnp.zeros((1, 3))), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7, 1e-7, 1e7])
+def test_equal_entries_give_zeros_under_standard_whatever_the_rounding(value: float) -> None:
+    np.testing.assert_array_equal(NORMALIZED["standard"](jnp.full((1, 3), value)), np.zeros((1, 3)))
+
+
+@every_kind
+def test_the_bonus_gets_no_gradient_and_the_logits_get_it_whole(kind: Normalization) -> None:
+    jacobian = jax.jit(jax.jacobian(partial(balance, kind=kind), argnums=(0, 1, 2)))
+    to_logits, to_bonus, to_coef = jacobian(jnp.array([1.0, 0.0, 2.0]), jnp.array([1.0, 2.0, 2.0]), 0.5)
+    np.testing.assert_array_equal(to_logits, np.eye(3))
+    np.testing.assert_array_equal(to_bonus, np.zeros((3, 3)))
+    check(to_coef[None], NORMALIZED[kind](jnp.array([[1.0, 2.0, 2.0]])).tolist())
+
+
+def test_an_unknown_normalisation_is_named_with_the_nearest() -> None:
+    with pytest.raises(UserError, match="unknown normalisation 'standart': did you mean standard\\?"):
+        normalize(jnp.ones(2), cast(Normalization, "standart"))
