@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.report.folder import SUMMARY, ResultFolder, write_atomically
+from action_balance.files import write_atomically
+from action_balance.report.folder import SUMMARY, ResultFolder
 from action_balance.studies.settings import GridSettings, RunSettings
 
 

@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from action_balance.envs.grid import GridWorld
-from action_balance.report.folder import write_atomically
+from action_balance.files import write_atomically
 from action_balance.studies import paper, statistics
 from action_balance.studies.corridor import LEFT, RIGHT, Corridor, sides
 from action_balance.studies.coverage import Coverage

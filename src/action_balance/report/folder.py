@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import math
-import os
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -17,6 +16,7 @@ import numpy as np
 
 from action_balance import __version__
 from action_balance.errors import UserError
+from action_balance.files import to_json, write_atomically
 from action_balance.report.summary import Data
 from action_balance.studies.settings import RunSettings
 
@@ -44,19 +44,6 @@ FIGURES = (
     "first_reach",
 )
 CONTENTS = (*FILES, *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The whole file or nothing, also when the disk is full."""
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def versions() -> Data:
@@ -147,7 +134,7 @@ class ResultFolder:
 
     def save(self) -> None:
         """Write the summary as it now is."""
-        self.write(SUMMARY, (json.dumps(self.summary, indent=2, allow_nan=False) + "\n").encode())
+        self.write(SUMMARY, to_json(self.summary))
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file of the result."""

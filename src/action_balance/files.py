@@ -1,0 +1,75 @@
+"""Files that are whole or not there, and the one line for when they cannot be written."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from action_balance.errors import UserError
+
+#: Plain data, as JSON has it.
+Data = dict[str, Any]
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    code = re.search(r"os_error_code='(\d+)'", str(error))  # TensorStore's long story of a full disk ends so
+    if code:
+        return os.strerror(int(code.group(1)))
+    lines = str(error).strip().splitlines()
+    return textwrap.shorten(lines[0], 160) if lines else type(error).__name__
+
+
+def missing(package: str) -> UserError:
+    """What to say when a package that only training needs is not installed."""
+    return UserError(f'{package} is not installed, and training needs it: pip install "action-balance[train]"')
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """The whole file or nothing, also when the disk is full or the power goes."""
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise UserError(f"cannot write {path}: {reason(error)}") from None
+
+
+def to_json(data: Data) -> bytes:
+    """A JSON file for people to read. Numbers that are not finite are a ``ValueError``."""
+    return (json.dumps(data, indent=2, allow_nan=False) + "\n").encode()
+
+
+def digest(path: Path, durable: bool = False) -> str:
+    """The SHA-256 of a file; ``durable`` also has the system put it on the disk."""
+    with open(path, "rb") as file:
+        if durable:
+            os.fsync(file.fileno())
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_sure_of_room(folder: Path, size: int) -> None:
+    """Raise the ``OSError`` of a full disk before anything is written, by asking for all of the room at once."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    placeholder = folder / ".room"
+    with open(placeholder, "wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # others: not every file system can do it
+                raise
+    placeholder.unlink()

@@ -1,0 +1,68 @@
+"""TensorBoard event files, written with TensorBoard's own record writer; TensorFlow is not needed.
+
+Every start of a run writes a new file, because the last record of the one before may be half-written. After a resume
+the file begins with a restart record, on which TensorBoard forgets what it has seen from that step on.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from action_balance.files import missing
+
+#: TensorBoard knows an event file by this part of its name, and reads the files of a folder in order of name.
+PREFIX = "events.out.tfevents."
+
+
+class EventLog:
+    """Scalars for TensorBoard. Files are opened for each record only: there is nothing to close."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.record_writer import RecordWriter
+        except ImportError:
+            raise missing("tensorboard") from None
+        self._events = event_pb2
+        self._summaries = summary_pb2
+        self._record_writer = RecordWriter
+        self._path = path
+        numbers = [file.name.removeprefix(PREFIX) for file in path.glob(f"*/{PREFIX}*")]
+        self._name = f"{PREFIX}{max((int(number) for number in numbers if number.isdigit()), default=0) + 1:06d}"
+        self._purge_step: int | None = None
+
+    def forget_from(self, step: int) -> None:
+        """Have TensorBoard forget what earlier starts wrote at ``step`` and later."""
+        self._purge_step = step
+
+    def write(self, run: str, step: int, values: Mapping[str, Any]) -> None:
+        """Add scalars; lists become one scalar per entry, nan and inf are left out.
+
+        Args:
+            run: the name of the curve in TensorBoard, a folder.
+            step: the place on the horizontal axis.
+            values: by tag.
+        """
+        file = self._path / run / self._name
+        records = [] if file.exists() else self._header()
+        scalars = {}
+        for name, value in values.items():
+            items = {f"{name}/{i}": item for i, item in enumerate(value)} if isinstance(value, list) else {name: value}
+            scalars.update({tag: float(item) for tag, item in items.items() if math.isfinite(item)})
+        entries = [self._summaries.Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        summary = self._summaries.Summary(value=entries)
+        records.append(self._events.Event(wall_time=time.time(), step=step, summary=summary))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(file, "ab") as stream:
+            writer = self._record_writer(stream)
+            for record in records:
+                writer.write(record.SerializeToString())
+
+    def _header(self) -> list[Any]:
+        records = [self._events.Event(wall_time=time.time(), file_version="brain.Event:2")]
+        if self._purge_step is not None:
+            start = self._events.SessionLog(status=self._events.SessionLog.START)
+            records.append(self._events.Event(wall_time=time.time(), step=self._purge_step, session_log=start))
+        return records

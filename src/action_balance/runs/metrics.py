@@ -1,0 +1,159 @@
+"""The metrics of a run: one JSON line per update and seed, and the same numbers for TensorBoard.
+
+A line of ``metrics.jsonl`` has ``update``, ``seed`` and ``steps`` (environment steps so far), then numbers and lists of
+numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. What depends on the clock is in ``timing.jsonl``
+(one line per update: ``update``, ``steps``, numbers by name) instead, so that the same run always has the same
+``metrics.jsonl``, byte for byte, however often it was interrupted.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from action_balance.errors import UserError
+from action_balance.files import Data, reason, write_atomically
+from action_balance.runs.events import EventLog
+
+METRICS = "metrics.jsonl"
+TIMING = "timing.jsonl"
+TENSORBOARD = "tensorboard"
+
+#: The entries of a row that say which it is.
+KEYS = ("update", "seed", "steps")
+
+
+def _plain(value: Any) -> Any:
+    """A number or array as Python's own numbers."""
+    return value if isinstance(value, (int, float)) else np.asarray(value).tolist()
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_encode(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
+    return math.nan if value is None else float(value) if value in ("inf", "-inf") else value
+
+
+def _line(row: Data) -> bytes:
+    return (json.dumps({name: _encode(value) for name, value in row.items()}, allow_nan=False) + "\n").encode()
+
+
+def _row(line: bytes) -> Data | None:
+    """The row of a line; None where it is half-written or damaged."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or not all(isinstance(row.get(key), int) for key in ("update", "steps")):
+        return None
+    return {name: _decode(value) for name, value in row.items()}
+
+
+def _lines(file: Path) -> list[bytes]:
+    try:
+        return file.read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {reason(error)}") from None
+
+
+def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
+    """The rows of a run, also of one that is being written.
+
+    Args:
+        path: the folder of the run.
+        name: ``metrics.jsonl`` or ``timing.jsonl``.
+    """
+    lines = _lines(path / name)
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        row = _row(line)
+        if row is None:
+            raise UserError(f"line {number} of {path / name} is damaged: delete it to read the rest")
+        rows.append(row)
+    return rows
+
+
+class MetricsLog:
+    """Writes the metrics of a run. Files are opened for each update only: there is nothing to close."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._events = EventLog(path / TENSORBOARD)
+
+    def append(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any] | None = None) -> None:
+        """Write the rows of one update. They are with the system when this returns: a kill does not lose them.
+
+        Append before the checkpoint of the update is saved, so that no checkpoint is ahead of its metrics.
+
+        Args:
+            rows: one per seed: ``update``, ``seed``, ``steps``, then numbers or lists of numbers by name.
+            timing: what depends on the clock, e.g. ``steps_per_second``; of all seeds together.
+        """
+        if not rows:
+            return
+        plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        self._append(METRICS, b"".join(_line({**{key: row[key] for key in KEYS}, **row}) for row in plain))
+        clock = {name: _plain(value) for name, value in (timing or {}).items()}
+        if clock:
+            self._append(TIMING, _line({"update": plain[0]["update"], "steps": plain[0]["steps"], **clock}))
+        try:
+            for row in plain:
+                values = {name: value for name, value in row.items() if name not in KEYS}
+                self._events.write(f"seed-{row['seed']}", row["steps"], values)
+            if clock:
+                self._events.write("timing", plain[0]["steps"], clock)
+        except OSError as error:
+            raise UserError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}") from None
+
+    def _append(self, name: str, content: bytes) -> None:
+        try:
+            with open(self.path / name, "ab") as file:
+                file.write(content)
+        except OSError as error:
+            raise UserError(f"cannot write {self.path / name}: {reason(error)}") from None
+
+    def truncate_after(self, update: int) -> tuple[str, ...]:
+        """Drop what was written after ``update``, also the half of a line, to continue from its checkpoint.
+
+        Returns:
+            A line for everything that is missing before it.
+        """
+        kept = self._truncate(METRICS, update)
+        self._truncate(TIMING, update)
+        self._events.forget_from(kept["steps"] + 1 if kept else 0)
+        last = kept["update"] if kept else 0
+        if last < update:
+            return (f"{self.path / METRICS} ends at update {last}: rows up to update {update} are lost",)
+        return ()
+
+    def _truncate(self, name: str, update: int) -> Data | None:
+        """Keep the rows up to ``update``; returns the last of them."""
+        lines = _lines(self.path / name)
+        kept: list[bytes] = []
+        last = None
+        for line in lines:
+            row = _row(line)
+            if row is None or row["update"] > update:
+                break
+            last = row
+            kept.append(line)
+        if len(kept) < len(lines):
+            write_atomically(self.path / name, b"".join(kept))
+        return last

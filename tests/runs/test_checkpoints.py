@@ -1,0 +1,330 @@
+"""A checkpoint is exact, whole or not there, checked before it is used, and never executed."""
+
+import contextlib
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from action_balance.errors import UserError
+from action_balance.runs import Checkpoints
+from action_balance.runs import checkpoints as checkpoints_module
+
+needs_mount = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount"
+)
+
+
+def _state(update: int) -> dict[str, Any]:
+    return {"weights": jnp.arange(50.0) * update, "update": jnp.int32(update), "key": jax.random.key(update)}
+
+
+def _filled(path: Path, scores: dict[int, float | None]) -> Checkpoints:
+    checkpoints = Checkpoints(path)
+    for update, score in scores.items():
+        checkpoints.save(update, _state(update), score)
+    return checkpoints
+
+
+def _bits(leaf: Any) -> tuple[str, tuple[int, ...], bytes]:
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return str(leaf.dtype), leaf.shape, np.asarray(jax.random.key_data(leaf)).tobytes()
+    array = np.asarray(leaf)
+    return str(array.dtype), array.shape, array.tobytes()
+
+
+def _assert_same(found: Any, expected: Any) -> None:
+    assert str(jax.tree.structure(found)) == str(jax.tree.structure(expected))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert type(one) is type(other)
+        assert _bits(one) == _bits(other)
+
+
+def _everything() -> dict[str, Any]:
+    special = np.array([0.0, -0.0, 1e-45, np.inf, -np.inf, np.nan, 1 / 3], np.float32)
+    return {
+        "float32": jnp.asarray(special),
+        "a nan with a payload": np.array([0x7FC01234], np.uint32).view(np.float32),
+        "bfloat16": jnp.asarray(special, jnp.bfloat16),
+        "float16": jnp.asarray([1.5, 2.5], jnp.float16),
+        "int32": jnp.asarray([[-(2**31), 2**31 - 1]]),
+        "uint8": jnp.arange(256, dtype=jnp.uint8).reshape(4, 8, 8),
+        "bool": jnp.asarray([True, False]),
+        "scalar": jnp.float32(0.1),
+        "empty": jnp.zeros((0, 3), jnp.bfloat16),
+        "numpy": (np.arange(3, dtype=np.int64), np.float64(0.1), np.array("2.5", np.float64)),
+        "python": [3, -(2**62), 0.1, float("inf"), True, None],
+        "key": jax.random.key(7),
+        "keys": jax.random.split(jax.random.key(8, impl="rbg"), (2, 3)),
+        "old key": jax.random.PRNGKey(1),
+        "a/b.c [0]": jnp.ones(2),
+    }
+
+
+def test_everything_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    Checkpoints(tmp_path).save(5, _everything())
+    restored = Checkpoints(tmp_path).restore(_everything())
+    assert (restored.update, restored.warnings) == (5, ())
+    _assert_same(restored.state, _everything())
+
+
+def test_a_model_and_its_optimiser_come_back_and_activation_functions_stay(tmp_path: Path) -> None:
+    def make(seed: int) -> tuple[eqx.nn.MLP, optax.OptState]:
+        model = eqx.nn.MLP(3, 2, 16, depth=6, key=jax.random.key(seed))
+        return model, optax.adam(1e-3).init(eqx.filter(model, eqx.is_array))
+
+    Checkpoints(tmp_path).save(1, make(0))
+    _assert_same(
+        eqx.filter(Checkpoints(tmp_path).restore(make(1)).state, eqx.is_array), eqx.filter(make(0), eqx.is_array)
+    )
+    abstract = eqx.filter_eval_shape(make, 1)
+    _assert_same(
+        eqx.filter(Checkpoints(tmp_path).restore(abstract).state, eqx.is_array), eqx.filter(make(0), eqx.is_array)
+    )
+
+
+def test_a_restored_state_can_be_donated(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {2: None})
+    state = checkpoints.restore(_state(0)).state
+    doubled = jax.jit(lambda x: x * 2, donate_argnums=0)(state["weights"])
+    np.testing.assert_array_equal(doubled, np.arange(50.0) * 4)
+
+
+def test_a_state_without_arrays_is_a_checkpoint_too(tmp_path: Path) -> None:
+    Checkpoints(tmp_path).save(1, {"nothing": None})
+    assert Checkpoints(tmp_path).restore({"nothing": None}).state == {"nothing": None}
+
+
+def test_the_last_three_and_the_best_are_kept(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: 0.0, 2: 9.0, 3: float("nan"), 4: 1.0, 5: None, 6: float("inf")})
+    assert checkpoints.updates() == [2, 4, 5, 6]
+    assert checkpoints.restore(_state(0), "best").update == 2
+    assert checkpoints.restore(_state(0)).update == 6
+    assert checkpoints.restore(_state(0), 4).state["weights"][1] == 4
+    checkpoints.save(7, _state(7), 9.0)
+    assert checkpoints.updates() == [5, 6, 7]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000005", "00000006", "00000007"]
+
+
+def test_of_equal_scores_the_latest_is_the_best(tmp_path: Path) -> None:
+    assert _filled(tmp_path, {1: 0.0, 2: 0.0, 3: -1.0}).restore(_state(0), "best").update == 2
+    assert _filled(tmp_path / "none", {1: None, 2: None}).restore(_state(0), "best").update == 2
+
+
+def _files(checkpoint: Path) -> list[Path]:
+    return sorted(path for path in checkpoint.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "delete", "empty"])
+def test_damage_to_any_file_of_the_newest_is_noticed_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
+    checkpoints = _filled(tmp_path / "whole", {10: 1.0, 20: 2.0})
+    names = [file.relative_to(tmp_path / "whole" / "00000020") for file in _files(tmp_path / "whole" / "00000020")]
+    assert len(names) > 5
+    for name in names:
+        copy = tmp_path / "copy"
+        shutil.copytree(tmp_path / "whole", copy)
+        file = copy / "00000020" / name
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0x10
+        if damage == "delete":
+            file.unlink()
+        else:
+            changed = {"truncate": content[: len(content) // 2], "flip": content, "empty": bytearray()}
+            file.write_bytes(changed[damage])
+        for which in ("latest", "best"):
+            restored = Checkpoints(copy).restore(_state(0), "latest" if which == "latest" else "best")
+            assert restored.update == 10
+            _assert_same(restored.state, _state(10))
+            (warning,) = restored.warnings
+            assert "00000020 is damaged" in warning
+            assert name.name in warning
+            assert "\n" not in warning
+        with pytest.raises(UserError, match="00000020 is damaged"):
+            Checkpoints(copy).restore(_state(0), 20)
+        shutil.rmtree(copy)
+    assert checkpoints.restore(_state(0)).update == 20
+
+
+def test_when_all_are_damaged_each_is_named(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None})
+    for file in tmp_path.glob("*/checkpoint.json"):
+        file.unlink()
+    with pytest.raises(UserError, match=r"00000002 is damaged.*00000001 is damaged"):
+        checkpoints.restore(_state(0))
+
+
+def test_without_a_checkpoint_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no checkpoint in"):
+        Checkpoints(tmp_path / "absent").restore(_state(0))
+    with pytest.raises(UserError, match="there is no checkpoint 7 in"):
+        _filled(tmp_path, {1: None}).restore(_state(0), 7)
+
+
+def test_a_half_written_checkpoint_is_ignored_and_cleaned_up_by_the_next(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None})
+    shutil.copytree(tmp_path / "00000001", tmp_path / ".partial-00000002")
+    (tmp_path / ".partial-00000002" / "checkpoint.json").unlink()
+    shutil.copytree(tmp_path / "00000001", tmp_path / ".old-00000000")
+    restored = checkpoints.restore(_state(0))
+    assert (restored.update, restored.warnings) == (1, ())
+    checkpoints.save(2, _state(2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000002"]
+
+
+def test_a_damaged_checkpoint_is_replaced_when_its_update_is_saved_again(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None})
+    (tmp_path / "00000002" / "checkpoint.json").write_text("{}")
+    checkpoints.save(2, _state(2))
+    assert checkpoints.restore(_state(0)).update == 2
+
+
+def test_later_checkpoints_are_discarded_when_training_goes_back(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None, 3: None})
+    checkpoints.discard_after(1)
+    assert checkpoints.updates() == [1]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"weights": jnp.zeros(51)}, r"\['weights'\] is float32\[50\] in it, float32\[51\] here"),
+        ({"weights": jnp.zeros(50, jnp.bfloat16)}, r"float32\[50\] in it, bfloat16\[50\] here"),
+        ({"key": jax.random.key(0, impl="rbg")}, r"\['key'\] is key<fry> in it, key<rbg> here"),
+        ({"more": jnp.zeros(1)}, r"\['more'\] is not in it"),
+        ({"update": None}, r"\['update'\] is only in it"),
+    ],
+)
+def test_a_state_of_another_form_is_refused(tmp_path: Path, other: dict[str, Any], words: str) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None})
+    with pytest.raises(UserError, match=words + r".*another config or version"):
+        checkpoints.restore({**_state(0), **other})
+
+
+@contextlib.contextmanager
+def _small_disk(path: Path) -> Iterator[None]:
+    path.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@needs_mount
+def test_a_full_disk_prints_nothing_besides_the_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for free in (0, 20, 200):
+        _assert_a_full_disk_is_one_line(tmp_path / str(free), free)
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_mount
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of TensorStore's threads
+@pytest.mark.parametrize("free", [0, 4, 8, 12, 16, 20, 24, 28, 32])
+def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int
+) -> None:
+    monkeypatch.setattr(checkpoints_module, "make_sure_of_room", lambda *_: None)
+    _assert_a_full_disk_is_one_line(tmp_path / "disk", free)
+
+
+def _assert_a_full_disk_is_one_line(disk: Path, free: int) -> None:
+    with _small_disk(disk):
+        checkpoints = _filled(disk / "checkpoints", {1: 1.0, 2: 0.0})
+        state = os.statvfs(disk)
+        (disk / "rest").write_bytes(b"x" * (state.f_bavail * state.f_frsize - 1024 * free))
+        with pytest.raises(UserError) as caught:
+            checkpoints.save(3, _state(3))
+        assert str(caught.value) == (
+            f"cannot write the checkpoint {disk}/checkpoints/00000003: No space left on device; "
+            f"the last good one, of update 2, is kept"
+        )
+        assert sorted(path.name for path in checkpoints.path.iterdir()) == ["00000001", "00000002"]
+        _assert_same(checkpoints.restore(_state(0)).state, _state(2))
+        (disk / "rest").unlink()
+        checkpoints.save(3, _state(3))
+        assert checkpoints.restore(_state(0)).update == 3
+
+
+@needs_mount
+def test_a_folder_that_becomes_read_only_gives_one_line_and_stays_readable(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    with _small_disk(disk):
+        checkpoints = _filled(disk / "checkpoints", {1: None})
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        with pytest.raises(UserError, match=r"Read-only file system; the last good one, of update 1"):
+            checkpoints.save(2, _state(2))
+        _assert_same(checkpoints.restore(_state(0)).state, _state(1))
+
+
+def test_an_error_while_orbax_writes_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import orbax.checkpoint
+
+    checkpoints = _filled(tmp_path, {1: None})
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("RESOURCE_EXHAUSTED: no space\nand a long story")
+
+    monkeypatch.setattr(orbax.checkpoint.Checkpointer, "save", fail)
+    with pytest.raises(UserError, match=r"RESOURCE_EXHAUSTED: no space; the last good one, of update 1, is kept$"):
+        checkpoints.save(2, _state(2))
+    assert checkpoints.updates() == [1]
+
+
+class _Trap:
+    def __init__(self, target: Path) -> None:
+        self._target = target
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return os.mkdir, (str(self._target),)
+
+
+def test_nothing_in_a_checkpoint_is_pickled_and_a_pickle_put_there_is_not_executed(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path / "checkpoints", {1: None, 2: None})
+    for file in _files(tmp_path / "checkpoints"):
+        with pytest.raises((pickle.UnpicklingError, ValueError, EOFError, KeyError, IndexError, AttributeError)):
+            pickle.loads(file.read_bytes())
+    sprung = tmp_path / "sprung"
+    trap = pickle.dumps(_Trap(sprung))
+    newest = tmp_path / "checkpoints" / "00000002"
+    for name in ("state.pkl", "arrays/arrays.npy", "arrays/state.pickle"):
+        (newest / name).write_bytes(trap)
+    assert checkpoints.restore(_state(0)).update == 2
+    for file in _files(newest):
+        file.write_bytes(trap)
+    assert checkpoints.restore(_state(0)).update == 1
+    assert not sprung.exists()
+    pickle.loads(trap)
+    assert sprung.exists()  # the trap does work
+
+
+def test_without_orbax_and_tensorboard_the_package_says_what_to_install() -> None:
+    script = """
+import sys
+from pathlib import Path
+sys.modules["orbax"] = sys.modules["orbax.checkpoint"] = sys.modules["tensorboard"] = None
+from action_balance.errors import UserError
+from action_balance.runs import Checkpoints, MetricsLog, RunFolder
+for make in (Checkpoints, MetricsLog, lambda path: RunFolder.create(path, {}, [])):
+    try:
+        make(Path("absent"))
+    except UserError as error:
+        print(error)
+assert not Path("absent").exists()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.count('pip install "action-balance[train]"') == 3

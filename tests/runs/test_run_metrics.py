@@ -1,0 +1,142 @@
+"""Metrics are readable, deterministic, cut back exactly on resume, and the same for TensorBoard."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from action_balance.errors import UserError
+from action_balance.runs import MetricsLog, read_metrics
+
+
+def _rows(update: int) -> list[dict[str, Any]]:
+    return [{"update": update, "seed": seed, "steps": 10 * update, "loss": update / 4 + seed} for seed in range(2)]
+
+
+def _fill(path: Path, updates: int) -> MetricsLog:
+    log = MetricsLog(path)
+    for update in range(1, updates + 1):
+        log.append(_rows(update), {"steps_per_second": 5.0})
+    return log
+
+
+def _scalars(path: Path, run: str, tag: str) -> list[tuple[int, float]]:
+    events = EventAccumulator(str(path / "tensorboard" / run)).Reload()
+    return [(scalar.step, scalar.value) for scalar in events.Scalars(tag)]
+
+
+def test_a_row_is_one_line_of_json_in_the_order_given(tmp_path: Path) -> None:
+    row = {"update": 1, "seed": 0, "steps": 8, "b": 0.5, "a": math.nan, "c": [1.0, -math.inf, math.nan], "d": math.inf}
+    MetricsLog(tmp_path).append([row])
+    text = (tmp_path / "metrics.jsonl").read_text()
+    assert text == '{"update": 1, "seed": 0, "steps": 8, "b": 0.5, "a": null, "c": [1.0, "-inf", null], "d": "inf"}\n'
+    (found,) = read_metrics(tmp_path)
+    assert list(found) == list(row)
+    assert math.isnan(found["a"])
+    assert found["c"][:2] == [1.0, -math.inf]
+    assert found["d"] == math.inf
+
+
+def test_numbers_of_numpy_and_jax_are_numbers(tmp_path: Path) -> None:
+    row = {"update": np.int32(1), "seed": jnp.int32(0), "steps": 8, "x": jnp.float32(0.5), "y": np.array([1.5, 2.5])}
+    MetricsLog(tmp_path).append([row])
+    assert read_metrics(tmp_path) == [{"update": 1, "seed": 0, "steps": 8, "x": 0.5, "y": [1.5, 2.5]}]
+
+
+def test_what_depends_on_the_clock_is_in_its_own_file(tmp_path: Path) -> None:
+    _fill(tmp_path, 2)
+    assert b"steps_per_second" not in (tmp_path / "metrics.jsonl").read_bytes()
+    assert read_metrics(tmp_path, "timing.jsonl") == [
+        {"update": 1, "steps": 10, "steps_per_second": 5.0},
+        {"update": 2, "steps": 20, "steps_per_second": 5.0},
+    ]
+    assert _scalars(tmp_path, "timing", "steps_per_second") == [(10, 5.0), (20, 5.0)]
+
+
+def test_tensorboard_reads_the_same_values(tmp_path: Path) -> None:
+    log = _fill(tmp_path, 3)
+    log.append([{"update": 4, "seed": 1, "steps": 40, "loss": math.nan, "actions": [0.25, 0.75]}])
+    assert _scalars(tmp_path, "seed-0", "loss") == [(10, 0.25), (20, 0.5), (30, 0.75)]
+    assert _scalars(tmp_path, "seed-1", "loss") == [(10, 1.25), (20, 1.5), (30, 1.75)]
+    assert _scalars(tmp_path, "seed-1", "actions/1") == [(40, 0.75)]
+
+
+def test_truncating_drops_later_lines_and_half_of_a_line(tmp_path: Path) -> None:
+    whole = _fill(tmp_path, 3).path / "metrics.jsonl"
+    expected = whole.read_bytes()
+    _fill(tmp_path, 0).append(_rows(4))
+    log = MetricsLog(tmp_path)
+    log.append(_rows(5))
+    whole.write_bytes(whole.read_bytes()[:-7])
+    assert log.truncate_after(3) == ()
+    assert whole.read_bytes() == expected
+    assert len(read_metrics(tmp_path, "timing.jsonl")) == 3
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_truncating_to_the_beginning_leaves_nothing(tmp_path: Path) -> None:
+    assert MetricsLog(tmp_path).truncate_after(0) == ()
+    assert not (tmp_path / "metrics.jsonl").exists()
+    assert _fill(tmp_path, 2).truncate_after(0) == ()
+    assert read_metrics(tmp_path) == []
+
+
+def test_lost_rows_are_named(tmp_path: Path) -> None:
+    log = _fill(tmp_path, 3)
+    file = tmp_path / "metrics.jsonl"
+    file.write_bytes(file.read_bytes()[:-100] + b"\0" * 100)
+    (warning,) = log.truncate_after(3)
+    assert "rows up to update 3 are lost" in warning
+    assert [row["update"] for row in read_metrics(tmp_path)] == [1, 1, 2, 2]
+
+
+def test_tensorboard_forgets_what_was_cut_and_survives_half_of_a_record(tmp_path: Path) -> None:
+    _fill(tmp_path, 5)
+    (file,) = (tmp_path / "tensorboard" / "seed-0").iterdir()
+    file.write_bytes(file.read_bytes()[:-5])
+    log = MetricsLog(tmp_path)
+    log.truncate_after(2)
+    log.append([{**row, "loss": -1.0} for row in _rows(3)])
+    assert _scalars(tmp_path, "seed-0", "loss") == [(10, 0.25), (20, 0.5), (30, -1.0)]
+    assert _scalars(tmp_path, "seed-1", "loss") == [(10, 1.25), (20, 1.5), (30, -1.0)]
+
+
+def test_half_of_a_last_line_is_not_read(tmp_path: Path) -> None:
+    _fill(tmp_path, 2)
+    file = tmp_path / "metrics.jsonl"
+    for cut in (1, 9, 30):
+        (tmp_path / "cut").mkdir(exist_ok=True)
+        (tmp_path / "cut" / "metrics.jsonl").write_bytes(file.read_bytes()[:-cut])
+        assert read_metrics(tmp_path / "cut") == read_metrics(tmp_path)[:3]
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    _fill(tmp_path, 2)
+    file = tmp_path / "metrics.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"seed": 1', b'"seed" 1', 1))
+    with pytest.raises(UserError, match=r"line 2 of .*metrics\.jsonl is damaged"):
+        read_metrics(tmp_path)
+
+
+def test_a_run_without_metrics_has_no_rows(tmp_path: Path) -> None:
+    assert read_metrics(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(UserError, match=r"cannot write .*metrics\.jsonl: No space left on device$"):
+        MetricsLog(tmp_path).append(_rows(1))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_under_tensorboard_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tensorboard" / "seed-0").mkdir(parents=True)
+    log = MetricsLog(tmp_path)
+    (tmp_path / "tensorboard" / "seed-0" / "events.out.tfevents.000001").symlink_to("/dev/full")
+    with pytest.raises(UserError, match=r"cannot write .*tensorboard: No space left on device$"):
+        log.append(_rows(1))
