@@ -9,12 +9,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import tyro
 from rich.console import Console
 
+from action_balance.agent.config import Config
+from action_balance.agent.loop import TrainConfig
 from action_balance.envs.grid import Cell
+from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
 
@@ -69,7 +72,60 @@ class Explore:
         explore_map(self.map, self.settings, self.out, self.overwrite, console)
 
 
-Command = Annotated[Reproduce, tyro.conf.subcommand("reproduce")] | Annotated[Explore, tyro.conf.subcommand("explore")]
+@dataclass(frozen=True)
+class Train:
+    """Train the neural agent; the run can be interrupted and resumed at any time."""
+
+    env: tyro.conf.Positional[str]
+    """open, goal, corridor or deep-sea."""
+    out: Path | None = None
+    """Folder of the run; usual: runs/ENV-METHOD-SEED."""
+    overwrite: bool = False
+    """Replace a run that is already in that folder."""
+    seed: int = 0
+    """Seed of the first agent; the others follow."""
+    seeds: int = 1
+    """Agents that are trained together, each as it would be alone."""
+    checkpoint_every: int = 50
+    """Updates between two checkpoints."""
+    size: int | None = None
+    """Cells along a side, of a room in the corridor, or N of the deep sea."""
+    episode_steps: int = 200
+    """Time limit of the grid worlds."""
+    view: Literal["coordinates", "one-hot"] = "one-hot"
+    """What is seen of a cell of a grid world."""
+    agent: Config = field(default_factory=Config)
+
+    def run(self, console: Console) -> None:
+        """Train."""
+        from action_balance.report.training import train
+
+        environment = EnvConfig(self.env, self.size, self.episode_steps, self.view)
+        config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every)
+        out = self.out or Path("runs") / f"{self.env}-{self.agent.method}-{self.seed}"
+        train(config, out, self.overwrite, console)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run that was interrupted."""
+
+    run_folder: tyro.conf.Positional[Path]
+    """Its folder."""
+
+    def run(self, console: Console) -> None:
+        """Resume."""
+        from action_balance.report.training import resume
+
+        resume(self.run_folder, console)
+
+
+Command = (
+    Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Explore, tyro.conf.subcommand("explore")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+)
 
 _registry = tyro.constructors.ConstructorRegistry()
 
@@ -88,12 +144,12 @@ def _cell(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.Primit
     )
 
 
-def parse(arguments: Sequence[str]) -> Reproduce | Explore:
+def parse(arguments: Sequence[str]) -> Reproduce | Explore | Train | Resume:
     """The command that these words give. A mistake in them is a `UserError` of one line."""
     told = io.StringIO()
     try:
         with contextlib.redirect_stderr(told):
-            command: Reproduce | Explore = tyro.cli(
+            command: Reproduce | Explore | Train | Resume = tyro.cli(
                 Command,
                 prog=PROGRAM,
                 description="Action balance exploration: reproduce the paper, explore your own worlds.",

@@ -1,0 +1,48 @@
+"""The environments that the neural agent can be trained in, by name."""
+
+from dataclasses import dataclass
+
+import jax
+
+from action_balance.envs.base import Environment
+from action_balance.envs.deep_sea import DeepSea
+from action_balance.envs.grid_view import GridEnvironment, View
+from action_balance.envs.worlds import corridor_world, goal_world, open_world
+from action_balance.errors import UserError, check_name
+
+#: Name and usual size: cells along a side, of a room in the corridor, or N of the deep sea.
+SIZES = {"open": 40, "goal": 40, "corridor": 11, "deep-sea": 20}
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """Which environment, and how it is seen."""
+
+    name: str
+    """open, goal, corridor or deep-sea."""
+    size: int | None = None
+    """Cells along a side, of a room in the corridor, or N of the deep sea; usual: 40, 40, 11, 20."""
+    episode_steps: int = 200
+    """Time limit of the grid worlds; an episode in the deep sea has N steps."""
+    view: View = "one-hot"
+    """What is seen of a cell of a grid world: one-hot x and y, or scaled coordinates."""
+
+    def __post_init__(self) -> None:
+        check_name("environment", self.name, SIZES)
+        if self.name == "deep-sea" and (self.episode_steps != 200 or self.view != "one-hot"):
+            raise UserError("episodes and view of the deep sea are given: leave out --episode-steps and --view")
+        make(self, jax.random.key(0))
+
+
+def make(config: EnvConfig, key: jax.Array) -> Environment:
+    """The environment; what is random about it is drawn from the key."""
+    size = config.size if config.size is not None else SIZES[config.name]
+    if config.name == "deep-sea":
+        return DeepSea(size, key)
+    if config.name == "open":
+        world = open_world(size, config.episode_steps)
+    elif config.name == "goal":
+        world = goal_world((size * 2 // 5, size * 2 // 5), size, config.episode_steps)
+    else:
+        world = corridor_world(size, episode_steps=config.episode_steps)
+    return GridEnvironment(world, config.view)

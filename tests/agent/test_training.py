@@ -1,0 +1,154 @@
+"""Training from the command line: real runs, real kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from action_balance import cli
+from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.runs import RunFolder, read_metrics
+
+SMALL = (
+    *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
+    *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
+    *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2"),
+)
+COMMAND = [sys.executable, "-m", "action_balance"]
+
+
+def call(*arguments: str) -> int:
+    try:
+        cli.main(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never interrupted."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    assert call("train", "deep-sea", "--out", str(out), *SMALL) == 0
+    return out
+
+
+def start(out: Path, *more: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [*COMMAND, "train", "deep-sea", "--out", str(out), *SMALL, *more]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def wait_for_updates(out: Path, updates: int) -> None:
+    """Until so many updates are logged."""
+    for _ in range(1200):
+        log = out / "metrics.jsonl"
+        if log.exists() and log.read_bytes().count(b"\n") >= 2 * updates:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the run did not get that far")
+
+
+def final_state(out: Path) -> list[np.ndarray]:
+    folder = RunFolder.open(out)
+    trainer = Trainer(TrainConfig.from_data(folder.config))
+    restored = folder.checkpoints().restore(jax.eval_shape(trainer.begin))
+    assert restored.update == 40
+    return [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(restored.state)]
+
+
+def _plain(leaf: jax.Array) -> jax.Array:
+    return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
+def same_run(one: Path, other: Path) -> None:
+    assert (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
+    assert all(np.array_equal(a, b) for a, b in zip(final_state(one), final_state(other), strict=True))
+
+
+def test_a_run_leaves_config_manifest_metrics_and_checkpoints(whole: Path) -> None:
+    rows = read_metrics(whole)
+    assert [(row["update"], row["seed"], row["steps"]) for row in rows[:3]] == [(1, 0, 64), (1, 1, 64), (2, 0, 128)]
+    assert len(rows) == 2 * 40
+    assert sum(rows[0]["action_frequency"]) == pytest.approx(1)
+    assert json.loads((whole / "manifest.json").read_text())["status"] == "finished"
+    assert {"00000030", "00000035", "00000040"} <= {path.name for path in (whole / "checkpoints").iterdir()}
+
+
+def test_a_killed_and_resumed_run_ends_like_one_never_killed(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    process = start(out)
+    wait_for_updates(out, 12)
+    process.kill()
+    process.communicate()
+    assert call("resume", str(out)) == 0
+    same_run(out, whole)
+
+
+def test_sigterm_keeps_the_update_and_names_the_command_that_goes_on(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    process = start(out, "--steps", "64000000")
+    wait_for_updates(out, 3)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"action-balance resume {out}" in error
+    assert "Traceback" not in error
+    last = read_metrics(out)[-1]["update"]
+    assert (out / "checkpoints" / f"{last:08}").exists()
+    assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
+    first = [line.split(b', "steps"')[0] for line in (whole / "metrics.jsonl").read_bytes().splitlines()[:6]]
+    assert [line.split(b', "steps"')[0] for line in (out / "metrics.jsonl").read_bytes().splitlines()[:6]] == first
+
+
+def test_an_update_that_is_not_finite_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", "deep-sea", "--out", str(tmp_path / "out"), *SMALL, "--learning-rate", "1e30") == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "not finite" in error
+    assert "--learning-rate" in error
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["status"] == "failed"
+
+
+def test_a_finished_run_is_not_overwritten_silently(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (whole / "metrics.jsonl").read_bytes()
+    assert call("train", "deep-sea", "--out", str(whole), *SMALL) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert (whole / "metrics.jsonl").read_bytes() == before
+
+
+BAD = {
+    "an unknown environment": (("train", "deep-see"), "did you mean deep-sea?"),
+    "an unknown method": (("train", "open", "--method", "rdn"), "did you mean rnd?"),
+    "steps below a rollout": (("train", "open", "--steps", "10"), "less than one rollout"),
+    "minibatches that do not divide": (("train", "open", "--minibatches", "3"), "do not divide"),
+    "zero seeds": (("train", "open", "--seeds", "0"), "must be 1 or more"),
+    "an unknown flag": (("train", "open", "--learning-rat", "1"), "--learning-rate"),
+    "a view of the deep sea": (("train", "deep-sea", "--view", "coordinates"), "leave out"),
+    "a folder that is no run": (("resume", "tests"), "is not a run"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "hint"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line(
+    arguments: tuple[str, ...],
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    assert call(*arguments) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
