@@ -1,8 +1,10 @@
 """The Python in README and docs runs as it stands there."""
 
 import re
+import runpy
 from pathlib import Path
 
+import jax
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -16,6 +18,12 @@ BLOCKS = [
 @pytest.mark.parametrize("block", BLOCKS)
 def test_code_in_the_documentation_runs(block: str) -> None:
     exec(compile(block, "documentation", "exec"), {})
+
+
+def test_own_agent_sees_more_with_action_balance() -> None:
+    example = runpy.run_path(str(ROOT / "examples" / "own_agent.py"))
+    seen = [int(jax.jit(example["cells_seen"], static_argnums=0)(coef, jax.random.key(1))) for coef in (0.0, 3.0)]
+    assert seen[1] > 1.2 * seen[0]
 
 
 def test_the_example_map_is_one() -> None:

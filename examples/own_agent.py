@@ -1,0 +1,51 @@
+"""Action balance for a policy of your own, without our trainer: one online update a step, in plain JAX.
+
+The policy here is a poor one that mostly walks left and down, away from everything. Run it: it prints how many cells
+of a 12x12 grid it sees without and with action balance.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+
+import action_balance as ab
+from action_balance.envs.grid_view import GridEnvironment
+from action_balance.envs.worlds import open_world
+
+environment = GridEnvironment(open_world(12, episode_steps=50))
+optimizer = optax.adam(1e-3)
+
+
+def my_policy(observation: jax.Array) -> jax.Array:
+    """Logits of left, right, up, down: yours would look at the observation."""
+    return jnp.array([0.5, 0.0, 0.0, 0.5]) + 0 * observation.sum()
+
+
+def cells_seen(coef: float, key: jax.Array, steps: int = 5000) -> jax.Array:
+    """How many cells are acted from, when the action bonus has this weight."""
+    target_key, predictor_key, reset_key, steps_key = jax.random.split(key, 4)
+    inputs = environment.observation_shape[0]
+    target = ab.BonusNet(inputs, 32, 16, actions=environment.actions, key=target_key)
+    predictor = ab.BonusNet(inputs, 32, 16, actions=environment.actions, key=predictor_key)
+
+    def step(carry, key):
+        predictor, optimizer_state, state, observation, seen = carry
+        bonus = ab.Distillation(target, predictor).all_errors(observation)  # how rarely was each action tried here?
+        action = jax.random.categorical(key, ab.balance(my_policy(observation), bonus, coef))
+        gradient = jax.grad(lambda p: ab.Distillation(target, p).error(observation, action))(predictor)
+        changes, optimizer_state = optimizer.update(gradient, optimizer_state)
+        predictor = optax.apply_updates(predictor, changes)
+        seen = seen.at[environment.index(observation)].set(True)
+        state, outcome = environment.step(state, action, key)
+        return (predictor, optimizer_state, state, outcome.observation, seen), None
+
+    state, observation = environment.reset(reset_key)
+    carry = (predictor, optimizer.init(predictor), state, observation, jnp.zeros(environment.states, bool))
+    return jax.lax.scan(step, carry, jax.random.split(steps_key, steps))[0][-1].sum()
+
+
+if __name__ == "__main__":
+    keys = [jax.random.key(seed) for seed in range(5)]
+    for coef in (0.0, 1.0, 3.0):
+        counts = [int(jax.jit(cells_seen, static_argnums=0)(coef, key)) for key in keys]
+        print(f"action balance x {coef}: {counts} of {environment.states} cells")
