@@ -19,7 +19,7 @@ from action_balance.runs import RunFolder
 def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
     """A new run."""
     folder = RunFolder.create(out, config.as_data(), sys.argv, overwrite)
-    with _shown(console, config, 0) as tell:
+    with _shown(console, config) as tell:
         loop.begin(folder, config, tell)
     console.print(f"trained {out}", highlight=False, soft_wrap=True)
 
@@ -28,7 +28,7 @@ def resume(path: Path, console: Console) -> None:
     """The rest of a run."""
     folder = RunFolder.open(path)
     config = TrainConfig.from_data(folder.config)
-    with _shown(console, config, 0) as tell:
+    with _shown(console, config) as tell:
         warnings = loop.resume(folder, sys.argv, tell)
     for warning in warnings:
         console.print(warning, highlight=False, soft_wrap=True)
@@ -36,7 +36,7 @@ def resume(path: Path, console: Console) -> None:
 
 
 @contextmanager
-def _shown(console: Console, config: TrainConfig, done: int) -> Iterator[Callable[[Progress], None]]:
+def _shown(console: Console, config: TrainConfig) -> Iterator[Callable[[Progress], None]]:
     """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal."""
     total = config.agent.updates
     began = told = time.perf_counter()
@@ -63,5 +63,5 @@ def _shown(console: Console, config: TrainConfig, done: int) -> Iterator[Callabl
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task("compiling", total=total, completed=done)
+        task = bar.add_task("compiling", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))
