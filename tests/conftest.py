@@ -1,7 +1,11 @@
-"""Compiled programs are kept between test runs, in a folder that git ignores. JAX reads this when it is imported."""
+"""Set up before any test: JAX as the command line has it, and compiled programs kept in a folder that git ignores."""
 
-import os
 from pathlib import Path
 
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+import jax
+
+from action_balance.agent.seeds import use_all_cores
+
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+use_all_cores()

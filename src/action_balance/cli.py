@@ -1,7 +1,10 @@
 """The command line: what can be called, and how errors are told. No logic."""
 
+import argparse
 import contextlib
+import functools
 import io
+import operator
 import os
 import re
 import signal
@@ -16,9 +19,12 @@ from rich.console import Console
 
 from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
+from action_balance.agent.presets import PRESETS
+from action_balance.agent.seeds import use_all_cores
 from action_balance.envs.grid import Cell
 from action_balance.envs.ready import EnvConfig
-from action_balance.errors import UserError
+from action_balance.errors import UserError, check_name
+from action_balance.runs import read_config
 from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
 
 PROGRAM = "action-balance"
@@ -76,8 +82,12 @@ class Explore:
 class Train:
     """Train the neural agent; the run can be interrupted and resumed at any time."""
 
-    env: tyro.conf.Positional[str]
+    env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
     """open, goal, corridor or deep-sea."""
+    preset: str | None = None
+    """Begin with these settings: study or paper; flags change them."""
+    config: Path | None = None
+    """Begin with the settings of an earlier run, environment included: its config.json or its folder."""
     out: Path | None = None
     """Folder of the run; usual: runs/ENV-METHOD-SEED."""
     overwrite: bool = False
@@ -120,12 +130,85 @@ class Resume:
         resume(self.run_folder, console)
 
 
-Command = (
-    Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Explore, tyro.conf.subcommand("explore")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Resume, tyro.conf.subcommand("resume")]
-)
+@dataclass(frozen=True)
+class Evaluate:
+    """Play full episodes with the agents of a run, without learning."""
+
+    run_folder: tyro.conf.Positional[Path]
+    """Its folder; what was found is written to its subfolder evaluation."""
+    episodes: int = 20
+    """Episodes of each agent for each way of acting."""
+    checkpoint: str = "latest"
+    """latest, best (the highest return in training), or the number of an update."""
+    seed: int = 0
+    """Of what is random in the episodes."""
+
+    def run(self, console: Console) -> None:
+        """Evaluate."""
+        from action_balance.report.evaluate import evaluate
+
+        evaluate(self.run_folder, self.episodes, self.checkpoint, self.seed, console)
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Compare training runs: learning curves over seeds, and where they end."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Their folders; runs that differ only in their seeds are one curve."""
+    metric: str = "episode_return"
+    """What is compared: a number of each update; more of it is better."""
+    baseline: str | None = None
+    """The curve that others are measured against, e.g. rnd; not needed if there are two."""
+    out: Path = Path("results/compare")
+    """Folder for the figure and the tables; a comparison that is there is replaced."""
+
+    def run(self, console: Console) -> None:
+        """Compare."""
+        from action_balance.report.compare import compare_runs
+
+        compare_runs(self.runs, self.metric, self.baseline, self.out, console)
+
+
+def _beginning(arguments: Sequence[str]) -> Train | None:
+    """The settings that ``train --preset`` or ``train --config`` begin with, before other flags change them."""
+    if not arguments or arguments[0] != "train":
+        return None
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("--preset", "--config"):
+        early.add_argument(name, nargs="?")
+    named = early.parse_known_args(arguments[1:])[0]
+    if named.preset and named.config:
+        raise UserError("--preset and --config both say what to begin with: choose one")
+    if named.preset:
+        return Train(tyro.MISSING, agent=PRESETS[check_name("preset", named.preset, PRESETS)])
+    if not named.config:
+        return None
+    earlier = TrainConfig.from_data(read_config(Path(named.config)))
+    return Train(
+        earlier.env.name,
+        seed=earlier.seed,
+        seeds=earlier.seeds,
+        checkpoint_every=earlier.checkpoint_every,
+        size=earlier.env.size,
+        episode_steps=earlier.env.episode_steps,
+        view=earlier.env.view,
+        agent=earlier.agent,
+    )
+
+
+Command = Reproduce | Explore | Train | Resume | Evaluate | Compare
+
+
+def _commands(train: Train | None) -> Any:
+    """The commands as the parser wants them."""
+    kinds = []
+    for kind in get_args(Command):
+        name = kind.__name__.lower()
+        begins = tyro.conf.subcommand(name, default=train) if kind is Train and train else tyro.conf.subcommand(name)
+        kinds.append(Annotated[kind, begins])
+    return functools.reduce(operator.or_, kinds)
+
 
 _registry = tyro.constructors.ConstructorRegistry()
 
@@ -144,13 +227,13 @@ def _cell(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.Primit
     )
 
 
-def parse(arguments: Sequence[str]) -> Reproduce | Explore | Train | Resume:
+def parse(arguments: Sequence[str]) -> Command:
     """The command that these words give. A mistake in them is a `UserError` of one line."""
     told = io.StringIO()
     try:
         with contextlib.redirect_stderr(told):
-            command: Reproduce | Explore | Train | Resume = tyro.cli(
-                Command,
+            command: Command = tyro.cli(
+                _commands(_beginning(arguments)),
                 prog=PROGRAM,
                 description="Action balance exploration: reproduce the paper, explore your own worlds.",
                 args=list(arguments),
@@ -193,6 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+    use_all_cores()
     try:
         parse(sys.argv[1:] if arguments is None else arguments).run(console)
     except UserError as error:

@@ -20,7 +20,7 @@ def with_values(layer: Linear, weight: float, bias: float, offsets: list[float] 
 
 def by_hand(actions: int) -> BonusNet:
     """One number in, one hidden, one out: x + 0; then 2x + 0.25 (+ 0.1 or 1); then 10x + 1 (+ 5 or 7)."""
-    net = BonusNet(1, 1, 1, actions=actions, key=KEY)
+    net = BonusNet(1, 1, 1, actions=actions, encoder_layers=1, key=KEY)
     first, second = ([0.1, 1.0], [5.0, 7.0]) if actions else (None, None)
     joined = [with_values(net.joined[0], 2.0, 0.25, first), with_values(net.joined[1], 10.0, 1.0, second)]
     return eqx.tree_at(lambda n: (n.encoder, n.joined), net, ([with_values(net.encoder[0], 1.0, 0.0)], joined))

@@ -1,7 +1,10 @@
 """Means, intervals and verdicts, with numbers computed by hand."""
 
+import time
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from action_balance.studies import statistics
 
@@ -60,3 +63,88 @@ def test_agreement_counts_the_noise_of_both_sides() -> None:
 
 def test_agreement_needs_two_runs() -> None:
     assert statistics.agreement(np.array([1.0]), 1.0, 100) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([7], 7),
+        ([1, 4], 2.5),
+        ([1, 2, 9], (1 / 12 * 1 + 4 / 12 * 2 + 1 / 12 * 9) * 2),  # a quarter of each outer third is inside
+        ([100, 3, 1, 4], 3.5),
+        ([0, 1, 2, 6, 100], 0.3 * 1 + 0.4 * 2 + 0.3 * 6),
+        ([0, 1, 2, 3, 7, 100], (1 + 7) / 6 + (2 + 3) / 3),
+        ([-50, -9, 1, 2, 4, 5, 60, 70], 3),
+    ],
+)
+def test_iqm_is_the_mean_of_the_middle_half(values: list[float], expected: float) -> None:
+    assert statistics.iqm(np.array(values)) == pytest.approx(expected, rel=1e-12)
+    assert statistics.pooled_iqm([np.array(values)]).value == pytest.approx(expected, rel=1e-12)
+
+
+def test_iqm_is_scipys_trimmed_mean_where_quarters_are_whole() -> None:
+    samples = np.random.default_rng(0).normal(size=(20, 5))
+    assert statistics.iqm(samples) == pytest.approx(stats.trim_mean(samples, 0.25, axis=0), rel=1e-12)
+
+
+def test_iqm_band_is_that_of_resamples_written_out() -> None:
+    samples = np.random.default_rng(1).normal(size=(6, 3))
+    times = np.rint(6 * statistics.resample_weights(6, seed=0)).astype(int)
+    drawn = np.array([statistics.iqm(np.repeat(samples, row, axis=0)) for row in times])
+    value, low, high = statistics.iqm_band([samples])
+    assert value == pytest.approx(statistics.iqm(samples), rel=1e-12)
+    assert low == pytest.approx(np.quantile(drawn, 0.025, axis=0), rel=1e-5)
+    assert high == pytest.approx(np.quantile(drawn, 0.975, axis=0), rel=1e-5)
+
+
+def test_iqm_of_equal_values_has_no_width_and_of_one_run_no_interval() -> None:
+    same = statistics.pooled_iqm([np.full(5, 3.0)])
+    assert (same.value, same.low, same.high) == pytest.approx((3, 3, 3), rel=1e-6)
+    one = statistics.pooled_iqm([np.array([3.0])])
+    assert one.value == 3
+    assert np.isnan([one.low, one.high]).all()
+    alone_in_one_environment = statistics.pooled_iqm([np.array([3.0]), np.array([1.0, 2.0])])
+    assert np.isnan([alone_in_one_environment.low, alone_in_one_environment.high]).all()
+
+
+def test_iqm_band_of_no_time_point_is_empty() -> None:
+    assert [len(part) for part in statistics.iqm_band([np.empty((3, 0))])] == [0, 0, 0]
+
+
+def test_iqm_bootstrap_draws_within_each_environment() -> None:
+    # each environment has one value: drawn within them, half of the pool is always 0 and half 10
+    within = statistics.pooled_iqm([np.zeros(4), np.full(4, 10.0)])
+    assert (within.value, within.low, within.high) == pytest.approx((5, 5, 5), rel=1e-6)
+    # drawn from the pool, the halves vary
+    mixed = statistics.pooled_iqm([np.array([0.0] * 4 + [10.0] * 4)])
+    assert mixed.value == 5
+    assert mixed.low < 2
+    assert mixed.high > 8
+
+
+def test_environments_with_more_runs_weigh_the_same() -> None:
+    # half of the weight is on 0 and half on 10, although there are three times as many zeros
+    assert statistics.pooled_iqm([np.zeros(6), np.full(2, 10.0)]).value == pytest.approx(5)
+
+
+def test_iqm_band_is_deterministic_and_fast_enough() -> None:
+    samples = np.random.default_rng(0).normal(size=(20, 1000))
+    began = time.perf_counter()
+    once = statistics.iqm_band([samples])
+    assert time.perf_counter() - began < 10  # about half a second on a free core
+    assert all(np.array_equal(a, b) for a, b in zip(once, statistics.iqm_band([samples]), strict=True))
+
+
+def test_probability_of_improvement_counts_pairs_and_halves_ties() -> None:
+    # of 3 x 2 pairs: 2 beats 1 and ties with 2; 3 beats both; 0 beats none
+    estimate = statistics.probability_of_improvement(np.array([2.0, 3, 0]), np.array([1.0, 2]))
+    assert estimate.value == (1 + 0.5 + 2) / 6
+    assert 0 <= estimate.low < estimate.value < estimate.high <= 1
+
+
+def test_probability_of_improvement_is_certain_where_runs_do_not_overlap() -> None:
+    above = statistics.probability_of_improvement(np.array([5.0, 6, 7]), np.array([1.0, 2]))
+    assert (above.value, above.low, above.high) == pytest.approx((1, 1, 1))
+    alone = statistics.probability_of_improvement(np.array([5.0]), np.array([1.0, 2]))
+    assert alone.value == 1
+    assert np.isnan([alone.low, alone.high]).all()

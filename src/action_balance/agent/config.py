@@ -92,7 +92,7 @@ class NetConfig:
     """Width of the policy's layers."""
     layers: int = 2
     """Layers of the policy's trunk."""
-    bonus_hidden: int = 64
+    bonus_hidden: int = 128
     """Width of the bonus networks' layers."""
     bonus_outputs: int = 32
     """Outputs of target and predictor."""

@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent import train
 from action_balance.agent.config import BonusConfig, Config, NetConfig, PPOConfig
+from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
 from action_balance.agent.train import Metrics
+from action_balance.envs.base import Environment
 from action_balance.envs.ready import EnvConfig, make
 from action_balance.errors import UserError
 from action_balance.runs import MetricsLog, RunFolder
@@ -45,6 +46,10 @@ class TrainConfig:
                 raise UserError(f"--{name.replace('_', '-')} must be 1 or more, not {getattr(self, name)}")
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
+
+    def environment(self, key: jax.Array) -> Environment:
+        """The environment of the seed with this key."""
+        return make(self.env, jax.random.fold_in(key, 1))
 
     def as_data(self) -> dict[str, Any]:
         """As plain data."""
@@ -83,20 +88,21 @@ class Trainer:
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
-        self.keys = jax.vmap(jax.random.key)(jnp.arange(config.seed, config.seed + config.seeds))
+        self.seeds = Seeds(config.seed, config.seeds)
 
         def begin(key: jax.Array) -> TrainState:
-            return train.begin(self._environment(key), config.agent, jax.random.fold_in(key, 2))
+            return train.begin(config.environment(key), config.agent, jax.random.fold_in(key, 2))
 
         def step(key: jax.Array, state: TrainState) -> tuple[TrainState, Metrics]:
-            return train.train_step(self._environment(key), state, config.agent)
+            return train.train_step(config.environment(key), state, config.agent)
 
         # One after the other: orthogonal matrices of several seeds at once can hang LAPACK on few cores.
-        self.begin = jax.jit(lambda: jax.lax.map(begin, self.keys))
-        self.step = jax.jit(lambda state: jax.vmap(step)(self.keys, state), donate_argnums=0)
+        self._begin = jax.jit(lambda: jax.lax.map(begin, self.seeds.keys))
+        self.step = self.seeds.compile(step)
 
-    def _environment(self, key: jax.Array) -> Any:
-        return make(self.config.env, jax.random.fold_in(key, 1))
+    def begin(self) -> TrainState:
+        """Fresh states of all seeds."""
+        return self.seeds.place(self._begin())
 
 
 def begin(folder: RunFolder, config: TrainConfig, tell: Callable[[Progress], None]) -> None:
@@ -110,7 +116,7 @@ def resume(folder: RunFolder, command: Sequence[str], tell: Callable[[Progress],
     config = TrainConfig.from_data(folder.config)
     trainer = Trainer(config)
     restored, log = folder.resume(trainer.begin(), command)
-    _go_on(folder, trainer, log, restored.state, restored.update, tell)
+    _go_on(folder, trainer, log, trainer.seeds.place(restored.state), restored.update, tell)
     return restored.warnings
 
 

@@ -43,17 +43,22 @@ def behaviour_logits(logits: jax.Array, bonus: jax.Array, coef: jax.Array, confi
 
 def rollout(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Trajectory]:
     """``rollout_steps`` steps of all environments."""
-    key, rollout_key = jax.random.split(state.key)
+    key, action_key, step_key = jax.random.split(state.key, 3)
     coef = action_coef(config, state.updates)
+    # All that is random is drawn at once. The largest sum of logit and Gumbel noise is a sample of the softmax.
+    steps = (config.ppo.rollout_steps, config.envs)
+    noise = jax.random.gumbel(action_key, (*steps, environment.actions))
+    step_keys = jax.random.split(step_key, steps)
 
-    def step(carry: tuple[Any, jax.Array], key: jax.Array) -> tuple[tuple[Any, jax.Array], Trajectory]:
+    def step(
+        carry: tuple[Any, jax.Array], drawn: tuple[jax.Array, jax.Array]
+    ) -> tuple[tuple[Any, jax.Array], Trajectory]:
         environments, observation = carry
+        noise, keys = drawn
         logits, values, bonus = jax.vmap(lambda seen: act(state, seen, config))(observation)
         behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config))(logits, bonus)
-        action_key, step_key = jax.random.split(key)
-        action = jax.random.categorical(action_key, behaviour)
-        step_keys = jax.random.split(step_key, config.envs)
-        environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
+        action = (behaviour + noise).argmax(axis=-1)
+        environments, outcome = jax.vmap(environment.step)(environments, action, keys)
         made = Trajectory(
             observation=observation,
             reached=outcome.reached,
@@ -68,6 +73,7 @@ def rollout(environment: Environment, state: TrainState, config: Config) -> tupl
         )
         return (environments, outcome.observation), made
 
-    keys = jax.random.split(rollout_key, config.ppo.rollout_steps)
-    (environments, observation), trajectory = jax.lax.scan(step, (state.environment, state.observation), keys)
+    (environments, observation), trajectory = jax.lax.scan(
+        step, (state.environment, state.observation), (noise, step_keys)
+    )
     return replace(state, environment=environments, observation=observation, key=key), trajectory

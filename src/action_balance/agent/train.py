@@ -19,6 +19,7 @@ from action_balance.agent.update import Learning
 from action_balance.core import ppo
 from action_balance.core.moments import Moments, ReturnScale
 from action_balance.envs.base import Environment
+from action_balance.errors import UserError
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
 
@@ -52,6 +53,11 @@ class Metrics(eqx.Module):
 
 def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
     """Fresh networks, and statistics of observations from a random agent."""
+    if not isinstance(environment.actions, int) or environment.actions < 2:
+        raise UserError(
+            f"the environment's actions are {environment.actions}, and only two or more discrete ones can be balanced: "
+            f"divide a continuous action space into a few choices"
+        )
     policy_key, next_state_key, action_key, reset_key, warm_up_key, key = jax.random.split(key, 6)
     inputs = math.prod(environment.observation_shape)
     net = config.net
@@ -106,7 +112,16 @@ def warm_up(environment: Environment, config: Config, key: jax.Array) -> Moments
 
 
 def train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
-    """One rollout and one update."""
+    """One rollout and one update.
+
+    In full float32, also where the device would rather multiply with less: the first ratio of an update is 1 only if
+    the policy gives the same numbers when it acts and when it learns.
+    """
+    with jax.default_matmul_precision("highest"):
+        return _train_step(environment, state, config)
+
+
+def _train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
     before = state
     state, trajectory = rollout(environment, state, config)
     if environment.states:

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import equinox as eqx
 import jax
+import numpy as np
 
 
 class Step(eqx.Module):
@@ -32,6 +33,15 @@ class Environment(Protocol):
     @property
     def states(self) -> int:
         """How many states there are; 0 where they cannot be counted."""
+        ...
+
+    @property
+    def episode_steps(self) -> int:
+        """Steps of the longest episode."""
+        ...
+
+    def reachable(self) -> np.ndarray:
+        """Which states an episode can come to, (S,) bool."""
         ...
 
     def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:

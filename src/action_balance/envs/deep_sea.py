@@ -8,6 +8,7 @@ to reach it the diver must go right N times. An episode has N steps.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from action_balance.envs.base import Step
 from action_balance.errors import UserError
@@ -46,6 +47,15 @@ class DeepSea(eqx.Module):
     def states(self) -> int:
         """The cells."""
         return self.size * self.size
+
+    @property
+    def episode_steps(self) -> int:
+        """One for every row."""
+        return self.size
+
+    def reachable(self) -> np.ndarray:
+        """The lower left half: a diver that sinks one row goes at most one column to the right. (S,) bool."""
+        return np.tri(self.size, dtype=bool).ravel()
 
     def _observe(self, state: DeepSeaState) -> jax.Array:
         # Below the last row there is nothing to see but the end: zeros, as in bsuite.

@@ -1,10 +1,12 @@
 """A grid world as the neural agent sees it."""
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from action_balance.envs import grid
 from action_balance.envs.base import Step
@@ -38,6 +40,18 @@ class GridEnvironment(eqx.Module):
     def states(self) -> int:
         """The cells."""
         return self.world.cells
+
+    @property
+    def episode_steps(self) -> int:
+        """The time limit."""
+        return int(self.world.episode_steps)
+
+    def reachable(self) -> np.ndarray:
+        """The cells that a path within the time limit leads to, (S,) bool; no path goes on behind a goal."""
+        goals, cells = np.asarray(self.world.goals), np.arange(self.world.cells)
+        successor = np.where(goals[:, None], cells[:, None], self.world.successor)
+        distance = replace(self.world, successor=successor).distances()
+        return (distance >= 0) & (distance <= self.episode_steps)
 
     @property
     def _far(self) -> jax.Array:

@@ -1,7 +1,7 @@
 """The networks of the distillation modules, for observations that are vectors.
 
-A state encoder, then fully connected layers. In the network of a pair, the one-hot action joins every one of them
-(Section III-C). The first of them is linear in what joins, so that all actions share its product with the features.
+Fully connected layers, after a state encoder where one is wanted. In the network of a pair, the one-hot action joins
+every one of them (Section III-C). The first is linear in what joins: all actions share its product with the features.
 Axes: A actions, F features, D outputs.
 """
 
@@ -26,7 +26,7 @@ class BonusNet(eqx.Module):
         outputs: int,
         *,
         actions: int = 0,
-        encoder_layers: int = 1,
+        encoder_layers: int = 0,
         joined_layers: int = 1,
         key: jax.Array,
     ) -> None:

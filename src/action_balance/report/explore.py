@@ -74,13 +74,13 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 
 def _write(folder: ResultFolder, result: Exploration) -> None:
-    from action_balance.report import figures, write
+    from action_balance.report import drawing, figures, write
 
     write.coverage(folder, result.coverage)
     ours = {"coverage": summary.coverage(result.coverage)}
     if result.first_reach:
         write.first_reach(folder, "reach.csv", result.first_reach)
-        figures.save(figures.first_reach_steps(result.first_reach), folder.figures, "first_reach")
+        drawing.save(figures.first_reach_steps(result.first_reach), folder.figures, "first_reach")
         ours["first_reach"] = {name: summary.first_reach(found) for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
     folder.save()

@@ -1,47 +1,43 @@
-"""Figures of the grid study, drawn from its results and written as PNG and SVG.
+"""Figures of the grid study, drawn from its results."""
 
-Text stays text in the SVG files, and every colour of `THEME` stands for a role: `themed_svg` puts CSS variables in
-their place, so that a figure inside a page follows its light or dark scheme.
-"""
-
-import hashlib
-import io
-import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator
 
 from action_balance.envs.grid import GridWorld
-from action_balance.files import write_atomically
+from action_balance.report.drawing import (
+    COLOURS,
+    HERO,
+    INK,
+    MUTED,
+    NAMES,
+    PAPER,
+    PERCENT,
+    SIGNED_PERCENT,
+    STYLED,
+    THOUSANDS,
+    count_axis,
+    curve,
+    dot,
+    end_labels,
+    legend,
+    line,
+    log_axis,
+    marker,
+    new_figure,
+)
 from action_balance.studies import paper, statistics
 from action_balance.studies.corridor import LEFT, RIGHT, Corridor, sides
 from action_balance.studies.coverage import Coverage
 from action_balance.studies.first_reach import FirstReachSteps
 from action_balance.studies.goals import Goals
-
-#: One colour per method, told apart with every kind of colour vision.
-COLOURS = {"random": "#737a84", "action-balance": "#0b5f45", "rnd": "#1f77d0", "action-balance-rnd": "#c04a0a"}
-
-#: How the methods are called in figures and tables.
-NAMES = {name: name.replace("-", " ").replace("rnd", "RND") for name in COLOURS}
-
-#: The method that the study is about.
-HERO = "action-balance-rnd"
-
-INK, MUTED, RULE, PAPER = "#1c2128", "#59626d", "#e2e5e9", "#fffffe"
-
-#: The CSS variable that takes the place of each colour in a themed SVG.
-THEME = {INK: "ink", MUTED: "muted", RULE: "rule", PAPER: "paper"} | {c: name for name, c in COLOURS.items()}
 
 #: Few visits are light, many are dark; perceptually even.
 HEAT = LinearSegmentedColormap.from_list(
@@ -49,47 +45,29 @@ HEAT = LinearSegmentedColormap.from_list(
 )
 WALL = "#aab1ba"
 
-#: Text is measured with the font that Matplotlib brings along, and shown in that of the reader.
-MEASURED_FONT, SHOWN_FONTS = "'DejaVu Sans'", "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial"
-
-STYLE: dict[str, Any] = {
-    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), MUTED),
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize", "legend.title_fontsize"), 8.5),
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
-    **dict.fromkeys(("figure.constrained_layout.h_pad", "figure.constrained_layout.w_pad"), 0.06),
-    **{"font.family": ["sans-serif"], "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "text.color": INK},
-    **{"figure.titlesize": 11, "figure.titleweight": "bold", "axes.linewidth": 0.7, "axes.axisbelow": True},
-    **{"axes.grid": True, "grid.color": RULE, "grid.linewidth": 0.8},
-    **{"svg.fonttype": "none", "svg.hashsalt": "action-balance"},
-}
-_style: Sequence[str | Path | dict[str, Any]] = ("default", STYLE)
-_thousands = FuncFormatter(lambda value, _: f"{value:,.10g}")
-_percent = FuncFormatter(lambda value, _: f"{100 * value:.10g} %")
-_signed_percent = FuncFormatter(lambda value, _: f"{100 * value:+.10g} %".replace("-", "\u2212") if value else "0")
-
 #: Curves are thinned out to about so many points, and single runs drawn up to so many.
 CURVE_POINTS, SHOWN_RUNS = 400, 300
 
 
-@style.context(_style)
+@style.context(STYLED)
 def coverage_rate(result: Coverage) -> Figure:
     """Share of the reachable cells covered after each step: mean over runs with its 95 % band."""
-    figure, axes = _figure("Share of the world covered so far")
+    figure, axes = new_figure("Share of the world covered so far")
     chosen = np.unique(np.linspace(0, len(result.steps) - 1, CURVE_POINTS).round().astype(int))
     ends = []
     for name in result.methods:
         mean, low, high = (curve[chosen] for curve in result.rate(name))
-        _curve(axes, name, result.steps[chosen], mean, low, high)
-        ends.append((float(mean[-1]), name))
+        curve(axes, name, result.steps[chosen], mean, low, high)
+        ends.append((float(mean[-1]), name, NAMES[name]))
     axes.set(xlim=(0, result.steps[-1]), xlabel="step", ylabel="coverage rate")
     axes.set_ylim(0, min(axes.get_ylim()[1], 1))
-    axes.yaxis.set_major_formatter(_percent)
-    _count_axis(axes.xaxis)
-    _end_labels(axes, ends)
+    axes.yaxis.set_major_formatter(PERCENT)
+    count_axis(axes.xaxis)
+    end_labels(axes, ends)
     return figure
 
 
-@style.context(_style)
+@style.context(STYLED)
 def relative_increase(result: Coverage) -> Figure | None:
     """Mean coverage relative to that of random, and from where each method stays above it; None without random.
 
@@ -98,29 +76,30 @@ def relative_increase(result: Coverage) -> Figure | None:
     others = [name for name in result.methods if name != "random"]
     if "random" not in result.methods or not others:
         return None
-    figure, axes = _figure("Coverage relative to random, and the step from which it stays above")
+    figure, axes = new_figure("Coverage relative to random, and the step from which it stays above")
     last = int(result.steps[-1])
     begin = max(int(result.steps[0]), min(100, last // 20))
     chosen = np.unique(np.geomspace(1, len(result.steps), CURVE_POINTS).round().astype(int)) - 1
     chosen = chosen[result.steps[chosen] >= begin]
     curves = {name: [part[chosen] for part in _increase(result, name)] for name in others}
-    axes.axhline(0, **_line("random"))
+    axes.axhline(0, **line("random"))
     for name, (increase, half) in curves.items():
-        _curve(axes, name, result.steps[chosen], increase, increase - half, increase + half)
+        curve(axes, name, result.steps[chosen], increase, increase - half, increase + half)
     overtaking = sorted((step, name) for name in others if (step := result.overtakes(name)) is not None)
     for place, (step, name) in enumerate(overtaking):
         at, above = (max(step, begin), 0), place % 2 == 0
         looks: dict[str, Any] = {"color": COLOURS[name], "bbox": {"fc": PAPER, "ec": "none", "pad": 0.6}}
         looks |= {"ha": "right" if 1.3 * step > last else "center", "weight": "bold", "zorder": 4}
         axes.annotate(f"{step:,}", at, (0, 9 if above else -16), textcoords="offset points", **looks)
-        axes.plot(*at, **_dot(name))
+        axes.plot(*at, **dot(name))
     low, high = (limit([limit(increase) for increase, _ in curves.values()]) for limit in (min, max))
     room = 0.25 * max(high - low, 0.02)
     axes.set(xscale="log", xlabel="step (logarithmic)", ylabel="relative increase over random")
     axes.set(xlim=(begin, last) if begin < last else None, ylim=(min(low, 0) - room, max(high, 0) + room))
-    axes.yaxis.set_major_formatter(_signed_percent)
-    _log_axis(axes.xaxis)
-    _end_labels(axes, [(0.0, "random"), *((float(increase[-1]), name) for name, (increase, _) in curves.items())])
+    axes.yaxis.set_major_formatter(SIGNED_PERCENT)
+    log_axis(axes.xaxis)
+    last_values = {"random": 0.0} | {name: float(increase[-1]) for name, (increase, _) in curves.items()}
+    end_labels(axes, [(value, name, NAMES[name]) for name, value in last_values.items()])
     return figure
 
 
@@ -132,7 +111,7 @@ def _increase(result: Coverage, name: str) -> tuple[np.ndarray, np.ndarray]:
     return mean / base - 1, half
 
 
-@style.context(_style)
+@style.context(STYLED)
 def heatmaps(result: Coverage) -> Figure:
     """Mean visits of each cell until some moments (rows) by each method (columns), all on one colour scale."""
     rows = {
@@ -140,13 +119,13 @@ def heatmaps(result: Coverage) -> Figure:
         for number, moment in enumerate(result.moments)
     }
     names = [NAMES[name] for name in result.methods]
-    return _maps("Where the visits went", result.world, rows, names, np.ones(result.world.cells, bool))
+    return maps("Where the visits went", result.world, rows, names, np.ones(result.world.cells, bool))
 
 
-@style.context(_style)
+@style.context(STYLED)
 def final_cells(result: Coverage) -> Figure:
     """Cells covered in the end: every run as a point, the box of its method, and the mean."""
-    figure, axes = _figure("Cells covered in the end, run by run")
+    figure, axes = new_figure("Cells covered in the end, run by run")
     for place, name in enumerate(result.methods):
         cells = result.final_cells(name)
         if len(cells) <= SHOWN_RUNS:
@@ -159,17 +138,17 @@ def final_cells(result: Coverage) -> Figure:
         label.set_color(COLOURS[name])
     axes.tick_params(axis="x", length=0, labelsize=9.5)
     axes.grid(visible=False, axis="x")
-    _count_axis(axes.yaxis)
-    single = [] if len(cells) > SHOWN_RUNS else [_marker(MUTED, "o", "one run", size=3.5)]
-    _legend(figure, [*_box_legend(), *single])
+    count_axis(axes.yaxis)
+    single = [] if len(cells) > SHOWN_RUNS else [marker(MUTED, "o", "one run", size=3.5)]
+    legend(figure, [*_box_legend(), *single])
     return figure
 
 
-@style.context(_style)
+@style.context(STYLED)
 def goal_boxes(result: Goals, as_in_paper: bool = False) -> Figure:
     """Steps until each goal is first reached, one box per method; optionally with the paper's means."""
     boxes = len(result.goals) * (len(result.methods) + 1)
-    figure, axes = _figure("Steps until the goal is first reached", width=8 * min(max(1, boxes / 30), 3))
+    figure, axes = new_figure("Steps until the goal is first reached", width=8 * min(max(1, boxes / 30), 3))
     width = 0.8 / len(result.methods)
     compared = False
     for group, goal in enumerate(result.goals):
@@ -184,17 +163,17 @@ def goal_boxes(result: Goals, as_in_paper: bool = False) -> Figure:
     axes.set_xticks(range(len(result.goals)), [f"goal ({x}, {y})" for x, y in result.goals])
     axes.tick_params(axis="x", length=0, labelsize=9.5, labelcolor=INK)
     axes.grid(visible=False, axis="x")
-    _log_axis(axes.yaxis)
+    log_axis(axes.yaxis)
     given_up = sum(one.given_up for by_goal in result.methods.values() for one in by_goal.values())
     if given_up:
         axes.set_xlabel(f"{_counted(given_up, 'run')} given up, counted with the steps made until then")
     keys = [Line2D([], [], color=COLOURS[name], linewidth=6, alpha=0.7, label=NAMES[name]) for name in result.methods]
     axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(keys))
-    _legend(figure, [*_box_legend(), *([_marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])])
+    legend(figure, [*_box_legend(), *([marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])])
     return figure
 
 
-@style.context(_style)
+@style.context(STYLED)
 def corridor_visits(result: Corridor) -> Figure:
     """Mean visits of the runs that entered the left room first, after more and more episodes (columns)."""
     methods = [name for name in result.digging if name in ("rnd", "action-balance-rnd")] or list(result.digging)
@@ -203,16 +182,16 @@ def corridor_visits(result: Corridor) -> Figure:
     digging = [(NAMES[name].replace(" ", "\n", 1), result.digging[name]) for name in methods]
     rows = {f"{name}\n{_counted(one.left_first, 'run')}": list(one.visits) for name, one in digging}
     side = sides(result.world)
-    figure = _maps("Where runs went that entered the left room first", result.world, rows, moments, side != 0)
+    figure = maps("Where runs went that entered the left room first", result.world, rows, moments, side != 0)
     for axes, visits in zip(figure.axes, (visits for row in rows.values() for visits in row), strict=False):
         left, right = (float(visits[side == room].sum()) for room in (LEFT, RIGHT))
         if left + right:
             share = 100 * left / (left + right)
             axes.set_xlabel(f"left {share:.0f} %, right {100 - share:.0f} %", fontsize=8)
         axes.set(xticks=[], yticks=[])
-        axes.plot(*result.world.coordinates(int(result.world.start)), **_dot(HERO, 5))
+        axes.plot(*result.world.coordinates(int(result.world.start)), **dot(HERO, 5))
         for treasure in np.flatnonzero(result.world.goals):
-            axes.plot(*result.world.coordinates(treasure), **_dot(HERO, 9) | {"marker": "*"})
+            axes.plot(*result.world.coordinates(treasure), **dot(HERO, 9) | {"marker": "*"})
     return figure
 
 
@@ -221,10 +200,10 @@ def treasure_steps(result: Corridor) -> Figure:
     return first_reach_steps(result.treasure, "Share of runs that have found the treasure")
 
 
-@style.context(_style)
+@style.context(STYLED)
 def first_reach_steps(steps: dict[str, FirstReachSteps], title: str = "Share of runs that reached a goal") -> Figure:
     """Share of runs that have reached the goal after each step, and the mean steps as a dot on each curve."""
-    figure, axes = _figure(title)
+    figure, axes = new_figure(title)
     least = min(int(one.steps.min()) for one in steps.values())
     most = max(int(one.steps.max()) for one in steps.values())
     begin, end, keys = 0.8 * least, 1.25 * most, []
@@ -232,105 +211,23 @@ def first_reach_steps(steps: dict[str, FirstReachSteps], title: str = "Share of 
         reached, mean = np.sort(one.steps[one.reached]), one.mean
         x = np.concatenate([[begin], reached, [most if one.given_up else end]])
         share = np.concatenate([[0], np.arange(1, len(reached) + 1), [len(reached)]]) / len(one.steps)
-        axes.plot(x, share, drawstyle="steps-post", **_line(name))
-        said, key = f"{NAMES[name]}: {mean.value:,.0f}", _line(name) | _dot(name, 7)
+        axes.plot(x, share, drawstyle="steps-post", **line(name))
+        said, key = f"{NAMES[name]}: {mean.value:,.0f}", line(name) | dot(name, 7)
         if one.given_up:
-            said, key = f"{NAMES[name]}: unknown, {_counted(one.given_up, 'run')} given up", _line(name)
+            said, key = f"{NAMES[name]}: unknown, {_counted(one.given_up, 'run')} given up", line(name)
         else:
-            axes.plot(mean.value, np.searchsorted(reached, mean.value, side="right") / len(reached), **_dot(name))
+            axes.plot(mean.value, np.searchsorted(reached, mean.value, side="right") / len(reached), **dot(name))
             said += "" if np.isnan(mean.low) else f" [{mean.low:,.0f}, {mean.high:,.0f}]"
         keys.append(Line2D([], [], label=said, **key))
     axes.set(xscale="log", xlim=(begin, end), ylim=(0, 1.02), xlabel="steps (logarithmic)", ylabel="share of runs")
-    axes.yaxis.set_major_formatter(_percent)
-    _log_axis(axes.xaxis)
+    axes.yaxis.set_major_formatter(PERCENT)
+    log_axis(axes.xaxis)
     axes.legend(handles=keys, loc="upper left", title="dots: mean steps [95 % interval]", alignment="left")
     return figure
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
-    svg, png = io.StringIO(), io.BytesIO()
-    with style.context(_style):
-        metadata = {"Title": figure.get_suptitle(), "Date": None, "Creator": None}
-        figure.savefig(svg, format="svg", transparent=True, metadata=metadata)
-        figure.savefig(png, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    write_atomically(folder / f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
-    write_atomically(folder / f"{name}.png", png.getvalue())
-
-
-def themed_svg(svg_text: str) -> str:
-    """A saved SVG as an element of a page: its colours follow the page's CSS variables, its ids clash with none."""
-    prefix = f"f{hashlib.sha256(svg_text.encode()).hexdigest()[:8]}-"
-    box = svg_text.partition('viewBox="')[2].partition('"')[0]
-    label = svg_text.partition("<title>")[2].partition("</title>")[0].replace('"', "&quot;")
-    body = svg_text[svg_text.index(">", svg_text.index("<svg")) + 1 :]
-    body = re.sub(r"<(title|metadata|style)\b.*?</\1>", "", body, flags=re.DOTALL)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', body))
-    body = re.sub(r' id="([^"]*)"', lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", body)
-    body = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}", body)
-    for colour, role in THEME.items():
-        body = body.replace(colour, f"var(--{role}, {colour})")
-    width = float(box.split()[2])
-    size = f'width="100%" style="height: auto; min-width: {1.1 * width:.0f}px; max-width: {1.64 * width:.0f}px"'
-    about = f'role="img" aria-label="{label}" stroke-linejoin="round"'
-    return f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box}" {size} {about}>{body.rstrip()}'
-
-
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
-def _figure(title: str, width: float = 8) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, 4.2), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left")
-    return figure, figure.add_subplot()
-
-
-def _curve(axes: Axes, name: str, steps: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    axes.fill_between(steps, low, high, color=COLOURS[name], alpha=0.12, linewidth=0)
-    axes.plot(steps, mean, **_line(name) | (_dot(name) if len(steps) == 1 else {}))
-
-
-def _line(name: str) -> dict[str, Any]:
-    hero = name == HERO
-    dashes = {"linestyle": (0, (4, 1.5))} if name == "random" else {}
-    return {"color": COLOURS[name], "linewidth": 2.4 if hero else 1.6, "zorder": 3 if hero else 2.5} | dashes
-
-
-def _dot(name: str, size: float = 8) -> dict[str, Any]:
-    looks: dict[str, Any] = {"color": COLOURS[name], "markeredgecolor": PAPER, "markersize": size}
-    return looks | {"marker": "o", "zorder": 4, "clip_on": False}
-
-
-def _marker(colour: str, shape: str, label: str, edge: str = PAPER, size: float = 6) -> Line2D:
-    looks: dict[str, Any] = {"marker": shape, "markersize": size, "markeredgecolor": edge, "linestyle": "none"}
-    return Line2D([], [], color=colour, label=label, **looks)
-
-
-def _count_axis(axis: Axis) -> None:
-    axis.set_major_locator(MaxNLocator(7, steps=(1, 2, 5, 10), integer=True, min_n_ticks=1))
-    axis.set_major_formatter(_thousands)
-
-
-def _log_axis(axis: Axis) -> None:
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(_thousands)
-    axis.set_minor_locator(NullLocator())
-
-
-def _end_labels(axes: Axes, ends: Iterable[tuple[float, str]], gap: float = 0.065) -> None:
-    """Each method's name to the right of where its curve ends, moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    ordered = sorted(ends)
-    places = np.array([(value - low) / (high - low) for value, _ in ordered])
-    spaced = places.copy()
-    for i in range(1, len(spaced)):
-        spaced[i] = max(spaced[i], spaced[i - 1] + gap)
-    spaced += (places - spaced).mean()
-    spaced += min(0.0, 1 - spaced[-1]) + max(0.0, -spaced[0])
-    for place, (_, name) in zip(spaced, ordered, strict=True):
-        looks: dict[str, Any] = {"color": COLOURS[name], "va": "center", "transform": axes.transAxes}
-        axes.text(1.012, place, NAMES[name], weight="bold" if name == HERO else "normal", **looks)
 
 
 def _box(axes: Axes, x: float, width: float, samples: np.ndarray, name: str) -> None:
@@ -341,7 +238,7 @@ def _box(axes: Axes, x: float, width: float, samples: np.ndarray, name: str) -> 
     looks["medianprops"] |= {"linewidth": 2}
     looks |= {"whis": (5, 95), "showfliers": False, "showcaps": False, "patch_artist": True, "manage_ticks": False}
     axes.boxplot([samples], positions=[x], widths=width, **looks)
-    axes.plot(x, samples.mean(), **_dot(name, 6))
+    axes.plot(x, samples.mean(), **dot(name, 6))
 
 
 def _box_legend() -> list[Line2D]:
@@ -349,15 +246,11 @@ def _box_legend() -> list[Line2D]:
         Line2D([], [], color=MUTED, linewidth=2, label="median"),
         Line2D([], [], color=MUTED, linewidth=6, alpha=0.4, label="middle half"),
         Line2D([], [], color=MUTED, linewidth=1, label="middle 90 %"),
-        _marker(MUTED, "o", "mean"),
+        marker(MUTED, "o", "mean"),
     ]
 
 
-def _legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-
-
-def _maps(
+def maps(
     title: str, world: GridWorld, rows: dict[str, list[np.ndarray]], columns: list[str], scaled: np.ndarray
 ) -> Figure:
     """Heat maps of visits, (S,) each, in rows by label; cells never visited stay empty.
@@ -392,7 +285,7 @@ def _maps(
     place: dict[str, Any] = {"location": "bottom", "aspect": 50} if wide else {"location": "right", "aspect": 45}
     bar = figure.colorbar(scale, ax=list(grid.flat), pad=0.04, shrink=0.6 if wide else 0.9, **place)
     bar.locator = LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5))
-    bar.formatter = _thousands
+    bar.formatter = THOUSANDS
     bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.set_label("mean visits per run (logarithmic)")

@@ -56,6 +56,15 @@ def versions() -> Data:
     }
 
 
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """A table as a CSV file; nan becomes an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(["" if isinstance(value, float) and math.isnan(value) else value for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
 class ResultFolder:
     """A folder with one ``summary.json``. Parts that are finished in it are kept and need not run again."""
 
@@ -142,13 +151,7 @@ class ResultFolder:
 
     def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Write a table; nan becomes an empty field."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(
-            ["" if isinstance(value, float) and math.isnan(value) else value for value in row] for row in rows
-        )
-        self.write(name, text.getvalue().encode())
+        self.write(name, to_csv(header, rows))
 
     def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write arrays into an ``.npz`` file, besides those that it has."""

@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 
-from action_balance.report.figures import NAMES, themed_svg
+from action_balance.report.drawing import NAMES, themed_svg
 from action_balance.report.summary import Data
 
 #: What stands where there is no number.

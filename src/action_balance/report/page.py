@@ -10,7 +10,7 @@ from importlib import resources
 from action_balance.envs.worlds import corridor_world
 from action_balance.report import markup
 from action_balance.report import summary as summaries
-from action_balance.report.figures import HERO, NAMES
+from action_balance.report.drawing import HERO, NAMES
 from action_balance.report.markup import NONE, counted, figure, interval, judged, number, parts, stacked, table, told
 from action_balance.report.summary import Data
 from action_balance.studies.settings import STUDIES, GridSettings

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from action_balance.envs.grid import GridWorld
-from action_balance.report import figures
+from action_balance.report import drawing, figures
 from action_balance.report.folder import ResultFolder
 from action_balance.studies.corridor import Corridor
 from action_balance.studies.coverage import Coverage
@@ -89,4 +89,4 @@ def _as_maps(world: GridWorld, visits: Mapping[str, np.ndarray]) -> dict[str, np
 def _draw(folder: ResultFolder, **drawn: Figure | None) -> None:
     for name, figure in drawn.items():
         if figure is not None:
-            figures.save(figure, folder.figures, name)
+            drawing.save(figure, folder.figures, name)

@@ -5,14 +5,16 @@
 ``metrics.jsonl``    one line per update and seed (see `action_balance.runs.metrics`), ``timing.jsonl`` besides
 ``tensorboard/``     the same numbers for TensorBoard
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
+``evaluation/``      what the last evaluation of a checkpoint found
 """
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +27,8 @@ from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, MetricsLog
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
+EVALUATION = "evaluation"
+SUMMARY = "evaluation.json"
 LOCK = ".lock"
 
 #: What ``config.json`` is, and the version of the whole folder: raised when an older one can no longer be read.
@@ -32,7 +36,7 @@ FORMAT = "action-balance run"
 VERSION = 1
 
 #: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, METRICS, TIMING, TENSORBOARD, CHECKPOINTS, CONFIG)
+CONTENTS = (MANIFEST, METRICS, TIMING, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
 
 Status = Literal["finished", "interrupted", "failed"]
 
@@ -44,6 +48,10 @@ def _load(file: Path) -> Data | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _fingerprint(config: Data) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def _is_run(path: Path) -> bool:
@@ -100,6 +108,7 @@ class RunFolder:
             raise UserError("a setting is nan or infinite: a config holds finite numbers only") from None
         manifest = {"format": FORMAT, "status": "running", "start": start["time"], "end": None, "resumes": 0}
         folder = cls(path, json.loads(content)["config"], {**manifest, "starts": [start]})
+        folder.manifest["config_sha256"] = _fingerprint(folder.config)
         folder.checkpoints(), folder.metrics()  # what they need is missed now, not after the first update
         made = _make(path)
         folder._refuse_others(overwrite)
@@ -142,6 +151,11 @@ class RunFolder:
         Returns:
             What to continue from, with a line for everything that the user should know, and where to log.
         """
+        if self.manifest.get("config_sha256", _fingerprint(self.config)) != _fingerprint(self.config):
+            raise UserError(
+                f"{self.path / CONFIG} was changed since the run began, so it cannot be continued: put it back, or "
+                f"begin a new run with --config {self.path / CONFIG} --out FOLDER"
+            )
         self._acquire()
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
@@ -165,6 +179,26 @@ class RunFolder:
             self._save_manifest()
         finally:
             self.release()
+
+    def save_evaluation(self, summary: Data, files: Mapping[str, bytes]) -> Path:
+        """Replace an earlier evaluation. Where the summary is, the other files are those it was made with.
+
+        Args:
+            summary: plain data, for ``evaluation.json``.
+            files: contents by name.
+
+        Returns:
+            The folder.
+        """
+        folder = self.path / EVALUATION
+        try:
+            (folder / SUMMARY).unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot write to {folder}: {reason(error)}") from None
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+        write_atomically(folder / SUMMARY, to_json(summary))
+        return folder
 
     def _save_manifest(self) -> None:
         write_atomically(self.path / MANIFEST, to_json(self.manifest))

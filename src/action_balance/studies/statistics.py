@@ -1,5 +1,6 @@
 """Means with their uncertainty. Intervals are 95 % throughout."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,9 @@ from scipy import special
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+
+#: Numbers that a bootstrap over time points holds at once.
+CHUNK = 200_000
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,13 @@ def resample_weights(runs: int, seed: int) -> np.ndarray:
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     """The middle 95 % of bootstrap values, of which all must be finite."""
-    low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = _middle(values)
     return float(low), float(high)
+
+
+def _middle(values: np.ndarray) -> np.ndarray:
+    """Ends of the middle 95 % along the last axis, (..., B) -> (2, ...)."""
+    return np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=-1)
 
 
 def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
@@ -79,6 +88,78 @@ def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0
 
     ratios = resampled(numerator, seed) / resampled(denominator, seed + len(numerator))
     return Estimate(value, *percentile_interval(ratios))
+
+
+def iqm(samples: np.ndarray) -> np.ndarray:
+    """Interquartile mean over the first axis, (R, ...) -> (...): the mean of the middle half of the values.
+
+    A value that a quartile cuts counts with its part inside, so that any number of values has exactly half in it.
+    """
+    edges = np.clip(np.arange(len(samples) + 1) / len(samples), 0.25, 0.75)
+    return np.tensordot(2 * np.diff(edges), np.sort(samples, axis=0), axes=1)
+
+
+def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Interquartile mean of several environments' runs together, with a stratified bootstrap (Agarwal et al., 2021).
+
+    Runs are drawn anew within each environment, and all environments weigh the same, however many runs they have.
+
+    Args:
+        strata: the runs of each environment, (R, T) with the same T time points.
+        seed: of the resamples, which are the same at each time point.
+
+    Returns:
+        Value, lower and upper end of the 95 % interval, each (T,). One run alone in its environment has no interval.
+    """
+    values = np.concatenate(strata)  # (R of all, T)
+    share = 1 / len(strata)
+    whole = np.concatenate([np.full((len(runs), 1), share / len(runs)) for runs in strata])
+    value = _weighted_iqm(values, whole)[:, 0]
+    if min(map(len, strata)) < 2:
+        return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
+    drawn = [resample_weights(len(runs), seed + i).T.astype(float) * share for i, runs in enumerate(strata)]
+    weights = np.concatenate(drawn)  # (R of all, RESAMPLES)
+    step = max(1, CHUNK // RESAMPLES)
+    bands = [_middle(_weighted_iqm(values[:, i : i + step], weights)) for i in range(0, len(value), step)]
+    low, high = np.concatenate(bands, axis=1) if bands else np.empty((2, 0))
+    return value, low, high
+
+
+def _weighted_iqm(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Interquartile means of (R, T) values with each of B columns of weights (R, B) that sum to 1: (T, B).
+
+    A value that was drawn several times is as many equal values next to each other: what counts is how much of its
+    stretch of the sorted weights lies between the quartiles.
+    """
+    order = np.argsort(values, axis=0)
+    total = np.zeros((values.shape[1], weights.shape[1]))
+    reached, inside = np.zeros_like(total), np.full_like(total, 0.25)
+    for places, ordered in zip(order, np.take_along_axis(values, order, axis=0), strict=True):
+        reached += weights[places]
+        now = np.clip(reached, 0.25, 0.75)
+        total += (now - inside) * ordered[:, None]
+        inside = now
+    return 2 * total
+
+
+def pooled_iqm(strata: Sequence[np.ndarray]) -> Estimate:
+    """`iqm_band` of one number of each run, (R,)."""
+    value, low, high = iqm_band([runs[:, None] for runs in strata])
+    return Estimate(float(value[0]), float(low[0]), float(high[0]))
+
+
+def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 0) -> Estimate:
+    """Share of pairs of runs in which ours, (R,), has more than the other's, (Q,); ties count half.
+
+    The interval is a bootstrap that draws the runs of both sides independently.
+    """
+    wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
+    value = float(wins.mean())
+    if min(len(ours), len(other)) < 2:
+        return Estimate(value, np.nan, np.nan)
+    weights, other_weights = resample_weights(len(ours), seed), resample_weights(len(other), seed + 1)
+    shares = ((weights @ wins) * other_weights).sum(axis=1)
+    return Estimate(value, *percentile_interval(np.clip(shares, 0, 1)))  # weights sum to 1 but for rounding
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,189 @@
+"""``evaluate RUN``: how the agents of a run do without learning, on the screen and as files in its folder."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from action_balance.agent.evaluate import Evaluation, Way, evaluate_run, most_episodes
+from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.envs.base import Environment
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.runs import Restored, RunFolder
+from action_balance.studies import statistics
+
+
+def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
+    """Play episodes with every agent of a run, tell what came of them and write it to its folder.
+
+    Args:
+        path: of the run.
+        episodes: of each agent for each way of acting.
+        checkpoint: ``latest``, ``best`` or the number of an update.
+        seed: of all that is random in the episodes.
+        console: the screen.
+    """
+    folder = RunFolder.open(path)
+    config = TrainConfig.from_data(folder.config)
+    environment = config.environment(jax.random.key(config.seed))
+    _check(episodes, seed, environment)
+    restored = _restore(folder, config, checkpoint)
+    for warning in restored.warnings:
+        console.print(warning, highlight=False, soft_wrap=True)
+    console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
+    found = evaluate_run(config, restored.state, episodes, seed)
+    trained = np.asarray(restored.state.reached)
+    summary = summarize(config, environment, found, trained)
+    about = {"method": config.agent.method, "environment": asdict(config.env)}
+    made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
+    asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
+    files = {"episodes.csv": _table_of_episodes(config, found)}
+    files |= _pictures(config, environment, found, trained)
+    out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
+    _show(summary, f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", console)
+    names = ", ".join(["evaluation.json", *files])
+    console.print(f"wrote {names} to {out}", highlight=False, soft_wrap=True)
+
+
+def _check(episodes: int, seed: int, environment: Environment) -> None:
+    most = most_episodes(environment)
+    if episodes < 1:
+        raise UserError(f"--episodes must be 1 or more, not {episodes}")
+    if episodes > most:
+        raise UserError(
+            f"{episodes:,} episodes of up to {environment.episode_steps:,} steps do not fit into memory: "
+            f"ask for at most --episodes {most}"
+        )
+    if not 0 <= seed < 2**31:
+        raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
+
+
+def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
+    checkpoints = folder.checkpoints()
+    there = checkpoints.updates()
+    if not there:
+        raise UserError(
+            f"{folder.path} has no checkpoint yet: the first is written after update "
+            f"{min(config.checkpoint_every, config.agent.updates)}, or when the training is interrupted"
+        )
+    choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
+    choice |= {str(update): update for update in there}
+    if checkpoint not in choice:
+        raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
+    return checkpoints.restore(jax.eval_shape(Trainer(config).begin), choice[checkpoint])
+
+
+def summarize(
+    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+) -> Data:
+    """The numbers of an evaluation.
+
+    Args:
+        config: of the run.
+        environment: of any of its seeds.
+        found: by way of acting, as numpy arrays (K, ...).
+        trained: how often each state was reached in training, (K, S).
+    """
+    summary: Data = {
+        "seeds": list(range(config.seed, config.seed + config.seeds)),
+        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
+        "ways": {way: _numbers(one) for way, one in found.items()},
+    }
+    if environment.states:
+        reached = _visits(found, trained)
+        summary["coverage"] = {
+            "reachable": int(environment.reachable().sum()),
+            "reached": {name: float((visits > 0).sum(axis=1).mean()) for name, visits in reached.items()},
+        }
+    return summary
+
+
+def _visits(found: Mapping[Way, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
+    """How often each state was reached, (K, S), in training and in each way of acting."""
+    visits: dict[str, np.ndarray] = {"training": trained}
+    return visits | {way: np.asarray(one.visits) for way, one in found.items()}
+
+
+def _numbers(one: Evaluation) -> Data:
+    """Of one way of acting. Where there are several seeds, they are the samples: episodes of one have one training."""
+    returns = np.asarray(one.returns, np.float64)
+    mean = statistics.mean(returns.mean(axis=1) if len(returns) > 1 else returns[0])
+    low, high = (None if math.isnan(end) else end for end in (mean.low, mean.high))
+    return {
+        "return": {
+            "mean": mean.value,
+            "low": low,
+            "high": high,
+            "median": float(np.median(returns)),
+            "min": float(returns.min()),
+            "max": float(returns.max()),
+        },
+        "mean_length": float(np.mean(one.lengths)),
+        "ended_by_task": float(np.mean(one.terminated)),
+    }
+
+
+def _table_of_episodes(config: TrainConfig, found: Mapping[Way, Evaluation]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["way", "seed", "episode", "return", "length", "ended"])
+    for way, one in found.items():
+        for (number, episode), total in np.ndenumerate(np.asarray(one.returns)):
+            ended = "task" if one.terminated[number, episode] else "time limit"
+            row = [way, config.seed + number, episode, f"{total:.9g}", one.lengths[number, episode], ended]
+            writer.writerow(row)
+    return text.getvalue().encode()
+
+
+def _pictures(
+    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+) -> dict[str, bytes]:
+    """Heat map and film by file name; none for environments without a map."""
+    from action_balance.report import evaluation_figures
+    from action_balance.report.drawing import NAMES
+    from action_balance.report.film import film
+    from action_balance.report.scene import scene_of
+
+    scene = scene_of(environment)
+    if scene is None:
+        return {}
+    method = config.agent.method
+    together = {name: visits.sum(axis=0) for name, visits in _visits(found, trained).items()}
+    seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
+    figure = evaluation_figures.visits(scene, together, f"Where {NAMES[method]} went{seeds}")
+    # The environment and the film are of the first seed.
+    first: Any = jax.tree.map(lambda leaf: leaf[0], found["sampled"].first)
+    title = f"{config.env.name}, actions sampled from π"
+    gif = film(scene, first, method, title, balanced=config.agent.traits.action)
+    return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
+
+
+def _show(summary: Data, title: str, console: Console) -> None:
+    seeds = len(summary["seeds"])
+    over = f"{seeds} seeds" if summary["intervals_over"] == "seeds" else "the episodes of one seed"
+    table = Table(title=title, caption=f"return: mean and its 95 % interval over {over}")
+    table.add_column("acting", no_wrap=True)
+    table.add_column("return", justify="right", no_wrap=True)
+    for name in ("median", "min", "max", "steps", "task ended"):
+        table.add_column(name, justify="right")
+    for way, one in summary["ways"].items():
+        found = one["return"]
+        mean = statistics.Estimate(found["mean"], found["low"] or 0.0, found["high"] or 0.0)
+        said = f"{mean.value:.4g}" if found["low"] is None else str(mean)
+        rest = (f"{found[name]:.4g}" for name in ("median", "min", "max"))
+        table.add_row(way, said, *rest, f"{one['mean_length']:.4g}", f"{one['ended_by_task']:.0%}")
+    console.print(table)
+    if "coverage" in summary:
+        reachable = summary["coverage"]["reachable"]
+        shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
+        each = "mean over seeds, " if seeds > 1 else ""
+        console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)
