@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint bench clean
+.PHONY: install reproduce test lint bench bench-grid bench-agent clean
 
 install: .venv/.installed
 
@@ -31,8 +31,14 @@ lint: .venv/.developer
 	$(bin)/ruff check .
 	$(bin)/mypy
 
-bench: .venv/.developer
+# Both benchmarks; both know ARGS="--quick".
+bench: bench-grid bench-agent
+
+bench-grid: .venv/.developer
 	$(bin)/python benchmarks/grid.py $(ARGS)
+
+bench-agent: .venv/.developer
+	$(bin)/python benchmarks/agent.py $(ARGS)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache

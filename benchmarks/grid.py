@@ -25,20 +25,17 @@ import os
 import platform
 import random
 import resource
-import time
-from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
 
 import jax
 import numpy as np
 import plain_grid
+from common import cores, machine, table, timed, wide_console
 from rich.console import Console
-from rich.table import Table
 
 from action_balance.envs.grid import Cell
 from action_balance.envs.worlds import goal_world, open_world
@@ -53,8 +50,6 @@ GOALS: tuple[Cell, ...] = ((0, 20), (20, 0), (10, 20), (16, 16), (20, 10))
 STEPS_PER_SECOND, TIMES_PLAIN, AGAINST_LINEAR = 4e6, 100.0, 1.1  # a tenth above linear is left to noise
 
 SETTINGS = TabularSettings()
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -88,13 +83,6 @@ class Cost:
     def occupancy(self) -> float:
         """Share of the computed steps that were needed."""
         return self.steps / self.lane_steps
-
-
-def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Wall seconds and result."""
-    began = time.perf_counter()
-    result = work()
-    return time.perf_counter() - began, result
 
 
 def forget_peak() -> None:
@@ -182,14 +170,6 @@ def megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
 
 
-def table(title: str, columns: Iterable[str]) -> Table:
-    """An empty table with numbers to the right."""
-    result = Table(title=title, title_justify="left", title_style="bold")
-    for number, name in enumerate(columns):
-        result.add_column(name, justify="right" if number else "left", no_wrap=not number)
-    return result
-
-
 def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
     """Tables of speed and compilation; returns what was aimed at, and whether it was met."""
     runs, rounds = (10, 2) if quick else (100, 7)
@@ -206,7 +186,6 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
                 costs[name].append(processes[name].submit(measure, case, seed).result())
                 plain[name].append(processes[name].submit(measure_plainly, replace(case, runs=1), seed).result())
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     speed = table(
         "Paper scale",
         ["study", "runs", "steps", "seconds", "steps/s", "occupancy", "plain steps/s", "ratio", "ratio per core"],
@@ -224,7 +203,7 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
             f"{median(cost.occupancy for cost in costs[name]):.0%}",
             f"{median(plain[name]):,.0f}",
             f"{ratio:,.0f}",
-            f"{ratio / cores:,.0f}",
+            f"{ratio / cores():,.0f}",
         )
         targets.append(
             (f"{name}: {rate / 1e6:.1f} of {STEPS_PER_SECOND / 1e6:.0f} million steps/s", rate >= STEPS_PER_SECOND)
@@ -274,29 +253,14 @@ def show_growth(console: Console, name: str, unit: str, rounds: int, cases: dict
     return [(f"{name}: at most {worst:.2f} times linear", worst <= AGAINST_LINEAR)]
 
 
-def machine() -> str:
-    """What this was measured on, in a line."""
-    model = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-        model = names[0].split(":", 1)[1].strip() if names else model
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (
-        f"{model}, {cores} cores, load {os.getloadavg()[0]:.1f}; Python {platform.python_version()}, "
-        f"JAX {jax.__version__}, {LANES} lanes a worker"
-    )
-
-
 def main() -> None:
     """Measure and print everything."""
     parser = argparse.ArgumentParser(description="Speed, growth and memory of the tabular engine.")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     quick: bool = parser.parse_args().quick
     os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # for the processes to come: compiling is measured, not reading
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = 130
-    console.print(machine())
+    console = wide_console()
+    console.print(machine(f"{LANES} lanes a worker"))
 
     targets = show_paper_scale(console, quick)
     one = ("action-balance-rnd",)

@@ -25,8 +25,8 @@ def cells_seen(coef: float, key: jax.Array, steps: int = 5000) -> jax.Array:
     """How many cells are acted from, when the action bonus has this weight."""
     target_key, predictor_key, reset_key, steps_key = jax.random.split(key, 4)
     inputs = environment.observation_shape[0]
-    target = ab.BonusNet(inputs, 32, 16, actions=environment.actions, key=target_key)
-    predictor = ab.BonusNet(inputs, 32, 16, actions=environment.actions, key=predictor_key)
+    target = ab.BonusNet(inputs, 64, 32, actions=environment.actions, key=target_key)
+    predictor = ab.BonusNet(inputs, 64, 32, actions=environment.actions, key=predictor_key)
 
     def step(carry, key):
         predictor, optimizer_state, state, observation, seen = carry

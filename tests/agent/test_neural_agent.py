@@ -236,20 +236,6 @@ def test_share_of_the_predictors_masks_the_samples() -> None:
     assert not same(trained(half, 1)[0].learned.action, trained(SMALL, 1)[0].learned.action)
 
 
-def test_seeds_in_one_program_get_the_results_they_would_have_alone() -> None:
-    states = [train.begin(WORLD, SMALL, jax.random.key(seed)) for seed in range(3)]
-    together = jax.tree.map(lambda *x: jnp.stack(x), *states)
-    step_all = eqx.filter_jit(jax.vmap(lambda state: train.train_step(WORLD, state, SMALL)))
-    for _ in range(2):
-        together, _ = step_all(together)
-    for seed in range(3):
-        alone, _ = trained(SMALL, 2, seed)
-        mine = jax.tree.map(lambda x, seed=seed: x[seed], together)
-        assert same(mine.environment, alone.environment)
-        for a, b in zip(leaves(mine.learned), leaves(alone.learned), strict=True):
-            np.testing.assert_allclose(a, b, atol=2e-4)
-
-
 def test_a_second_update_traces_nothing() -> None:
     traces = 0
 

@@ -60,7 +60,7 @@ def wait_for_updates(out: Path, updates: int) -> None:
 def final_state(out: Path) -> list[np.ndarray]:
     folder = RunFolder.open(out)
     trainer = Trainer(TrainConfig.from_data(folder.config))
-    restored = folder.checkpoints().restore(jax.eval_shape(trainer.begin))
+    restored = folder.checkpoints().restore(trainer.shapes())
     assert restored.update == 40
     return [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(restored.state)]
 

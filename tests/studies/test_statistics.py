@@ -148,3 +148,14 @@ def test_probability_of_improvement_is_certain_where_runs_do_not_overlap() -> No
     alone = statistics.probability_of_improvement(np.array([5.0]), np.array([1.0, 2]))
     assert alone.value == 1
     assert np.isnan([alone.low, alone.high]).all()
+
+
+def test_shares_have_exact_intervals() -> None:
+    # Without any hit, the upper end h has (1 - h)^20 = 0.025; ten of twenty are symmetric.
+    none, half, all_hit = (statistics.share(np.arange(20) < hits) for hits in (0, 10, 20))
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert (all_hit.value, all_hit.high) == (1, 1)
+    assert all_hit.low == pytest.approx(0.025 ** (1 / 20))
+    assert half.low == pytest.approx(0.2720, abs=1e-4)  # of tables
+    assert half.low + half.high == pytest.approx(1)

@@ -96,13 +96,17 @@ class Trainer:
         def step(key: jax.Array, state: TrainState) -> tuple[TrainState, Metrics]:
             return train.train_step(config.environment(key), state, config.agent)
 
-        # One after the other: orthogonal matrices of several seeds at once can hang LAPACK on few cores.
-        self._begin = jax.jit(lambda: jax.lax.map(begin, self.seeds.keys))
-        self.step = self.seeds.compile(step)
+        self._begin_one = begin
+        self._begin = self.seeds.compile(begin, arguments=0)
+        self.step = self.seeds.compile(step, arguments=1)  # of states in their places
 
     def begin(self) -> TrainState:
-        """Fresh states of all seeds."""
-        return self.seeds.place(self._begin())
+        """Fresh states of the seeds, (S, ...)."""
+        return self.seeds.cut(self._begin())
+
+    def shapes(self) -> TrainState:
+        """What `begin` would give, but for the numbers: what a checkpoint is read into."""
+        return jax.eval_shape(jax.vmap(self._begin_one), self.seeds.cut(self.seeds.keys))
 
 
 def begin(folder: RunFolder, config: TrainConfig, tell: Callable[[Progress], None]) -> None:
@@ -116,7 +120,7 @@ def resume(folder: RunFolder, command: Sequence[str], tell: Callable[[Progress],
     config = TrainConfig.from_data(folder.config)
     trainer = Trainer(config)
     restored, log = folder.resume(trainer.begin(), command)
-    _go_on(folder, trainer, log, trainer.seeds.place(restored.state), restored.update, tell)
+    _go_on(folder, trainer, log, restored.state, restored.update, tell)
     return restored.warnings
 
 
@@ -128,7 +132,8 @@ def _go_on(
     done: int,
     tell: Callable[[Progress], None],
 ) -> None:
-    config, checkpoints = trainer.config, folder.checkpoints()
+    config, checkpoints, seeds = trainer.config, folder.checkpoints(), trainer.seeds
+    state = seeds.place(state)
     update, total = done, config.agent.updates
     status: Status = "failed"
     try:
@@ -136,7 +141,7 @@ def _go_on(
             while update < total:
                 began = time.perf_counter()
                 following, metrics = trainer.step(state)
-                numbers = jax.tree.map(np.asarray, metrics)
+                numbers = jax.tree.map(np.asarray, seeds.cut(metrics))
                 _check_finite(numbers, update + 1, checkpoints.updates(), config)
                 state, update = following, update + 1
                 seconds = time.perf_counter() - began
@@ -146,10 +151,10 @@ def _go_on(
                     _rows(numbers, update, steps, config), {"update": update, "steps": steps, "steps_per_second": rate}
                 )
                 if update % config.checkpoint_every == 0 or update == total:
-                    checkpoints.save(update, state, _score(numbers))
+                    checkpoints.save(update, seeds.cut(state), _score(numbers))
                 tell(_progress(numbers, update, steps, config))
                 if stop.is_set() and update < total:
-                    checkpoints.save(update, state, _score(numbers))
+                    checkpoints.save(update, seeds.cut(state), _score(numbers))
                     raise KeyboardInterrupt
         status = "finished"
     except KeyboardInterrupt:

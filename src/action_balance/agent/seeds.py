@@ -25,48 +25,58 @@ class Seeds:
 
     On a GPU all seeds are one batch, where they agree with a seed alone but for rounding. On a CPU every core takes its
     share of the seeds one after the other: small matrices gain nothing from a batch, and a seed has the same result as
-    alone, bit for bit.
+    alone, bit for bit. Axes: S seeds, P places for them, as many on every device.
     """
 
     def __init__(self, first: int, count: int) -> None:
-        self.keys = jax.vmap(jax.random.key)(jnp.arange(first, first + count))  # (S,)
+        self.count = count
         self._one_batch = jax.default_backend() != "cpu"
         # Two cores at least, also for one seed: a program for one device alone is rounded in other places.
         devices = jax.devices()[:1] if self._one_batch else jax.devices()[: max(2, count)]
-        # Every core needs as many: some seeds are computed twice, in the time that the other cores need anyway.
-        self._filled = jnp.arange(-(-count // len(devices)) * len(devices)) % count
+        places = -(-count // len(devices)) * len(devices)
+        self._seed = jnp.arange(places) % count  # (P,), whose state is in a place; the last ones may be spare
+        self._spare = jnp.arange(places) >= count  # (P,)
+        self.keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
         self._mesh = jax.make_mesh((len(devices),), ("seeds",), (AxisType.Auto,), devices=devices)
         self._split = PartitionSpec("seeds")
-        even = len(self._filled) == count
-        self._placed = NamedSharding(self._mesh, self._split if even else PartitionSpec())
 
     def place(self, states: Any) -> Any:
-        """The states, leading axis S, on the devices that step them."""
-        return jax.device_put(states, self._placed)
+        """States of the seeds, (S, ...), in their places, (P, ...)."""
+        filled = jax.tree.map(lambda leaf: jnp.asarray(leaf)[self._seed], states)
+        return jax.device_put(filled, NamedSharding(self._mesh, self._split))
 
-    def compile(self, function: Callable[[jax.Array, Any], Any]) -> Callable[[Any], Any]:
-        """A function of one seed's key and state as a function of the placed states of all, whose memory it takes."""
+    def cut(self, results: Any) -> Any:
+        """What is in the places, (P, ...), without the spare ones: (S, ...)."""
+        return jax.tree.map(lambda leaf: leaf[: self.count], results)
+
+    def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+        """A function of one seed's key and as many arguments, for all places; their memory is taken for the result."""
+        taken = tuple(range(arguments))
         if self._one_batch:
-            return jax.jit(lambda states: jax.vmap(function)(self.keys, states), donate_argnums=0)
+            return jax.jit(lambda *states: jax.vmap(function)(self.keys, *states), donate_argnums=taken)
 
-        def one_by_one(keys: jax.Array, states: Any) -> Any:
-            return jax.lax.map(lambda seed: function(*seed), (keys, states))
+        def one(spare: jax.Array, *seed: Any) -> Any:
+            return jax.lax.cond(spare, lambda: _nothing(jax.eval_shape(function, *seed)), lambda: function(*seed))
 
-        shared_out = jax.shard_map(
-            one_by_one, mesh=self._mesh, in_specs=self._split, out_specs=self._split, check_vma=False
-        )
-        count = len(self.keys)
+        def one_by_one(*seeds: Any) -> Any:
+            return jax.lax.map(lambda seed: one(*seed), seeds)
 
-        def all_seeds(states: Any) -> Any:
-            if len(self._filled) == count:
-                return shared_out(self.keys, states)
-            results = shared_out(*jax.tree.map(lambda leaf: leaf[self._filled], (self.keys, states)))
-            return jax.tree.map(lambda leaf: leaf[:count], results)
-
+        split = self._split
+        shared_out = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
         return jax.jit(
-            all_seeds,
-            donate_argnums=0,
-            out_shardings=self._placed,
+            lambda *states: shared_out(self._spare, self.keys, *states),
+            donate_argnums=taken,
             # A product shared between cores would be summed up in another order than by one core.
             compiler_options={"xla_cpu_multi_thread_eigen": False},
         )
+
+
+def _nothing(like: Any) -> Any:
+    """Zeros of these shapes, also for random keys."""
+
+    def zeros(leaf: jax.ShapeDtypeStruct) -> jax.Array:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(jax.random.key(0), leaf.shape)
+        return jnp.zeros(leaf.shape, leaf.dtype)
+
+    return jax.tree.map(zeros, like)

@@ -112,16 +112,7 @@ def warm_up(environment: Environment, config: Config, key: jax.Array) -> Moments
 
 
 def train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
-    """One rollout and one update.
-
-    In full float32, also where the device would rather multiply with less: the first ratio of an update is 1 only if
-    the policy gives the same numbers when it acts and when it learns.
-    """
-    with jax.default_matmul_precision("highest"):
-        return _train_step(environment, state, config)
-
-
-def _train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
+    """One rollout and one update."""
     before = state
     state, trajectory = rollout(environment, state, config)
     if environment.states:

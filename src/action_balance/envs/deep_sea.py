@@ -14,6 +14,12 @@ from action_balance.envs.base import Step
 from action_balance.errors import UserError
 
 
+def check_depth(size: int) -> None:
+    """A `UserError` if the sea is too small."""
+    if size < 2:
+        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+
+
 class DeepSeaState(eqx.Module):
     """Where the diver is."""
 
@@ -28,8 +34,7 @@ class DeepSea(eqx.Module):
     right_is: jax.Array  # (N,) int32, the action that moves right, for every column
 
     def __init__(self, size: int, key: jax.Array) -> None:
-        if size < 2:
-            raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+        check_depth(size)
         self.size = size
         self.right_is = jax.random.bernoulli(key, shape=(size,)).astype(jnp.int32)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import jax
 
 from action_balance.envs.base import Environment
-from action_balance.envs.deep_sea import DeepSea
+from action_balance.envs.deep_sea import DeepSea, check_depth
+from action_balance.envs.grid import GridWorld
 from action_balance.envs.grid_view import GridEnvironment, View
 from action_balance.envs.worlds import corridor_world, goal_world, open_world
 from action_balance.errors import UserError, check_name
@@ -31,18 +32,26 @@ class EnvConfig:
         check_name("environment", self.name, SIZES)
         if self.name == "deep-sea" and (self.episode_steps != 200 or self.view != "one-hot"):
             raise UserError("episodes and view of the deep sea are given: leave out --episode-steps and --view")
-        make(self, jax.random.key(0))
+        if self.name == "deep-sea":
+            check_depth(self.cells)
+        else:
+            _grid(self)
+
+    @property
+    def cells(self) -> int:
+        """The size, asked for or usual."""
+        return self.size if self.size is not None else SIZES[self.name]
 
 
 def make(config: EnvConfig, key: jax.Array) -> Environment:
     """The environment; what is random about it is drawn from the key."""
-    size = config.size if config.size is not None else SIZES[config.name]
-    if config.name == "deep-sea":
-        return DeepSea(size, key)
+    return DeepSea(config.cells, key) if config.name == "deep-sea" else GridEnvironment(_grid(config), config.view)
+
+
+def _grid(config: EnvConfig) -> GridWorld:
+    size = config.cells
     if config.name == "open":
-        world = open_world(size, config.episode_steps)
-    elif config.name == "goal":
-        world = goal_world((size * 2 // 5, size * 2 // 5), size, config.episode_steps)
-    else:
-        world = corridor_world(size, episode_steps=config.episode_steps)
-    return GridEnvironment(world, config.view)
+        return open_world(size, config.episode_steps)
+    if config.name == "goal":
+        return goal_world((size * 2 // 5, size * 2 // 5), size, config.episode_steps)
+    return corridor_world(size, episode_steps=config.episode_steps)

@@ -30,7 +30,15 @@ class ActorCritic(eqx.Module):
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
 
     def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits of pi, (A,), and the intrinsic and the extrinsic value, (2,)."""
+        """Logits of pi, (A,), and the intrinsic and the extrinsic value, (2,).
+
+        In full float32, also where the device would rather multiply with less: the first ratio of an update is 1 only
+        if the policy gives the same numbers when it acts and when it learns.
+        """
+        with jax.default_matmul_precision("highest"):
+            return self._forward(observation)
+
+    def _forward(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = observation.ravel()
         for layer in self.trunk:
             x = jax.nn.relu(layer(x))

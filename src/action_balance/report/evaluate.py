@@ -79,7 +79,7 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(jax.eval_shape(Trainer(config).begin), choice[checkpoint])
+    return checkpoints.restore(Trainer(config).shapes(), choice[checkpoint])
 
 
 def summarize(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
 import numpy as np
@@ -18,7 +19,9 @@ from action_balance import __version__
 from action_balance.errors import UserError
 from action_balance.files import to_json, write_atomically
 from action_balance.report.summary import Data
-from action_balance.studies.settings import RunSettings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 #: Written first and after every finished part: it says what the rest of the folder holds.
 SUMMARY = "summary.json"
@@ -30,6 +33,8 @@ FILES = (
     "coverage_final.csv",
     "corridor.csv",
     "reach.csv",
+    *(f"{world}_{table}.csv" for world in ("open", "corridor", "deep-sea") for table in ("states", "agents")),
+    "counting.csv",
     "heatmaps.npz",
     "report.html",
 )
@@ -42,6 +47,8 @@ FIGURES = (
     "corridor_visits",
     "treasure_steps",
     "first_reach",
+    *("open_coverage", "open_visits", "counting"),
+    *(f"{world}_{name}" for world in ("corridor", "deep-sea") for name in ("found", "returns", "visits")),
 )
 CONTENTS = (*FILES, *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")))
 
@@ -73,7 +80,7 @@ class ResultFolder:
         self.summary = summary
 
     @classmethod
-    def open(cls, path: Path, kind: str, settings: RunSettings, overwrite: bool, extra: Data) -> "ResultFolder":
+    def open(cls, path: Path, kind: str, settings: "DataclassInstance", overwrite: bool, extra: Data) -> "ResultFolder":
         """Begin a result, or continue the same one where it was interrupted.
 
         Args:

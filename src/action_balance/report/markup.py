@@ -3,6 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
+from importlib import resources
 
 from action_balance.report.drawing import NAMES, themed_svg
 from action_balance.report.summary import Data
@@ -108,6 +109,46 @@ def ruler(estimate: Data | None, published: float | None, span: tuple[float, flo
         f'<path d="M{place(1)} 2V24" stroke="var(--muted)" stroke-dasharray="2 2"/>{marks}'
         f'<circle cx="{place(value)}" cy="13" r="5" fill="var(--{colour})"/></svg>'
     )
+
+
+def document(title: str, kicker: str, heading: str, lead: str, menu: Mapping[str, str], main: str) -> str:
+    """A whole page.
+
+    Args:
+        title: of the window.
+        kicker: small words above the heading.
+        heading: what the page asks.
+        lead: the first sentences.
+        menu: titles of the sections by id.
+        main: the rest.
+    """
+    style = resources.files("action_balance.report").joinpath("style.css").read_text(encoding="utf-8")
+    links = "".join(f'<li><a href="#{target}">{name}</a></li>' for target, name in menu.items())
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header>
+<p class="kicker">{kicker}</p>
+<h1>{heading}</h1>
+<p class="lead">{lead}</p>
+<nav aria-label="Contents"><ul>{links}</ul></nav>
+</header>
+<main>
+{main}
+</main>
+<footer><p>The same settings and versions give the same page, byte for byte.</p></footer>
+</body>
+</html>
+"""
 
 
 def figure(svgs: Mapping[str, str], name: str, caption: str) -> str:

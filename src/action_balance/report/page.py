@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from importlib import resources
 
 from action_balance.envs.worlds import corridor_world
 from action_balance.report import markup
@@ -47,42 +46,24 @@ DEVIATIONS = (
 def grid_page(summary: Data, svgs: Mapping[str, str]) -> str:
     """The whole page: headline numbers, a section per study, and how to make it again."""
     settings, ours = summary["settings"], summary["ours"]
-    style = resources.files("action_balance.report").joinpath("style.css").read_text(encoding="utf-8")
     sections = {"coverage": _coverage, "goals": _goals, "corridor": _corridor}
     studies = [sections[study](summary, svgs) if study in ours else _missing(study) for study in STUDIES]
-    menu = "".join(f'<li><a href="#{target}">{title}</a></li>' for target, title in TITLES.items())
     beside = "World and agent are the paper&rsquo;s, so its numbers stand beside ours."
     if not summary["as_in_paper"]:
         beside = "World or agent differ from the paper&rsquo;s, so its numbers do not apply and are left out."
     methods = html.escape(markup.listed([NAMES.get(name, name) for name in settings["methods"]]))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>Action balance: the grid study</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<p class="kicker">Action balance &middot; grid study</p>
-<h1>Does balancing actions help to find unknown states?</h1>
-<p class="lead">The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again:
-{counted(settings["runs"], "run")} each of {methods}. {beside}</p>
-<nav aria-label="Contents"><ul>{menu}</ul></nav>
-</header>
-<main>
-{_cards(summary)}
-{"".join(studies)}
-{_made(summary)}
-</main>
-<footer><p>The same settings and versions give the same page, byte for byte.</p></footer>
-</body>
-</html>
-"""
+    lead = (
+        "The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again: "
+        f"{counted(settings['runs'], 'run')} each of {methods}. {beside}"
+    )
+    return markup.document(
+        title="Action balance: the grid study",
+        kicker="Action balance &middot; grid study",
+        heading="Does balancing actions help to find unknown states?",
+        lead=lead,
+        menu=TITLES,
+        main=f"{_cards(summary)}\n{''.join(studies)}\n{_made(summary)}",
+    )
 
 
 def _cards(summary: Data) -> str:

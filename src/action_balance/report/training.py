@@ -1,5 +1,6 @@
 """``train`` and ``resume`` on the screen."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from action_balance.runs import RunFolder
 def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
     """A new run."""
     folder = RunFolder.create(out, config.as_data(), sys.argv, overwrite)
-    with _shown(console, config) as tell:
+    with shown(console, config) as tell:
         loop.begin(folder, config, tell)
     console.print(f"trained {out}", highlight=False, soft_wrap=True)
 
@@ -28,7 +29,7 @@ def resume(path: Path, console: Console) -> None:
     """The rest of a run."""
     folder = RunFolder.open(path)
     config = TrainConfig.from_data(folder.config)
-    with _shown(console, config) as tell:
+    with shown(console, config) as tell:
         warnings = loop.resume(folder, sys.argv, tell)
     for warning in warnings:
         console.print(warning, highlight=False, soft_wrap=True)
@@ -36,32 +37,37 @@ def resume(path: Path, console: Console) -> None:
 
 
 @contextmanager
-def _shown(console: Console, config: TrainConfig) -> Iterator[Callable[[Progress], None]]:
-    """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal."""
+def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
+    """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal.
+
+    Args:
+        console: the screen.
+        config: of the run.
+        name: what stands before all that.
+    """
     total = config.agent.updates
-    began = told = time.perf_counter()
-    first: int | None = None
+    told = time.perf_counter()
+    first: tuple[int, float] | None = None  # steps and time from which steps are counted: compiling is no step
 
     def text(now: Progress) -> str:
         nonlocal first
-        per_update = config.seeds * config.agent.steps_per_update
-        first = now.update - 1 if first is None else first
-        rate = (now.update - first) * per_update / max(time.perf_counter() - began, 1e-9)
-        return (
-            f"{now.steps:,} steps, {rate:,.0f}/s, return {now.episode_return:.3g}, "
-            f"states {now.states:,.0f}, bonus {now.bonus:.3g}"
-        )
+        first = first or (now.steps, time.perf_counter())
+        seconds = time.perf_counter() - first[1]
+        rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
+        score = "-" if math.isnan(now.episode_return) else f"{now.episode_return:.3g}"
+        return f"{name}{now.steps:,} steps, {rate}return {score}, states {now.states:,.0f}, bonus {now.bonus:.3g}"
 
     if not console.is_terminal:
 
         def line(now: Progress) -> None:
             nonlocal told
+            said = text(now)
             if time.perf_counter() - told >= LINE_EVERY or now.update == total:
                 told = time.perf_counter()
-                console.print(f"update {now.update} of {total}: {text(now)}", highlight=False, soft_wrap=True)
+                console.print(f"update {now.update} of {total}: {said}", highlight=False, soft_wrap=True)
 
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task("compiling", total=total)
+        task = bar.add_task(f"{name}compiling", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))

@@ -128,6 +128,27 @@ class RunFolder:
             raise UserError(f"{hint}; choose another --out") from None
         return folder
 
+    @staticmethod
+    def holds_run(path: Path) -> bool:
+        """Whether a folder holds a run, maybe a damaged one."""
+        return _is_run(path)
+
+    @classmethod
+    def delete(cls, path: Path) -> None:
+        """Delete a run; nothing happens where there is none."""
+        if not _is_run(path):
+            return
+        folder = cls(path, {}, {})
+        folder._acquire()
+        try:
+            folder._clear()
+            (path / LOCK).unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot delete the run in {path}: {reason(error)}") from None
+        finally:
+            folder.release()
+        _unmake([path])
+
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
         """A run that is there, to read it or to `resume` it; nothing is written."""

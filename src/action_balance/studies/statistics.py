@@ -44,6 +44,15 @@ def mean(samples: np.ndarray) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
+def share(hits: np.ndarray) -> Estimate:
+    """Share of the runs, (R,) bool, in which something happened, with the exact interval of Clopper and Pearson."""
+    count, runs = int(hits.sum()), len(hits)
+    tail = (1 - CONFIDENCE) / 2
+    low = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, runs - count, 1 - tail)) if count < runs else 1.0
+    return Estimate(count / runs, low, high)
+
+
 def difference(ours: np.ndarray, other: np.ndarray) -> Estimate:
     """Difference of the means of two independent sets of runs, with Welch's interval."""
     value = float(ours.mean() - other.mean())
