@@ -27,9 +27,9 @@ def reason(error: BaseException) -> str:
     return textwrap.shorten(lines[0], 160) if lines else type(error).__name__
 
 
-def missing(package: str) -> UserError:
-    """What to say when a package that only training needs is not installed."""
-    return UserError(f'{package} is not installed, and training needs it: pip install "action-balance[train]"')
+def missing(package: str, need: str = "training", extra: str = "train") -> UserError:
+    """What to say when a package that not everybody needs is not installed."""
+    return UserError(f'{package} is not installed, and {need} needs it: pip install "action-balance[{extra}]"')
 
 
 def write_atomically(path: Path, content: bytes) -> None:
