@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from jax.errors import JaxRuntimeError
 
 from action_balance import cli
 from action_balance.envs.worlds import corridor_world, draw_map
@@ -21,6 +22,8 @@ from action_balance.studies import explore
 
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
+
+COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare")
 
 
 def call(*arguments: str) -> int:
@@ -372,6 +375,39 @@ def test_explore_refuses_bad_maps(text: str, hint: str, tmp_path: Path, capsys: 
 
 def test_help_fits_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command in ((), ("reproduce",), ("reproduce", "grid"), ("explore",)):
+    for command in ((), ("reproduce", "grid"), ("reproduce", "neural"), *((name,) for name in COMMANDS)):
         assert call(*command, "--help") == 0
-    assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+        shown = capsys.readouterr().out
+        assert max(len(line) for line in shown.splitlines()) <= 80
+        assert shown.startswith(" ".join(("usage: action-balance", *command)))
+        assert not any(word in shown for word in ("…", "[-h\n", "[--metric\n"))
+
+
+def test_help_that_nobody_reads_on_is_no_error() -> None:
+    help_text = f"PYTHONUNBUFFERED=1 {sys.executable} -m action_balance train --help"
+    shell = ["bash", "-c", f"{help_text} | head -n 1; exit ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating")])
+def test_too_little_memory_is_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli.Resume, "run", fail)
+    assert call("resume", "somewhere") == 2
+    told = capsys.readouterr().err
+    assert told.startswith("action-balance: not enough memory")
+    assert told.count("\n") == 1
+
+
+def test_other_errors_of_the_compiler_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise JaxRuntimeError("INTERNAL: a bug")
+
+    monkeypatch.setattr(cli.Resume, "run", fail)
+    with pytest.raises(JaxRuntimeError, match="a bug"):
+        call("resume", "somewhere")

@@ -4,17 +4,21 @@ import argparse
 import contextlib
 import functools
 import io
+import json
 import operator
 import os
 import re
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TextIO, get_args
 
 import tyro
+from jax.errors import JaxRuntimeError
 from rich.console import Console
 
 from action_balance.agent.config import Config
@@ -24,6 +28,7 @@ from action_balance.agent.seeds import use_all_cores
 from action_balance.envs.grid import Cell
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError, check_name
+from action_balance.files import reason
 from action_balance.runs import read_config
 from action_balance.studies.neural import NeuralSettings
 from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
@@ -137,7 +142,7 @@ class Train:
 class Resume:
     """Go on with a run that was interrupted."""
 
-    run_folder: tyro.conf.Positional[Path]
+    run_folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Its folder."""
 
     def run(self, console: Console) -> None:
@@ -151,7 +156,7 @@ class Resume:
 class Evaluate:
     """Play full episodes with the agents of a run, without learning."""
 
-    run_folder: tyro.conf.Positional[Path]
+    run_folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """Its folder; what was found is written to its subfolder evaluation."""
     episodes: int = 20
     """Episodes of each agent for each way of acting."""
@@ -171,7 +176,7 @@ class Evaluate:
 class Compare:
     """Compare training runs: learning curves over seeds, and where they end."""
 
-    runs: tyro.conf.Positional[tuple[Path, ...]]
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...")]
     """Their folders; runs that differ only in their seeds are one curve."""
     metric: str = "episode_return"
     """What is compared: a number of each update; more of it is better."""
@@ -201,7 +206,7 @@ def _beginning(arguments: Sequence[str]) -> Train | None:
         return Train(tyro.MISSING, agent=PRESETS[check_name("preset", named.preset, PRESETS)])
     if not named.config:
         return None
-    earlier = TrainConfig.from_data(read_config(Path(named.config)))
+    earlier = _earlier(Path(named.config))
     return Train(
         earlier.env.name,
         seed=earlier.seed,
@@ -212,6 +217,18 @@ def _beginning(arguments: Sequence[str]) -> Train | None:
         view=earlier.env.view,
         agent=earlier.agent,
     )
+
+
+def _earlier(path: Path) -> TrainConfig:
+    """The config of an earlier run, of its folder or its config.json."""
+    if path.is_file() and path.name != "config.json":
+        try:
+            json.loads(path.read_bytes())
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
+        except (ValueError, RecursionError):
+            raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
+    return TrainConfig.from_data(read_config(path))
 
 
 Command = Reproduce | Explore | Train | Resume | Evaluate | Compare
@@ -247,8 +264,9 @@ def _cell(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.Primit
 def parse(arguments: Sequence[str]) -> Command:
     """The command that these words give. A mistake in them is a `UserError` of one line."""
     told = io.StringIO()
+    page: Any = _Page(sys.stdout) if {"-h", "--help"} & {*arguments} else sys.stdout
     try:
-        with contextlib.redirect_stderr(told):
+        with contextlib.redirect_stderr(told), contextlib.redirect_stdout(page):
             command: Command = tyro.cli(
                 _commands(_beginning(arguments)),
                 prog=PROGRAM,
@@ -264,10 +282,13 @@ def parse(arguments: Sequence[str]) -> Command:
     return command
 
 
+def _without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def _one_line(box: str) -> str:
     """What the parser says in a box of several parts, as one line."""
-    box = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    rows = [row.strip("│| ") for row in box.splitlines()[1:-1]]
+    rows = [row.strip("│| ") for row in _without_colours(box).splitlines()[1:-1]]
     parts = " ".join(row if set(row) - set("─-") else "\n" for row in rows).split("\n")
     said = [part.strip().rstrip(".") for part in parts if "helptext" not in part.lower()]
     said = [re.sub(r"(Perhaps you meant: \S+).*", r"\1", part) for part in said if part]
@@ -276,13 +297,46 @@ def _one_line(box: str) -> str:
     return f"{line}; see {PROGRAM} --help"
 
 
+class _Page:
+    """The screen, with lines broken where it ends: the parser breaks only those in boxes."""
+
+    def __init__(self, screen: TextIO) -> None:
+        self._screen = screen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._screen, name)
+
+    def write(self, text: str) -> int:
+        """Write whole lines."""
+        try:
+            self._screen.write("\n".join(_broken(line) for line in text.split("\n")))
+        except BrokenPipeError:
+            _write_nowhere()
+        return len(text)
+
+
+def _broken(line: str) -> str:
+    """A line as several, none longer than the screen is wide; what stands in brackets stays together."""
+    width = shutil.get_terminal_size().columns
+    plain = _without_colours(line)
+    if len(plain) <= width:
+        return line
+    whole = re.sub(r"\[-[^]]*]", lambda found: found[0].replace(" ", "\xa0"), plain)
+    indent = " " * len("usage: ") if plain.startswith("usage: ") else ""
+    return textwrap.fill(whole, width, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
+
+
 class _Console(Console):
     """Work goes on when nobody reads its output any more, as in ``action-balance ... | head``."""
 
     def on_broken_pipe(self) -> None:
         """Say nothing from now on."""
         self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_nowhere()
+
+
+def _write_nowhere() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -299,10 +353,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UserError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(2)
-    except MemoryError:
-        print(
-            f"{PROGRAM}: not enough memory for these settings: ask for a smaller world or fewer steps", file=sys.stderr
-        )
+    except (MemoryError, JaxRuntimeError) as error:
+        if isinstance(error, JaxRuntimeError) and not str(error).startswith("RESOURCE_EXHAUSTED"):
+            raise
+        hint = "ask for a smaller world, fewer steps or fewer agents at once"
+        print(f"{PROGRAM}: not enough memory for these settings: {hint}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         print(f"{PROGRAM}: interrupted; {str(stop) or 'nothing was finished'}", file=sys.stderr)

@@ -16,6 +16,7 @@ from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
 from action_balance.agent.update import Samples
 from action_balance.core import ppo
 from action_balance.core.distillation import Distillation
+from action_balance.core.moments import Moments
 from action_balance.envs.grid_view import GridEnvironment
 from action_balance.envs.worlds import parse_map
 from action_balance.errors import UserError
@@ -158,6 +159,28 @@ def test_bonus_belongs_to_the_state_reached_and_uses_the_statistics_before_the_r
         assert np.ptp(bonuses[cells == cell]) < 1e-5
 
 
+def test_training_uses_the_statistics_that_have_absorbed_the_rollout(made: tuple[TrainState, Trajectory]) -> None:
+    state, trajectory = made
+    whole = replace(SMALL, ppo=replace(SMALL.ppo, epochs=1, minibatches=1))
+    after, learning = eqx.filter_jit(lambda s, t: update.learn(s, t, reached_cells(t), whole))(state, trajectory)
+
+    def mean_errors(statistics: Moments) -> tuple[float, float]:
+        """Of both predictors as they were, for the whole rollout."""
+
+        def errors(seen: jax.Array, reached: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+            next_state = Distillation(state.targets.next_state, state.learned.next_state)
+            pair = Distillation(state.targets.action, state.learned.action)
+            seen, reached = (statistics.whiten(x, whole.bonus.observation_clip) for x in (seen, reached))
+            return next_state.error(reached), pair.error(seen, action)
+
+        found = jax.vmap(jax.vmap(errors))(trajectory.observation, trajectory.reached, trajectory.action)
+        return float(found[0].mean()), float(found[1].mean())
+
+    told = float(learning.losses.next_state[0]), float(learning.losses.action[0])
+    assert told == pytest.approx(mean_errors(after.observations), rel=1e-4)
+    assert told != pytest.approx(mean_errors(state.observations), rel=1e-3)
+
+
 def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
     """Three steps of one environment, an end after the second; hand-computed with lambda 0 and values of 1."""
     config = replace(
@@ -272,7 +295,6 @@ def test_episode_returns_and_the_first_reward_are_followed_across_rollouts() -> 
         ({"method": "action-balnce"}, "did you mean action-balance?"),
         ({"envs": 6, "ppo": PPOConfig(minibatches=4)}, "do not divide"),
         ({"steps": 10}, "less than one rollout"),
-        ({"bonus": BonusConfig(share=0.0)}, "share"),
         ({"method": "rnd", "bonus": BonusConfig(action_coef_end=0.5)}, "no action bonus"),
     ],
 )

@@ -47,6 +47,14 @@ def test_every_seed_has_the_result_that_it_would_have_alone_bit_for_bit() -> Non
     assert not all(np.array_equal(a, b) for a, b in zip(*map(jax.tree.leaves, (other, trained(5, 1))), strict=True))
 
 
+def test_the_first_ratio_of_every_update_is_exactly_one() -> None:
+    trainer = Trainer(replace(SMALL, seeds=2))
+    state = trainer.seeds.place(trainer.begin())
+    for _ in range(6):
+        state, metrics = trainer.step(state)
+        assert trainer.seeds.cut(metrics).first_ratio.tolist() == [0, 0]  # the distance from 1
+
+
 def test_a_trainer_compiles_its_update_once(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = 0
     original = train.train_step

@@ -2,19 +2,29 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from action_balance import cli
-from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.agent import loop, train
+from action_balance.agent.config import Config
+from action_balance.agent.loop import Progress, TrainConfig, Trainer
+from action_balance.envs.grid_view import GridEnvironment
+from action_balance.envs.ready import EnvConfig
+from action_balance.envs.worlds import open_world
+from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 
 SMALL = (
@@ -109,6 +119,68 @@ def test_sigterm_keeps_the_update_and_names_the_command_that_goes_on(whole: Path
     assert [line.split(b', "steps"')[0] for line in (out / "metrics.jsonl").read_bytes().splitlines()[:6]] == first
 
 
+def test_a_stop_before_the_first_update_names_the_command_that_goes_on(tmp_path: Path, whole: Path) -> None:
+    out = tmp_path / "early"
+    process = start(out)
+    while not (out / "manifest.json").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"go on with: action-balance resume {out}" in error
+    assert json.loads((out / "manifest.json").read_text())["status"] == "interrupted"
+    assert call("resume", str(out)) == 0
+    same_run(out, whole)
+
+
+def test_a_stop_in_the_last_update_is_passed_on(tmp_path: Path) -> None:
+    def ask(progress: Progress) -> None:
+        if progress.update == 40:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    config = cli.parse(["train", "deep-sea", *SMALL])
+    assert isinstance(config, cli.Train)
+    training = TrainConfig(EnvConfig("deep-sea", 4), config.agent, seeds=2, checkpoint_every=5)
+    folder = RunFolder.create(tmp_path / "out", training.as_data(), ["test"])
+    with pytest.raises(KeyboardInterrupt, match="had just finished"):
+        loop.begin(folder, training, ask)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["status"] == "finished"
+
+
+def test_resume_of_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (whole / "manifest.json").read_bytes()
+    assert call("resume", str(whole)) == 0
+    assert "is finished" in capsys.readouterr().out
+    assert (whole / "manifest.json").read_bytes() == before
+
+
+def test_zero_weights_give_the_metrics_of_plain_ppo(tmp_path: Path) -> None:
+    names = (
+        "episode_return",
+        "states",
+        "first_reward",
+        "action_frequency",
+        "entropy_pi",
+        "loss_policy",
+        "clip_fraction",
+    )
+    runs = {"ppo": ("ppo",), "zero": ("action-balance-rnd", "--action-coef", "0", "--intrinsic-coef", "0")}
+    told = []
+    for name, method in runs.items():
+        assert call("train", "deep-sea", "--out", str(tmp_path / name), *SMALL, "--method", *method) == 0
+        told.append([[str(row[metric]) for metric in names] for row in read_metrics(tmp_path / name)])
+    assert told[0] == told[1]
+
+
+def test_a_later_update_that_is_not_finite_names_term_update_and_checkpoint() -> None:
+    config = TrainConfig(EnvConfig("deep-sea", 4), Config())
+    healthy = train.Metrics(**{one.name: jnp.ones(2) for one in fields(train.Metrics)})
+    loop._check_finite(healthy, 12, [5, 10], config)
+    broken = eqx.tree_at(lambda metrics: metrics.loss_action, healthy, jnp.array([1.0, jnp.nan]))
+    with pytest.raises(UserError, match="update 12: loss_action not finite; the last good checkpoint is update 10"):
+        loop._check_finite(broken, 12, [5, 10], config)
+
+
 def test_an_update_that_is_not_finite_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("train", "deep-sea", "--out", str(tmp_path / "out"), *SMALL, "--learning-rate", "1e30") == 2
     error = capsys.readouterr().err
@@ -125,7 +197,59 @@ def test_a_finished_run_is_not_overwritten_silently(whole: Path, capsys: pytest.
     assert (whole / "metrics.jsonl").read_bytes() == before
 
 
+def test_a_run_with_the_config_of_another_is_the_same_run(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "again"
+    assert call("train", "--config", str(whole / "config.json"), "--out", str(out)) == 0
+    assert json.loads((out / "config.json").read_text()) == json.loads((whole / "config.json").read_text())
+    same_run(out, whole)
+
+
+def test_flags_change_what_a_config_or_preset_says(whole: Path) -> None:
+    command = cli.parse(["train", "--config", str(whole), "--seeds", "5", "--clip", "0.3"])
+    assert isinstance(command, cli.Train)
+    assert (command.env, command.size, command.seeds, command.agent.envs) == ("deep-sea", 4, 5, 4)
+    assert (command.agent.ppo.clip, command.agent.ppo.rollout_steps) == (0.3, 16)
+    command = cli.parse(["train", "open", "--preset=paper", "--envs", "8"])
+    assert isinstance(command, cli.Train)
+    assert (command.env, command.agent.envs, command.agent.bonus.share) == ("open", 8, 0.25)
+    assert command.agent.ppo.learning_rate == 1e-4
+
+
+def test_a_run_whose_config_was_changed_is_not_resumed(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "changed"
+    shutil.copytree(whole, out)
+    config = json.loads((out / "config.json").read_text())
+    config["config"]["agent"]["ppo"]["learning_rate"] = 0.5
+    (out / "config.json").write_text(json.dumps(config))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert call("resume", str(out)) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "was changed since the run began" in error
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+class Steering(GridEnvironment):
+    """An environment with a continuous action."""
+
+    @property
+    def actions(self) -> Any:
+        return (-1.0, 1.0)
+
+
+def test_continuous_actions_are_refused_in_one_line() -> None:
+    with pytest.raises(UserError, match="divide a continuous action space"):
+        train.begin(Steering(open_world(3)), Config(), jax.random.key(0))
+
+
 BAD = {
+    "an unknown preset": (("train", "open", "--preset", "papr"), "did you mean paper?"),
+    "a config that is none": (("train", "--config", "tests"), "is not a run"),
+    "a preset and a config": (("train", "--config", "x", "--preset", "paper"), "choose one"),
+    "no environment": (("train", "--preset", "paper"), "ENV"),
+    "a flag for resume": (("resume", "tests", "--steps", "10"), "--steps"),
     "an unknown environment": (("train", "deep-see"), "did you mean deep-sea?"),
     "an unknown method": (("train", "open", "--method", "rdn"), "did you mean rnd?"),
     "steps below a rollout": (("train", "open", "--steps", "10"), "less than one rollout"),

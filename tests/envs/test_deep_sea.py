@@ -146,3 +146,8 @@ def test_seas_of_several_seeds_run_as_one() -> None:
 def test_a_sea_of_size_1_is_a_clear_error() -> None:
     with pytest.raises(UserError, match="deep sea of size 1 has nothing to explore: use 2 or more"):
         DeepSea(1, KEY)
+
+
+def test_a_sea_beyond_memory_is_a_clear_error() -> None:
+    with pytest.raises(UserError, match="does not fit into memory: use 1000 or less"):
+        DeepSea(1001, KEY)

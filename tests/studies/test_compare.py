@@ -74,15 +74,15 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def test_runs_that_differ_in_seeds_only_are_one_curve(tmp_path: Path) -> None:
-    one = write_run(tmp_path / "one", [[0, 1], [0, 2]])
-    other = write_run(tmp_path / "other", [[0, 3], [0, 40]], first_seed=2, checkpoint_every=7)
+    one = write_run(tmp_path / "one", [[0, 1], [0, 2]] * 2)
+    other = write_run(tmp_path / "other", [[0, 3], [0, 40]] * 2, first_seed=4, checkpoint_every=7)
     result = compare([other, one], "episode_return")
     (curve,) = result.environments["deep-sea 4"]
     assert curve.label == "rnd"
-    assert curve.seeds == (0, 1, 2, 3)
+    assert curve.seeds == tuple(range(8))
     assert curve.steps.tolist() == [32, 64]
     assert curve.iqm == pytest.approx([0, 2.5])
-    assert curve.scores.tolist() == [1, 2, 3, 40]
+    assert curve.scores.tolist() == [1, 2, 1, 2, 3, 40, 3, 40]
     assert curve.low[1] < 2.5 < curve.high[1]
     assert (result.baseline, result.together, result.notes) == (None, {}, ())
 
@@ -180,14 +180,14 @@ def test_an_unfinished_run_is_told(tmp_path: Path) -> None:
 
 
 def test_scores_of_all_environments_are_pooled_where_each_has_all_curves(tmp_path: Path) -> None:
-    scores = {("rnd", 4): [0, 1], ("rnd", 6): [2, 3], ("ppo", 4): [5, 5], ("ppo", 6): [5, 5]}
+    scores = {("rnd", 4): [0, 1] * 3, ("rnd", 6): [2, 3] * 3, ("ppo", 4): [5] * 5, ("ppo", 6): [5] * 5}
     runs = {
         key: write_run(tmp_path / f"{key[0]}-{key[1]}", [[float(score)] for score in values], key[0], size=key[1])
         for key, values in scores.items()
     }
     result = compare(list(runs.values()), "episode_return")
     assert list(result.together) == ["ppo", "rnd"]
-    assert result.together["rnd"] == statistics.pooled_iqm([np.array([0.0, 1]), np.array([2.0, 3])])
+    assert result.together["rnd"] == statistics.pooled_iqm([np.tile([0.0, 1], 3), np.tile([2.0, 3], 3)])
     assert result.together["rnd"].value == 1.5
     assert result.together["ppo"].value == pytest.approx(5)
     incomplete = compare([path for key, path in runs.items() if key != ("ppo", 6)], "episode_return")
@@ -220,8 +220,9 @@ def test_the_command_writes_its_files_and_replaces_only_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    ppo = write_run(tmp_path / "ppo", [[-0.25, 0.125], [0, 0.375]], "ppo", rewarded={0: 40})
-    rnd = write_run(tmp_path / "rnd", [[0, 1.0], [0, 0.5]], "action-balance-rnd", rewarded={0: 40, 1: 60})
+    ppo = write_run(tmp_path / "ppo", [[-0.25, 0.125], [0, 0.375]] * 3, "ppo", rewarded={0: 40})
+    rewarded = {seed: 40 + 20 * (seed % 2) for seed in range(6)}
+    rnd = write_run(tmp_path / "rnd", [[0, 1.0], [0, 0.5]] * 3, "action-balance-rnd", rewarded=rewarded)
     out = tmp_path / "out"
     out.mkdir()
     (out / "notes.txt").write_text("mine")
@@ -236,18 +237,18 @@ def test_the_command_writes_its_files_and_replaces_only_them(
 
     row = read_csv(out / "comparison.csv")[1]
     told = ("environment", "curve", "metric", "seeds")
-    assert [row[name] for name in told] == ["deep-sea 4", "action-balance-rnd", "episode_return", "2"]
+    assert [row[name] for name in told] == ["deep-sea 4", "action-balance-rnd", "episode_return", "6"]
     told = ("iqm", "mean", "first_reward_median", "never_rewarded")
     assert [row[name] for name in told] == ["0.75", "0.75", "50.0", "0"]
     assert [row[name] for name in ("states_mean", "baseline", "better", "better_low")] == ["7.0", "ppo", "1.0", "1.0"]
     curves = read_csv(out / "curves.csv")
-    assert list(curves[0].values()) == ["deep-sea 4", "ppo", "32", "-0.125", "-0.25", "0.0", "2"]
+    assert list(curves[0].values()) == ["deep-sea 4", "ppo", "32", "-0.125", "-0.25", "0.0", "6"]
     assert len(curves) == 4
     assert max(map(len, screen.replace(str(out), "").splitlines())) <= 80
     assert "action-balance-rnd" in screen
     assert "-0.250" not in screen  # only scores are told
     assert "0.750" in screen
-    assert "1 never" in screen
+    assert "5 never" in screen
 
 
 def test_settings_of_one_method_are_drawn_in_other_dashes(tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ BAD = {
     "a metric of many numbers": (("run", "--metric", "action_frequency"), "more than one number"),
     "an unknown baseline": (("run", "--baseline", "rdn"), "did you mean rnd?"),
     "a damaged line": (("damaged",), "line 2 of"),
-    "a config without its parts": (("other",), "its config is damaged"),
+    "a config without its parts": (("other",), "other: the config has settings that"),
     "a file in the way": (("run", "--out", "run/config.json"), "cannot write"),
     "a folder that cannot be written": (("run", "--out", "locked/out"), "cannot write"),
 }

@@ -71,6 +71,15 @@ def test_the_rank_correlation_is_over_the_pairs_of_known_states() -> None:
     assert counted(counts, errors, even, even).rank_correlations == pytest.approx([4 / 7])
 
 
+def test_the_rank_correlation_within_states_is_a_mean_over_those_whose_counts_differ() -> None:
+    counts = [[4, 1, 0, 2], [8, 3, 6, 7], [5, 5, 5, 5], [0, 0, 0, 0]]
+    even = [[0.25] * 4] * 4
+    # The first is in perfect order. In the second, minus the counts rank 1 4 3 2 and the errors 1 2 4 3: the squared
+    # differences sum to 6, and Spearman's is 1 - 6 * 6 / (4 * 15) = 0.4. In the others nothing differs.
+    errors = [[1.0, 3.0, 4.0, 2.0], [1.0, 2.0, 4.0, 3.0], [1.0, 2.0, 3.0, 4.0], [0.0] * 4]
+    assert counted(counts, errors, even, even).within_states == pytest.approx([(1 + 0.4) / 2])
+
+
 def test_the_probability_of_the_least_tried_action_is_a_mean_over_known_states() -> None:
     counts = [[4, 1, 2, 2], [3, 0, 0, 7], [0, 0, 0, 0], [0, 0, 0, 0]]
     pi = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [1.0, 0, 0, 0], [1.0, 0, 0, 0]]

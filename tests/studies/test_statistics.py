@@ -113,7 +113,7 @@ def test_iqm_band_of_no_time_point_is_empty() -> None:
 
 def test_iqm_bootstrap_draws_within_each_environment() -> None:
     # each environment has one value: drawn within them, half of the pool is always 0 and half 10
-    within = statistics.pooled_iqm([np.zeros(4), np.full(4, 10.0)])
+    within = statistics.pooled_iqm([np.zeros(6), np.full(6, 10.0)])
     assert (within.value, within.low, within.high) == pytest.approx((5, 5, 5), rel=1e-6)
     # drawn from the pool, the halves vary
     mixed = statistics.pooled_iqm([np.array([0.0] * 4 + [10.0] * 4)])
@@ -136,16 +136,16 @@ def test_iqm_band_is_deterministic_and_fast_enough() -> None:
 
 
 def test_probability_of_improvement_counts_pairs_and_halves_ties() -> None:
-    # of 3 x 2 pairs: 2 beats 1 and ties with 2; 3 beats both; 0 beats none
-    estimate = statistics.probability_of_improvement(np.array([2.0, 3, 0]), np.array([1.0, 2]))
+    # of 3 x 2 pairs, each of them six times: 2 beats 1 and ties with 2; 3 beats both; 0 beats none
+    estimate = statistics.probability_of_improvement(np.tile([2.0, 3, 0], 2), np.tile([1.0, 2], 3))
     assert estimate.value == (1 + 0.5 + 2) / 6
     assert 0 <= estimate.low < estimate.value < estimate.high <= 1
 
 
 def test_probability_of_improvement_is_certain_where_runs_do_not_overlap() -> None:
-    above = statistics.probability_of_improvement(np.array([5.0, 6, 7]), np.array([1.0, 2]))
+    above = statistics.probability_of_improvement(np.arange(5.0, 10), np.arange(5.0))
     assert (above.value, above.low, above.high) == pytest.approx((1, 1, 1))
-    alone = statistics.probability_of_improvement(np.array([5.0]), np.array([1.0, 2]))
+    alone = statistics.probability_of_improvement(np.array([5.0]), np.arange(5.0))
     assert alone.value == 1
     assert np.isnan([alone.low, alone.high]).all()
 
@@ -159,3 +159,19 @@ def test_shares_have_exact_intervals() -> None:
     assert all_hit.low == pytest.approx(0.025 ** (1 / 20))
     assert half.low == pytest.approx(0.2720, abs=1e-4)  # of tables
     assert half.low + half.high == pytest.approx(1)
+
+
+def test_a_paired_ratio_draws_both_values_of_a_run_together() -> None:
+    # Every run has twice as much above as below: the ratio is 2 in every resample, though the runs differ widely.
+    below = np.array([1.0, 10, 100, 1000, 10000])
+    ratio = statistics.paired_ratio(2 * below, below)
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((2, 2, 2), rel=1e-5)
+    assert statistics.ratio_of_means(2 * below, below).high > 3
+    assert np.isnan(statistics.paired_ratio(below[:4], below[:4]).low)
+
+
+def test_the_bootstrap_of_a_mean_stays_within_the_bounds() -> None:
+    mean = statistics.bootstrap_mean(np.array([1.0] * 19 + [0.0]))
+    assert mean.value == 0.95
+    assert 0.75 < mean.low < 0.95 < mean.high <= 1
+    assert np.isnan(statistics.bootstrap_mean(np.ones(4)).low)

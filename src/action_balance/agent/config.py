@@ -1,10 +1,15 @@
 """Everything that can be set about the neural agent. A method is a setting, not a class."""
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from action_balance.core.balance import Normalization
-from action_balance.errors import UserError, check_name
+from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
+
+#: Where the intrinsic stream can be cut.
+Ends = Literal["never", "terminated", "episode"]
+#: What the action predictor can learn from.
+LearnsFrom = Literal["taken", "all"]
 
 
 class Method(NamedTuple):
@@ -60,8 +65,15 @@ class PPOConfig:
     """Weight of the reward's advantages."""
     intrinsic_coef: float = 1.0
     """Weight of the next-state bonus's advantages; with 0 its value is not learned either."""
-    intrinsic_ends: Literal["never", "terminated", "episode"] = "never"
+    intrinsic_ends: Ends = "never"
     """Where the intrinsic stream is cut: never (RND), where a task ends, or where any episode does."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
+        check_numbers(self, "learning_rate", "clip", above=True)
+        check_numbers(self, "gamma_ext", "gamma_int", "gae_lambda", high=1)
+        check_numbers(self, "entropy_coef", "extrinsic_coef", "intrinsic_coef", high=1e6)
+        check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,7 @@ class BonusConfig:
     """c at the last update, approached linearly; without it, c is constant."""
     normalize: Normalization = "l2"
     """How the bonus vector is normalised: raw, l2 or standard."""
-    learns_from: Literal["taken", "all"] = "taken"
+    learns_from: LearnsFrom = "taken"
     """What the action predictor learns from: the action taken (paper), or all (authors' program)."""
     share: float = 1.0
     """Random share of the samples that predictors learn from."""
@@ -82,6 +94,14 @@ class BonusConfig:
     """Rollouts of a random agent that begin the statistics of observations."""
     observation_clip: float = 5.0
     """Normalised observations are clipped to +- this."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "action_coef", *(["action_coef_end"] if self.action_coef_end is not None else []), high=1e6)
+        check_name(flag("normalize"), self.normalize, get_args(Normalization))
+        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
+        check_numbers(self, "share", high=1, above=True)
+        check_numbers(self, "warmup_rollouts", high=MOST)
+        check_numbers(self, "observation_clip", above=True)
 
 
 @dataclass(frozen=True)
@@ -98,6 +118,10 @@ class NetConfig:
     """Outputs of target and predictor."""
     predictor_layers: int = 1
     """Layers that a predictor has more than its target."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "hidden", "layers", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
+        check_numbers(self, "predictor_layers", high=MOST)
 
 
 @dataclass(frozen=True)
@@ -116,22 +140,23 @@ class Config:
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS)
-        if self.envs < 1 or self.ppo.rollout_steps < 1 or self.ppo.epochs < 1:
-            raise UserError("envs, rollout-steps and epochs must be 1 or more")
-        if self.ppo.minibatches < 1 or self.envs % self.ppo.minibatches:
+        check_numbers(self, "steps", "envs", low=1, high=MOST)
+        if self.envs % self.ppo.minibatches:
             raise UserError(
                 f"{self.ppo.minibatches} minibatches do not divide {self.envs} environments: "
-                f"choose --ppo.minibatches or --envs so that they do"
+                f"choose --minibatches or --envs so that they do"
             )
         if self.steps < self.steps_per_update:
             raise UserError(
                 f"{self.steps} steps are less than one rollout of {self.envs} environments x "
                 f"{self.ppo.rollout_steps} steps: ask for --steps {self.steps_per_update} or more"
             )
-        if not 0 < self.bonus.share <= 1:
-            raise UserError(f"the predictors' share must lie above 0 and be at most 1, not {self.bonus.share}")
-        if not self.traits.action and self.bonus.action_coef_end is not None:
-            raise UserError(f"method {self.method} has no action bonus: leave out --bonus.action-coef-end")
+        for name in () if self.traits.action else ("action_coef", "action_coef_end", "normalize", "learns_from"):
+            usual = getattr(BonusConfig, name)
+            if getattr(self.bonus, name) != usual:
+                raise UserError(
+                    f"method {self.method} has no action bonus: leave out {flag(name)}, or set it back to {usual}"
+                )
 
     @property
     def traits(self) -> Method:

@@ -3,20 +3,22 @@
 Axes: S seeds, trained by one program.
 """
 
+import json
 import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jax
 import numpy as np
 
 from action_balance.agent import train
-from action_balance.agent.config import BonusConfig, Config, NetConfig, PPOConfig
+from action_balance.agent.config import Config
 from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
 from action_balance.agent.train import Metrics
@@ -57,19 +59,53 @@ class TrainConfig:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "TrainConfig":
-        """From plain data, of which every field must be known."""
-        agent = {**data["agent"]}
-        for name, part in (("ppo", PPOConfig), ("bonus", BonusConfig), ("net", NetConfig)):
-            agent[name] = _build(part, agent[name])
-        parts = {"env": _build(EnvConfig, data["env"]), "agent": _build(Config, agent)}
-        return _build(cls, {**data, **parts})
+        """From plain data; a `UserError` where a setting is not known, missing or of another kind."""
+        made: TrainConfig = _build(cls, data)
+        return made
 
 
 def _build(kind: type[Any], data: dict[str, Any]) -> Any:
-    unknown = data.keys() - {one.name for one in fields(kind)}
+    kinds = get_type_hints(kind)
+    unknown = data.keys() - kinds.keys()
     if unknown:
         raise UserError(f"the config has settings that this version does not know: {', '.join(sorted(unknown))}")
-    return kind(**data)
+    needed = {one.name for one in fields(kind) if is_dataclass(kinds[one.name]) or _has_no_default(one)}
+    missing = needed - data.keys()
+    if missing:
+        raise UserError(f"the config is damaged: it lacks {', '.join(sorted(missing))}; put a copy of it back")
+    for name, value in data.items():
+        if not _fits(value, kinds[name]):
+            said = json.dumps(value, ensure_ascii=False)
+            raise UserError(f"the config says {name} = {said:.40}, which is not {_in_words(kinds[name])}")
+    return kind(**{k: _build(kinds[k], v) if is_dataclass(kinds[k]) else v for k, v in data.items()})
+
+
+def _has_no_default(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether plain data is of the kind that a setting has."""
+    if isinstance(kind, UnionType):
+        return any(_fits(value, one) for one in get_args(kind))
+    if get_origin(kind) is Literal:
+        return value in get_args(kind)
+    if is_dataclass(kind):
+        return isinstance(value, dict)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _in_words(kind: Any) -> str:
+    if isinstance(kind, UnionType):
+        return " or ".join(_in_words(one) for one in get_args(kind))
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    if is_dataclass(kind):
+        return "a group of settings"
+    words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", NoneType: "null"}
+    return words[kind]
 
 
 @dataclass(frozen=True)
@@ -111,16 +147,23 @@ class Trainer:
 
 def begin(folder: RunFolder, config: TrainConfig, tell: Callable[[Progress], None]) -> None:
     """Train from the beginning."""
-    trainer = Trainer(config)
-    _go_on(folder, trainer, folder.metrics(), trainer.begin(), 0, tell)
+    with _stop_between_updates() as stop:
+        with _ending(folder, config):
+            trainer = Trainer(config)
+            _go_on(folder, trainer, folder.metrics(), trainer.begin(), 0, tell, stop)
+        _pass_on(stop, folder)
 
 
 def resume(folder: RunFolder, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
     """Go on from the newest intact checkpoint; returns what the user should know."""
     config = TrainConfig.from_data(folder.config)
-    trainer = Trainer(config)
-    restored, log = folder.resume(trainer.begin(), command)
-    _go_on(folder, trainer, log, restored.state, restored.update, tell)
+    with _stop_between_updates() as stop:
+        trainer = Trainer(config)
+        initial = trainer.shapes() if folder.checkpoints().updates() else trainer.begin()
+        restored, log = folder.resume(initial, command)
+        with _ending(folder, config):
+            _go_on(folder, trainer, log, restored.state, restored.update, tell, stop)
+        _pass_on(stop, folder)
     return restored.warnings
 
 
@@ -131,45 +174,60 @@ def _go_on(
     state: TrainState,
     done: int,
     tell: Callable[[Progress], None],
+    stop: threading.Event,
 ) -> None:
+    """The updates that are missing."""
     config, checkpoints, seeds = trainer.config, folder.checkpoints(), trainer.seeds
     state = seeds.place(state)
-    update, total = done, config.agent.updates
+    total = config.agent.updates
+    if stop.is_set():
+        raise KeyboardInterrupt
+    for update in range(done + 1, total + 1):
+        began = time.perf_counter()
+        state, metrics = trainer.step(state)
+        numbers = jax.tree.map(np.asarray, seeds.cut(metrics))
+        _check_finite(numbers, update, checkpoints.updates(), config)
+        seconds = time.perf_counter() - began
+        steps = update * config.agent.steps_per_update
+        rate = config.seeds * config.agent.steps_per_update / seconds
+        log.append(_rows(numbers, update, steps, config), {"update": update, "steps": steps, "steps_per_second": rate})
+        tell(_progress(numbers, update, steps, config))
+        stopping = stop.is_set()
+        if update % config.checkpoint_every == 0 or update == total or stopping:
+            checkpoints.save(update, seeds.cut(state), _score(numbers))
+        if stopping and update < total:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _ending(folder: RunFolder, config: TrainConfig) -> Iterator[None]:
+    """Record how the run ended, and say how an interrupted one goes on."""
     status: Status = "failed"
     try:
-        with _stop_between_updates() as stop:
-            while update < total:
-                began = time.perf_counter()
-                following, metrics = trainer.step(state)
-                numbers = jax.tree.map(np.asarray, seeds.cut(metrics))
-                _check_finite(numbers, update + 1, checkpoints.updates(), config)
-                state, update = following, update + 1
-                seconds = time.perf_counter() - began
-                steps = update * config.agent.steps_per_update
-                rate = config.seeds * config.agent.steps_per_update / seconds
-                log.append(
-                    _rows(numbers, update, steps, config), {"update": update, "steps": steps, "steps_per_second": rate}
-                )
-                if update % config.checkpoint_every == 0 or update == total:
-                    checkpoints.save(update, seeds.cut(state), _score(numbers))
-                tell(_progress(numbers, update, steps, config))
-                if stop.is_set() and update < total:
-                    checkpoints.save(update, seeds.cut(state), _score(numbers))
-                    raise KeyboardInterrupt
+        yield
         status = "finished"
     except KeyboardInterrupt:
         status = "interrupted"
-        kept = checkpoints.updates()
-        raise KeyboardInterrupt(
-            f"update {kept[-1] if kept else 0} of {total} is kept; go on with: action-balance resume {folder.path}"
-        ) from None
+        raise KeyboardInterrupt(_how_to_go_on(folder, config)) from None
     finally:
         folder.finish(status)
 
 
+def _how_to_go_on(folder: RunFolder, config: TrainConfig) -> str:
+    kept = folder.checkpoints().updates()
+    done = f"update {kept[-1] if kept else 0} of {config.agent.updates} is kept"
+    return f"{done}; go on with: action-balance resume {folder.path}"
+
+
+def _pass_on(stop: threading.Event, folder: RunFolder) -> None:
+    """Whoever asked for a stop in the last update wants no other run to begin."""
+    if stop.is_set():
+        raise KeyboardInterrupt(f"the run in {folder.path} had just finished")
+
+
 @contextmanager
 def _stop_between_updates() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM ask for a stop after the update under way; a second one does not wait for it."""
+    """Ctrl-C and SIGTERM ask for a stop after the update under way, or compiling; a second one does not wait for it."""
     stop = threading.Event()
 
     def ask(*_: object) -> None:

@@ -13,11 +13,16 @@ import numpy as np
 from action_balance.envs.base import Step
 from action_balance.errors import UserError
 
+#: The deepest sea: the diver sees N x N numbers at every step.
+DEEPEST = 1000
+
 
 def check_depth(size: int) -> None:
-    """A `UserError` if the sea is too small."""
+    """A `UserError` if the sea is too small, or too large for memory."""
     if size < 2:
         raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+    if size > DEEPEST:
+        raise UserError(f"a deep sea of size {size} does not fit into memory: use {DEEPEST} or less")
 
 
 class DeepSeaState(eqx.Module):

@@ -1,6 +1,7 @@
 """The environments that the neural agent can be trained in, by name."""
 
 from dataclasses import dataclass
+from typing import get_args
 
 import jax
 
@@ -9,10 +10,13 @@ from action_balance.envs.deep_sea import DeepSea, check_depth
 from action_balance.envs.grid import GridWorld
 from action_balance.envs.grid_view import GridEnvironment, View
 from action_balance.envs.worlds import corridor_world, goal_world, open_world
-from action_balance.errors import UserError, check_name
+from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
 #: Name and usual size: cells along a side, of a room in the corridor, or N of the deep sea.
 SIZES = {"open": 40, "goal": 40, "corridor": 11, "deep-sea": 20}
+
+#: The largest side of a grid world, or of its rooms: visits are counted for every cell and seed.
+LARGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,14 @@ class EnvConfig:
 
     def __post_init__(self) -> None:
         check_name("environment", self.name, SIZES)
+        check_name(flag("view"), self.view, get_args(View))
+        check_numbers(self, "episode_steps", low=1, high=MOST)
         if self.name == "deep-sea" and (self.episode_steps != 200 or self.view != "one-hot"):
             raise UserError("episodes and view of the deep sea are given: leave out --episode-steps and --view")
         if self.name == "deep-sea":
             check_depth(self.cells)
         else:
+            check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
             _grid(self)
 
     @property

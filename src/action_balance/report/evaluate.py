@@ -170,20 +170,27 @@ def _pictures(
 def _show(summary: Data, title: str, console: Console) -> None:
     seeds = len(summary["seeds"])
     over = f"{seeds} seeds" if summary["intervals_over"] == "seeds" else "the episodes of one seed"
-    table = Table(title=title, caption=f"return: mean and its 95 % interval over {over}")
+    ways = summary["ways"].values()
+    table = Table(title=title, caption=f"95 % interval of the mean return over {over}")
     table.add_column("acting", no_wrap=True)
-    table.add_column("return", justify="right", no_wrap=True)
-    for name in ("median", "min", "max", "steps", "task ended"):
-        table.add_column(name, justify="right")
-    for way, one in summary["ways"].items():
-        found = one["return"]
-        mean = statistics.Estimate(found["mean"], found["low"] or 0.0, found["high"] or 0.0)
-        said = f"{mean.value:.4g}" if found["low"] is None else str(mean)
-        rest = (f"{found[name]:.4g}" for name in ("median", "min", "max"))
-        table.add_row(way, said, *rest, f"{one['mean_length']:.4g}", f"{one['ended_by_task']:.0%}")
+    for way in summary["ways"]:
+        table.add_column(way, justify="right", no_wrap=True)
+    names = {"mean return": "mean", "  95 % from": "low", "  95 % to": "high"}
+    names |= {"median return": "median", "lowest return": "min", "highest return": "max"}
+    for name, key in names.items():
+        table.add_row(name, *(_number(one["return"][key]) for one in ways))
+    table.add_row("mean steps", *(_number(one["mean_length"]) for one in ways))
+    table.add_row("ended by the task", *(f"{one['ended_by_task']:.0%}" for one in ways))
     console.print(table)
     if "coverage" in summary:
         reachable = summary["coverage"]["reachable"]
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
         each = "mean over seeds, " if seeds > 1 else ""
         console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)
+
+
+def _number(value: float | None) -> str:
+    """A number that fits into a narrow column; ``-`` for an interval that one sample alone cannot give."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"

@@ -30,6 +30,7 @@ def number(value: float | str | None, digits: int = 0, sign: bool = False) -> st
         return NONE
     if math.isinf(known):
         return "&infin;" if known > 0 else "&minus;&infin;"
+    known = round(known, digits) + 0.0  # no minus before a zero
     return f"{known:{'+' if sign else ''},.{digits}f}".replace("-", "&minus;")
 
 

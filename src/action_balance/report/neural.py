@@ -1,7 +1,6 @@
 """``reproduce neural``: train what is missing, and write what each world shows as soon as its agents are trained."""
 
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +39,9 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
             _run_study(study, settings, folder, console)
             finished.append(study)
     except KeyboardInterrupt:
-        kept = f"{markup.listed(finished)} finished and kept in {out}" if finished else "no study was finished"
-        raise KeyboardInterrupt(f"{kept}, training runs too; the same command goes on from there") from None
+        kept = f"{markup.listed(finished)} and all training runs" if finished else "all training runs"
+        same = "the same command without --overwrite" if overwrite else "the same command"
+        raise KeyboardInterrupt(f"{kept} so far are kept in {out}; {same} goes on from there") from None
     _conclude(folder, console)
 
 
@@ -58,13 +58,12 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
 
     runs = settings.runs(study)
     paths = {method: _path(folder.path, study, method) for method in runs}
-    began = time.perf_counter()
     for place, (method, config) in enumerate(runs.items(), start=1):
         with shown(console, config, f"{study} {place}/{len(runs)} {method}: ") as tell:
             warnings = campaign.train(paths[method], config, sys.argv, tell)
         for warning in warnings:
             console.print(warning, highlight=False, soft_wrap=True)
-    seconds = time.perf_counter() - began
+    seconds = sum(neural.training_seconds(paths[method], config) for method, config in runs.items())
     if study == "counting":
         states = neural.restore(paths[HERO], runs[HERO])
         result = counting.study(runs[HERO], states)
@@ -122,12 +121,11 @@ def _write_counting(folder: ResultFolder, result: Counting) -> None:
 
 
 def _world_numbers(world: World) -> Data:
-    more_than_random = world.more_states("action-balance", "random")
     return {
         "reachable": world.reachable,
         "methods": {method: _method_numbers(trained) for method, trained in world.methods.items()},
         "more_states": estimate(world.more_states(HERO, BASE)),
-        "more_than_random": estimate(more_than_random),
+        "more_than_ppo": estimate(world.more_states("action-balance", "ppo")),
         "ratio": estimate(world.ratio(HERO, BASE)) if world.name != "open" else None,
     }
 
@@ -143,7 +141,7 @@ def _method_numbers(trained: Trained) -> Data:
         "median_steps": median if np.isfinite(median) else None,
         "solved": estimate(trained.solved),
         "solved_agents": int((trained.scores > neural.SOLVED).sum()),
-        "return": estimate(statistics.mean(trained.scores)),
+        "return": estimate(statistics.bootstrap_mean(trained.scores)),
     }
 
 
@@ -153,6 +151,7 @@ def _counting_numbers(result: Counting) -> Data:
         "agents": len(correlations),
         "correlation": estimate(result.rank_correlation),
         "lowest": float(correlations.min()),
+        "within_states": estimate(statistics.mean(result.within_states)),
         "least_pi": float(result.least_tried(result.pi).mean()),
         "least_beta": float(result.least_tried(result.beta).mean()),
         "lift": estimate(result.lift),

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator
 
 from action_balance.report.drawing import (
     COLOURS,
@@ -17,12 +17,12 @@ from action_balance.report.drawing import (
     PAPER,
     PERCENT,
     STYLED,
+    THOUSANDS,
     count_axis,
     curve,
     dot,
     end_labels,
     line,
-    log_axis,
     new_figure,
 )
 from action_balance.report.figures import maps
@@ -65,7 +65,8 @@ def visits(world: World) -> Figure | None:
         axes.plot(*scene.world.coordinates(int(scene.world.start)), **dot(HERO, 5))
         for goal in np.flatnonzero(scene.world.goals):
             axes.plot(*scene.world.coordinates(goal), **dot(HERO, 8) | {"marker": "*"})
-    bar.set_xlabel("mean visits per agent (logarithmic); dot: start, star: treasure")
+    star = ", star: treasure" if scene.world.goals.any() else ""
+    bar.set_xlabel(f"mean visits per agent (logarithmic); dot: start{star}")
     return figure
 
 
@@ -114,27 +115,6 @@ def _carried_forward(values: np.ndarray) -> np.ndarray:
 
 
 @style.context(STYLED)
-def solved(worlds: list[World]) -> Figure:
-    """Share of seeds that have solved each world in the end, with exact 95 % intervals."""
-    figure, axes = new_figure("Share of agents that get the treasure in the end")
-    methods = list(worlds[0].methods)
-    for group, world in enumerate(worlds):
-        for place, name in enumerate(methods):
-            share = world.methods[name].solved
-            x = group + 0.14 * (place - (len(methods) - 1) / 2)
-            axes.plot([x, x], [share.low, share.high], color=COLOURS[name], linewidth=5, alpha=0.35)
-            axes.plot(x, share.value, **dot(name, 9))
-    axes.set(xlim=(-0.5, len(worlds) - 0.5), ylim=(-0.02, 1.02))
-    axes.set_xticks(range(len(worlds)), [world.name.replace("-", " ") for world in worlds])
-    axes.tick_params(axis="x", length=0, labelsize=9.5, labelcolor=INK)
-    axes.grid(visible=False, axis="x")
-    axes.yaxis.set_major_formatter(PERCENT)
-    keys = [Line2D([], [], label=NAMES[name], linestyle="none", **dot(name, 8)) for name in methods]
-    axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(keys))
-    return figure
-
-
-@style.context(STYLED)
 def counting(result: Counting) -> Figure:
     """The learned error of each pair against its true count, and the least-tried action under pi and under beta."""
     figure = Figure(figsize=(8, 4.2), layout="constrained")
@@ -148,7 +128,9 @@ def counting(result: Counting) -> Figure:
     middle = [(math.sqrt(low * high), np.median(inside)) for low, high, inside in bins if len(inside)]
     pairs.plot(*zip(*middle, strict=True), color=INK, linewidth=1.6, marker="o", markersize=4, markeredgecolor=PAPER)
     pairs.set(xscale="log", yscale="log", xlabel="1 + times the action was taken in the state", ylabel="learned error")
-    log_axis(pairs.xaxis)
+    pairs.xaxis.set_major_locator(LogLocator())
+    pairs.xaxis.set_major_formatter(THOUSANDS)
+    pairs.xaxis.set_minor_locator(NullLocator())
     correlation = result.rank_correlations
     said = f"first of {len(correlation)} agents: rank correlation {-correlation[0]:.2f}\nblack: medians"
     pairs.text(0.03, 0.04, said, transform=pairs.transAxes, color=MUTED)

@@ -132,7 +132,7 @@ def _world(study: str, ours: Data, svgs: Mapping[str, str]) -> tuple[list[str], 
         "coverage": "Mean over agents; the band is its 95&nbsp;% interval.",
         "found": "Steps of an agent are those of all its environments together. A curve further to the left is sooner.",
         "returns": "Mean return of the episodes that ended in an update. The band is a bootstrap over agents.",
-        "visits": "Mean visits over the whole of training, on one scale; states that no agent reached are left blank.",
+        "visits": "Mean visits in the whole of training, on one scale. Blank: no agent was there. Grey: none can be.",
     }
     shown = ("found", "returns", "visits") if rewarded else ("coverage", "visits")
     body = "".join(figure(svgs, f"{study}_{name}", figures[name]) for name in shown)
@@ -150,7 +150,7 @@ def _table(ours: Data, rewarded: bool) -> str:
             median = NONE if row["median_steps"] is None else number(row["median_steps"])
             cells += [f"{row['found']} of {row['agents']}", median, _percent(row["solved"]), stacked(row["return"], 2)]
         rows.append([markup.method(name), *cells])
-    caption = "After the whole of training: means with 95&nbsp;% intervals"
+    caption = "After the whole of training: means and shares with 95&nbsp;% intervals"
     return table(caption, head, rows)
 
 
@@ -170,12 +170,10 @@ def _open_findings(ours: Data) -> list[str]:
     if ours["more_states"]:
         said = judged(ours["more_states"], 0, "it sees more", "it sees fewer", None)
         findings.append(f"Action balance RND is ahead of RND by {told(ours['more_states'], 1, ' states')}. {said}")
-    if ours["more_than_random"]:
-        said = judged(ours["more_than_random"], 0, "it sees more", "it sees fewer", None)
-        findings.append(
-            f"Action balance without next-state bonus is ahead of a random walk by "
-            f"{told(ours['more_than_random'], 1, ' states')}. {said}"
-        )
+    if ours["more_than_ppo"]:
+        said = judged(ours["more_than_ppo"], 0, "it sees more", "it sees fewer", None)
+        more = told(ours["more_than_ppo"], 1, " states")
+        findings.append(f"Without next-state bonus, action balance is ahead of PPO by {more}. {said}")
     return findings
 
 
@@ -205,6 +203,8 @@ def _counting(ours: Data, svgs: Mapping[str, str]) -> tuple[list[str], str]:
     findings = [
         "The rank correlation between the learned error and how rarely an action was taken is "
         f"{told(ours['correlation'], 2)} over all pairs, and {number(ours['lowest'], 2)} in the agent with the lowest.",
+        "Most of that is between cells: among the four actions of one cell, it is "
+        f"{told(ours['within_states'], 2)} on average. The balance of actions depends on the latter.",
         "On average over cells, the action that was tried least has a probability of "
         f"{number(100 * ours['least_pi'], 1)}&nbsp;% under &pi; and of {number(100 * ours['least_beta'], 1)}&nbsp;% "
         f"under &beta;: a difference of {told(points, 2, ' percentage points')}. {judgement}",
@@ -228,10 +228,11 @@ def _made(summary: Data) -> str:
 <p>This command makes the page; the training runs behind it are in its folder <code>runs</code>:</p>
 {markup.scrolling(f"<pre><code>{command}</code></pre>", "Command")}
 <h3>Intervals</h3>
-<p>All are 95&nbsp;% intervals over independent agents: Student&rsquo;s for means, Welch&rsquo;s for the difference of
-two means, Clopper&rsquo;s and Pearson&rsquo;s for shares, a bootstrap of {RESAMPLES:,} resamples for ratios and
-interquartile means. An agent has solved a world if its mean return over the last tenth of the updates is above
-{SOLVED}.</p> <h3>What to know about it</h3>
+<p>All are 95&nbsp;% intervals over agents: Student&rsquo;s for means; where two methods are compared, of the
+differences between agents of the same seed, as these begin with the same networks and draws; Clopper&rsquo;s and
+Pearson&rsquo;s for shares; a bootstrap of {RESAMPLES:,} resamples for ratios, returns and interquartile means. An agent
+has solved a world if its mean return over the last tenth of the updates is above {SOLVED}.</p>
+<h3>What to know about it</h3>
 <ul>{"".join(f"<li>{deviation}</li>" for deviation in DEVIATIONS)}</ul>
 <div class="pair">{tables}</div>
 </section>"""

@@ -80,7 +80,8 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
             finished.append(study)
     except KeyboardInterrupt:
         kept = f"{markup.listed(finished)} finished and kept in {out}" if finished else "no study was finished"
-        raise KeyboardInterrupt(f"{kept}; the same command goes on from there") from None
+        same = "the same command without --overwrite" if overwrite else "the same command"
+        raise KeyboardInterrupt(f"{kept}; {same} goes on from there") from None
     _conclude(folder, console)
 
 

@@ -29,6 +29,10 @@ def resume(path: Path, console: Console) -> None:
     """The rest of a run."""
     folder = RunFolder.open(path)
     config = TrainConfig.from_data(folder.config)
+    folder.check_unchanged()
+    if folder.manifest.get("status") == "finished":
+        console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
+        return
     with shown(console, config) as tell:
         warnings = loop.resume(folder, sys.argv, tell)
     for warning in warnings:

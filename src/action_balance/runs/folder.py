@@ -172,11 +172,7 @@ class RunFolder:
         Returns:
             What to continue from, with a line for everything that the user should know, and where to log.
         """
-        if self.manifest.get("config_sha256", _fingerprint(self.config)) != _fingerprint(self.config):
-            raise UserError(
-                f"{self.path / CONFIG} was changed since the run began, so it cannot be continued: put it back, or "
-                f"begin a new run with --config {self.path / CONFIG} --out FOLDER"
-            )
+        self.check_unchanged()
         self._acquire()
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
@@ -192,6 +188,14 @@ class RunFolder:
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
         self._save_manifest()
         return Restored(restored.update, restored.state, tuple(warnings)), metrics
+
+    def check_unchanged(self) -> None:
+        """A `UserError` where the config is not the one that the run began with."""
+        if self.manifest.get("config_sha256", _fingerprint(self.config)) != _fingerprint(self.config):
+            raise UserError(
+                f"{self.path / CONFIG} was changed since the run began, so it cannot be continued: put it back, or "
+                f"begin a new run with --config {self.path / CONFIG} --out FOLDER"
+            )
 
     def finish(self, status: Status) -> None:
         """Record how the run ended, and let other processes write to it."""

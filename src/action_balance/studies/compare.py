@@ -136,8 +136,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         if real in seen:
             raise UserError(f"{seen[real]} and {path} are the same run: give each once")
         seen[real] = path
-        run = _open(path)
-        config = TrainConfig.from_data(run.config)
+        run, config = _open(path)
         environment = replace(config.env, size=config.env.size or SIZES[config.env.name])
         seeds = _read(path, config, metric)
         _add(groups[environment][config.agent], seeds)
@@ -158,15 +157,14 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     return Comparison(metric, environments, _together(environments, labels), baseline, tuple(notes))
 
 
-def _open(path: Path) -> RunFolder:
+def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
     if path.is_file():
         raise UserError(f"{path} is a file: give the folder of a run")
     run = RunFolder.open(path)
     try:
-        TrainConfig.from_data(run.config)
-    except (KeyError, TypeError):
-        raise UserError(f"{path} is not a run of `action-balance train`, or its config is damaged") from None
-    return run
+        return run, TrainConfig.from_data(run.config)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def _read(path: Path, config: TrainConfig, metric: str) -> list[Seed]:

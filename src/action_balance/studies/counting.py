@@ -45,6 +45,18 @@ class Counting:
         )
 
     @property
+    def within_states(self) -> np.ndarray:
+        """Of each seed, (R,): the same among the actions of one state, mean over the states where counts differ."""
+        from scipy import stats
+
+        means = []
+        for counts, errors in zip(self.counts, self.errors, strict=True):
+            told_apart = (np.ptp(counts, axis=-1) > 0) & (np.ptp(errors, axis=-1) > 0)
+            pairs = zip(counts[told_apart], errors[told_apart], strict=True)
+            means.append(np.mean([stats.spearmanr(-count, error)[0] for count, error in pairs]))
+        return np.array(means)
+
+    @property
     def rank_correlation(self) -> Estimate:
         """Mean over seeds by Fisher's transformation, which keeps the interval below 1."""
         mean = statistics.mean(np.arctanh(np.clip(self.rank_correlations, -0.999999, 0.999999)))

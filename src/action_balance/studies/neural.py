@@ -16,6 +16,7 @@ from action_balance.envs.base import Environment
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
+from action_balance.runs.metrics import TIMING
 from action_balance.studies import statistics
 from action_balance.studies.first_reach import FirstReachSteps
 from action_balance.studies.settings import check_count, check_names
@@ -24,7 +25,7 @@ from action_balance.studies.statistics import Estimate
 #: What the study compares.
 COMPARED = ("random", "ppo", "rnd", "action-balance", "action-balance-rnd")
 
-#: The worlds: the paper's open grid; its corridor with rooms so large that nobody finds the treasure by chance; the
+#: The worlds: the paper's open grid; its corridor with rooms so large that the treasure is rarely found by chance; the
 #: deep sea. The last is small: there, what was learned is set beside true counts.
 WORLDS = {
     "open": EnvConfig("open"),
@@ -99,7 +100,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class World:
-    """What all methods did in one world."""
+    """What all methods did in one world. Agents with the same seed begin alike: methods are compared seed by seed."""
 
     name: str
     environment: Environment
@@ -110,13 +111,13 @@ class World:
         """How many more states one method has reached in the end than another; None unless both are there."""
         if not {ours, other} <= self.methods.keys():
             return None
-        return statistics.difference(self.methods[ours].states[:, -1], self.methods[other].states[:, -1])
+        return statistics.mean(self.methods[ours].states[:, -1] - self.methods[other].states[:, -1])
 
     def ratio(self, ours: str, other: str) -> Estimate | None:
         """Mean steps of another method until the first reward, over ours; at most all steps count for a seed."""
         if not {ours, other} <= self.methods.keys():
             return None
-        return statistics.ratio_of_means(self.methods[other].found.steps, self.methods[ours].found.steps)
+        return statistics.paired_ratio(self.methods[other].found.steps, self.methods[ours].found.steps)
 
 
 def restore(path: Path, config: TrainConfig) -> TrainState:
@@ -127,6 +128,12 @@ def restore(path: Path, config: TrainConfig) -> TrainState:
         raise UserError(f"the last checkpoint of {path} is lost: delete that folder, and the run is made anew")
     state: TrainState = restored.state
     return state
+
+
+def training_seconds(path: Path, config: TrainConfig) -> float:
+    """How long the updates of a run took, whenever they were made."""
+    steps = config.seeds * config.agent.steps_per_update
+    return sum(steps / row["steps_per_second"] for row in read_metrics(path, TIMING))
 
 
 def read_run(path: Path, config: TrainConfig) -> Trained:

@@ -9,6 +9,9 @@ from scipy import special
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 
+#: Runs below which a bootstrap says little more than their range, and no interval is given.
+FEWEST = 5
+
 #: Numbers that a bootstrap over time points holds at once.
 CHUNK = 200_000
 
@@ -42,6 +45,15 @@ def mean(samples: np.ndarray) -> Estimate:
     """Mean of independent runs, (R,), with Student's interval."""
     value, half = float(samples.mean()), float(half_width(samples))
     return Estimate(value, value - half, value + half)
+
+
+def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
+    """Mean of independent runs, (R,), with a bootstrap, whose interval stays within the bounds of the values."""
+    value = float(samples.mean())
+    if len(samples) < FEWEST:
+        return Estimate(value, np.nan, np.nan)
+    means = np.clip(resample_weights(len(samples), seed) @ samples, samples.min(), samples.max())  # but for rounding
+    return Estimate(value, *percentile_interval(means))
 
 
 def share(hits: np.ndarray) -> Estimate:
@@ -118,13 +130,13 @@ def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, n
         seed: of the resamples, which are the same at each time point.
 
     Returns:
-        Value, lower and upper end of the 95 % interval, each (T,). One run alone in its environment has no interval.
+        Value, lower and upper end of the 95 % interval, each (T,); none without `FEWEST` runs in each.
     """
     values = np.concatenate(strata)  # (R of all, T)
     share = 1 / len(strata)
     whole = np.concatenate([np.full((len(runs), 1), share / len(runs)) for runs in strata])
     value = _weighted_iqm(values, whole)[:, 0]
-    if min(map(len, strata)) < 2:
+    if min(map(len, strata)) < FEWEST:
         return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
     drawn = [resample_weights(len(runs), seed + i).T.astype(float) * share for i, runs in enumerate(strata)]
     weights = np.concatenate(drawn)  # (R of all, RESAMPLES)
@@ -164,11 +176,20 @@ def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 
     """
     wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
     value = float(wins.mean())
-    if min(len(ours), len(other)) < 2:
+    if min(len(ours), len(other)) < FEWEST:
         return Estimate(value, np.nan, np.nan)
     weights, other_weights = resample_weights(len(ours), seed), resample_weights(len(other), seed + 1)
     shares = ((weights @ wins) * other_weights).sum(axis=1)
     return Estimate(value, *percentile_interval(np.clip(shares, 0, 1)))  # weights sum to 1 but for rounding
+
+
+def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
+    """Ratio of two means of the same runs, (R,) each, with a bootstrap that draws both values of a run together."""
+    value = float(numerator.mean() / denominator.mean())
+    if len(numerator) < FEWEST:
+        return Estimate(value, np.nan, np.nan)
+    weights = resample_weights(len(numerator), seed)
+    return Estimate(value, *percentile_interval((weights @ numerator) / (weights @ denominator)))
 
 
 @dataclass(frozen=True)

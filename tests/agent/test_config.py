@@ -1,0 +1,220 @@
+"""What the settings of the agent may be, as flags, in Python and in the config of a run."""
+
+import copy
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from action_balance import cli
+from action_balance.agent.config import METHODS, BonusConfig, Config, NetConfig, PPOConfig
+from action_balance.agent.loop import TrainConfig
+from action_balance.agent.presets import PRESETS
+from action_balance.envs.ready import EnvConfig
+from action_balance.errors import UserError
+from action_balance.report.evaluate import _show
+from action_balance.runs import RunFolder
+
+
+def call(*arguments: str) -> int:
+    try:
+        cli.main(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+COUNTS = [
+    *("--steps", "--envs", "--rollout-steps", "--epochs", "--minibatches"),
+    *("--hidden", "--layers", "--bonus-hidden", "--bonus-outputs"),
+]
+BAD_FLAGS = [
+    *((name, "0", "must be 1 or more") for name in COUNTS),
+    *((name, "99999999999", "must be at most 2147483647") for name in COUNTS),
+    ("--predictor-layers", "-1", "must be 0 or more"),
+    ("--warmup-rollouts", "-1", "must be 0 or more"),
+    ("--learning-rate", "-1", "must be above 0"),
+    ("--learning-rate", "0", "must be above 0"),
+    ("--clip", "-0.5", "must be above 0"),
+    ("--observation-clip", "0", "must be above 0"),
+    ("--share", "0", "must be above 0"),
+    ("--share", "1.5", "must be at most 1"),
+    ("--gamma-ext", "-0.1", "must be 0 or more"),
+    ("--gamma-int", "2", "must be at most 1"),
+    ("--gae-lambda", "nan", "must be a finite number"),
+    ("--entropy-coef", "-1", "must be 0 or more"),
+    ("--extrinsic-coef", "inf", "must be a finite number"),
+    ("--intrinsic-coef", "1e300", "must be at most 1000000"),
+    ("--action-coef", "-1", "must be 0 or more"),
+    ("--action-coef-end", "nan", "must be a finite number"),
+    ("--episode-steps", "99999999999", "must be at most 2147483647"),
+    ("--size", "100000", "must be at most 1000"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "hint"), BAD_FLAGS)
+def test_a_number_that_cannot_be_names_its_flag(
+    name: str, value: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", "open", "--out", str(tmp_path / "out"), name, value) == 2
+    error = capsys.readouterr().err
+    assert f"{name} {hint}" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sea_beyond_memory_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", "deep-sea", "--size", "100000", "--out", str(tmp_path / "out")) == 2
+    assert capsys.readouterr().err.endswith("does not fit into memory: use 1000 or less\n")
+
+
+def test_the_ends_of_what_is_allowed_are_allowed() -> None:
+    PPOConfig(1, 1, 1, 1e30, 1e-9, 0, 0, 1, 0, 0, 0)
+    BonusConfig(0, 0, share=1, warmup_rollouts=0)
+    NetConfig(1, 1, 1, 1, 0)
+    EnvConfig("open", 1000)
+    EnvConfig("deep-sea", 1000)
+
+
+def test_words_are_checked_where_no_parser_did() -> None:
+    word: Any = "nevr"
+    with pytest.raises(UserError, match=r"unknown --intrinsic-ends 'nevr': did you mean never\?"):
+        PPOConfig(intrinsic_ends=word)
+    with pytest.raises(UserError, match="unknown --normalize"):
+        BonusConfig(normalize=word)
+    with pytest.raises(UserError, match="unknown --learns-from"):
+        BonusConfig(learns_from=word)
+    with pytest.raises(UserError, match="unknown --view"):
+        EnvConfig("open", view=word)
+
+
+UNUSED = {"--action-coef": "0.5", "--action-coef-end": "0.5", "--normalize": "raw", "--learns-from": "all"}
+
+
+@pytest.mark.parametrize(("name", "value"), UNUSED.items())
+def test_settings_of_the_action_bonus_are_refused_without_one(
+    name: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", "open", "--method", "rnd", name, value) == 2
+    assert f"method rnd has no action bonus: leave out {name}, or set it back to" in capsys.readouterr().err
+    assert isinstance(cli.parse(["train", "open", "--method", "action-balance", name, value]), cli.Train)
+
+
+def test_errors_name_flags_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", "open", "--minibatches", "3") == 2
+    assert "choose --minibatches or --envs" in capsys.readouterr().err
+
+
+def test_every_method_has_every_preset_and_its_config_another_method(tmp_path: Path) -> None:
+    for preset in PRESETS.values():
+        for method in METHODS:
+            config = TrainConfig(EnvConfig("open"), replace(preset, method=method))
+            assert TrainConfig.from_data(json.loads(json.dumps(config.as_data()))) == config
+    saved = TrainConfig(EnvConfig("open"), replace(PRESETS["paper"], method="action-balance"))
+    RunFolder.create(tmp_path / "run", saved.as_data(), ["test"]).release()
+    command = cli.parse(["train", "--config", str(tmp_path / "run"), "--method", "ppo"])
+    assert isinstance(command, cli.Train)
+    assert command.agent == replace(saved.agent, method="ppo")
+
+
+def changed(*path: str, to: Any) -> Callable[[Any], None]:
+    """Sets one setting of a config."""
+
+    def change(config: Any) -> None:
+        for name in path[:-1]:
+            config = config[name]
+        config[path[-1]] = to
+
+    return change
+
+
+def without(*path: str) -> Callable[[Any], None]:
+    """Takes a part out of a config."""
+
+    def change(config: Any) -> None:
+        for name in path[:-1]:
+            config = config[name]
+        del config[path[-1]]
+
+    return change
+
+
+DAMAGED = {
+    "no agent": (without("agent"), "it lacks agent"),
+    "no environment": (without("env"), "it lacks env"),
+    "no part": (without("agent", "ppo"), "it lacks ppo"),
+    "no name": (without("env", "name"), "it lacks name"),
+    "an agent that is nothing": (changed("agent", to=None), "agent = null, which is not a group of settings"),
+    "a part that is a list": (changed("agent", "net", to=[1]), "net = [1], which is not a group of settings"),
+    "a word for a count": (changed("agent", "envs", to="four"), 'envs = "four", which is not a whole number'),
+    "half a unit": (changed("agent", "net", "hidden", to=8.5), "hidden = 8.5, which is not a whole number"),
+    "a truth for a count": (changed("seeds", to=True), "seeds = true, which is not a whole number"),
+    "a word for a number": (changed("agent", "ppo", "clip", to="x"), 'clip = "x", which is not a number'),
+    "no method": (changed("agent", "method", to=None), "method = null, which is not a word"),
+    "a list for a size": (changed("env", "size", to=[3]), "size = [3], which is not a whole number or null"),
+    "an unknown word": (changed("env", "view", to="on-hot"), "which is not one of coordinates, one-hot"),
+    "a number out of range": (changed("agent", "net", "hidden", to=0), "--hidden must be 1 or more"),
+    "not a number": (changed("agent", "ppo", "clip", to=math.nan), "--clip must be a finite number"),
+    "an unknown setting": (changed("agent", "ppo", "clop", to=1), "does not know: clop"),
+}
+
+
+@pytest.mark.parametrize(("change", "hint"), DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_damaged_config_is_one_line_for_every_command(
+    change: Callable[[Any], None], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    RunFolder.create(run, TrainConfig(EnvConfig("deep-sea", 4)).as_data(), ["test"]).release()
+    file = run / "config.json"
+    content = json.loads(file.read_text())
+    change(content["config"])
+    file.write_text(json.dumps(content))
+    for command in (("train", "--config"), ("resume",), ("evaluate",), ("compare",)):
+        assert call(*command, str(run)) == 2
+        error = capsys.readouterr().err
+        assert hint in error
+        assert error.count("\n") == 1
+
+
+def test_settings_that_a_config_does_not_name_have_their_defaults() -> None:
+    config = TrainConfig(EnvConfig("deep-sea", 4), Config(ppo=PPOConfig(learning_rate=1)))
+    data = copy.deepcopy(config.as_data())
+    del data["seeds"], data["agent"]["net"]["layers"], data["env"]["view"]
+    assert TrainConfig.from_data(data) == config
+
+
+@pytest.mark.parametrize("content", [b"root:x:0:0", b"\xff\xfe"])
+def test_a_file_that_is_no_config_is_told_to_be_none(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, hint in {"passwd": "is not the config.json of a run", "config.json": "is damaged"}.items():
+        (tmp_path / name).write_bytes(content)
+        assert call("train", "--config", str(tmp_path / name)) == 2
+        error = capsys.readouterr().err
+        assert f"{tmp_path / name} {hint}" in error
+        assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("value", [-0.012345678, -123.456, -1.23456e-5, -123456.7, -1.5e12])
+def test_the_table_of_an_evaluation_is_whole_on_80_columns(value: float) -> None:
+    returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
+    one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
+    unknown = {**one, "return": {**returns, "low": None, "high": None}}
+    ways = {"greedy": one, "sampled": one, "behaviour": unknown}
+    screen = StringIO()
+    summary = {"seeds": [0, 1], "intervals_over": "seeds", "ways": ways}
+    _show(summary, "action-balance-rnd in deep-sea after 1,000 updates", Console(file=screen, width=80))
+    shown = screen.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    for word in ("greedy", "sampled", "behaviour", "mean return", "95 % from", "95 % to", "ended by the task"):
+        assert word in shown
+    rows = {line.split("│")[1].strip(): line.split("│")[2:5] for line in shown.splitlines() if "│" in line}
+    assert [float(cell.replace(",", "")) for cell in rows["mean return"]] == pytest.approx([value] * 3, rel=1e-3)
+    assert [cell.strip() for cell in rows["95 % from"]][2] == "-"
