@@ -96,7 +96,7 @@ class Training:
 
 def configure(seeds: int = 1, method: str = AGENT.method, envs: int = AGENT.envs) -> TrainConfig:
     """A run long enough for any number of environments; nothing depends on how long."""
-    return TrainConfig(EnvConfig("open"), replace(AGENT, method=method, envs=envs, steps=2**40), seeds=seeds)
+    return TrainConfig(EnvConfig("open"), replace(AGENT, method=method, envs=envs, steps=2**31 - 1), seeds=seeds)
 
 
 def first_agents(states: TrainState, count: int) -> TrainState:
