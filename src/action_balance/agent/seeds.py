@@ -39,11 +39,13 @@ class Seeds:
         self.keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
         self._mesh = jax.make_mesh((len(devices),), ("seeds",), (AxisType.Auto,), devices=devices)
         self._split = PartitionSpec("seeds")
+        self._placed = NamedSharding(self._mesh, self._split)
+        self._spare, self.keys = jax.device_put((self._spare, self.keys), self._placed)
 
     def place(self, states: Any) -> Any:
         """States of the seeds, (S, ...), in their places, (P, ...)."""
         filled = jax.tree.map(lambda leaf: jnp.asarray(leaf)[self._seed], states)
-        return jax.device_put(filled, NamedSharding(self._mesh, self._split))
+        return jax.device_put(filled, self._placed)
 
     def cut(self, results: Any) -> Any:
         """What is in the places, (P, ...), without the spare ones: (S, ...)."""
@@ -51,9 +53,11 @@ class Seeds:
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
         """A function of one seed's key and as many arguments, for all places; their memory is taken for the result."""
-        taken = tuple(range(arguments))
+        # The keys are no constants of the program: runs with other seeds are compiled once, where a cache is kept.
+        taken = tuple(range(2, 2 + arguments))
         if self._one_batch:
-            return jax.jit(lambda *states: jax.vmap(function)(self.keys, *states), donate_argnums=taken)
+            program = jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=taken)
+            return lambda *states: program(self._spare, self.keys, *states)
 
         def one(spare: jax.Array, *seed: Any) -> Any:
             return jax.lax.cond(spare, lambda: _nothing(jax.eval_shape(function, *seed)), lambda: function(*seed))
@@ -63,12 +67,10 @@ class Seeds:
 
         split = self._split
         shared_out = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
-        return jax.jit(
-            lambda *states: shared_out(self._spare, self.keys, *states),
-            donate_argnums=taken,
-            # A product shared between cores would be summed up in another order than by one core.
-            compiler_options={"xla_cpu_multi_thread_eigen": False},
-        )
+        # A product shared between cores would be summed up in another order than by one core.
+        alone = {"xla_cpu_multi_thread_eigen": False}
+        program = jax.jit(shared_out, donate_argnums=taken, compiler_options=alone)
+        return lambda *states: program(self._spare, self.keys, *states)
 
 
 def _nothing(like: Any) -> Any:
