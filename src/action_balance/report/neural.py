@@ -1,11 +1,13 @@
 """``reproduce neural``: train what is missing, and write what each world shows as soon as its agents are trained."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
+from action_balance.agent.config import METHODS
 from action_balance.errors import UserError
 from action_balance.report import markup
 from action_balance.report.drawing import HERO
@@ -25,8 +27,8 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
     """Run the chosen studies that the folder does not have yet."""
     folder = ResultFolder.open(out, KIND, settings, overwrite, {})
     if overwrite:
-        for path in _paths(out, settings):
-            RunFolder.delete(path)
+        for study, method in itertools.product(WORLDS, METHODS):
+            RunFolder.delete(_path(out, study, method))
     finished = [study for study in WORLDS if study in folder.summary["ours"]]
     missing = [study for study in WORLDS if study in settings.studies and study not in finished]
     if not missing:
@@ -47,10 +49,6 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
 
 def _path(out: Path, study: str, method: str) -> Path:
     return out / "runs" / f"{study}-{method}"
-
-
-def _paths(out: Path, settings: NeuralSettings) -> list[Path]:
-    return [_path(out, study, method) for study in settings.studies for method in settings.runs(study)]
 
 
 def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, console: Console) -> None:
