@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint bench bench-grid bench-agent clean
+.PHONY: install reproduce test lint bench bench-grid bench-agent bench-atari clean
 
 install: .venv/.installed
 
@@ -22,23 +22,26 @@ install: .venv/.installed
 reproduce: .venv/.installed
 	$(bin)/action-balance reproduce grid $(ARGS)
 
-# Formatter, linter, type checker, tests.
+# Formatter, linter, type checker, tests: two at a time, for most of a test is compiling, which one core does.
 test: lint
-	$(bin)/python -m pytest $(ARGS)
+	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 lint: .venv/.developer
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
 
-# Both benchmarks; both know ARGS="--quick".
-bench: bench-grid bench-agent
+# All benchmarks; all know ARGS="--quick".
+bench: bench-grid bench-agent bench-atari
 
 bench-grid: .venv/.developer
 	$(bin)/python benchmarks/grid.py $(ARGS)
 
 bench-agent: .venv/.developer
 	$(bin)/python benchmarks/agent.py $(ARGS)
+
+bench-atari: .venv/.developer
+	$(bin)/python benchmarks/atari.py $(ARGS)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache

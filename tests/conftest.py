@@ -1,11 +1,14 @@
 """Set up before any test: JAX as the command line has it, and compiled programs kept in a folder that git ignores."""
 
+import os
 from pathlib import Path
 
 import jax
 
 from action_balance.agent.seeds import use_all_cores
 
-jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".jax_cache"))
+# A folder for each process: one could read what another has half written.
+cache = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+jax.config.update("jax_compilation_cache_dir", str(cache))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 use_all_cores()
