@@ -25,6 +25,7 @@ from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
+from action_balance.cli_atari import AtariStudy, Entropy
 from action_balance.envs.grid import Cell
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError, check_name
@@ -74,7 +75,12 @@ class Neural:
 class Reproduce:
     """Reproduce the paper's experiments."""
 
-    experiment: Annotated[Grid, tyro.conf.subcommand("grid")] | Annotated[Neural, tyro.conf.subcommand("neural")]
+    experiment: (
+        Annotated[Grid, tyro.conf.subcommand("grid")]
+        | Annotated[Neural, tyro.conf.subcommand("neural")]
+        | Annotated[AtariStudy, tyro.conf.subcommand("atari")]
+        | Annotated[Entropy, tyro.conf.subcommand("entropy")]
+    )
 
     def run(self, console: Console) -> None:
         """Run the chosen experiment."""
@@ -105,9 +111,9 @@ class Train:
     """Train the neural agent; the run can be interrupted and resumed at any time."""
 
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
-    """open, goal, corridor or deep-sea."""
+    """open, goal, corridor, deep-sea, or atari:GAME, e.g. atari:montezuma_revenge."""
     preset: str | None = None
-    """Begin with these settings: study or paper; flags change them."""
+    """Begin with these settings: study, atari-paper or atari-rnd; flags change them."""
     config: Path | None = None
     """Begin with the settings of an earlier run, environment included: its config.json or its folder."""
     out: Path | None = None
@@ -118,8 +124,8 @@ class Train:
     """Seed of the first agent; the others follow."""
     seeds: int = 1
     """Agents that are trained together, each as it would be alone."""
-    checkpoint_every: int = 50
-    """Updates between two checkpoints."""
+    checkpoint_every: int | None = None
+    """Updates between two checkpoints; usual: 50, or what takes five minutes in Atari."""
     size: int | None = None
     """Cells along a side, of a room in the corridor, or N of the deep sea."""
     episode_steps: int = 200
@@ -133,8 +139,8 @@ class Train:
         from action_balance.report.training import train
 
         environment = EnvConfig(self.env, self.size, self.episode_steps, self.view)
-        config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every)
-        out = self.out or Path("runs") / f"{self.env}-{self.agent.method}-{self.seed}"
+        config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).settled()
+        out = self.out or Path("runs") / f"{self.env.replace(':', '-')}-{self.agent.method}-{self.seed}"
         train(config, out, self.overwrite, console)
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -106,17 +107,64 @@ def test_settings_of_the_action_bonus_are_refused_without_one(
     assert isinstance(cli.parse(["train", "open", "--method", "action-balance", name, value]), cli.Train)
 
 
+CHANNEL = "action-balance-rnd-channel"
+NOT_FOR_THIS = [
+    *(("open", name, "8", f"open has no images: leave out {name}") for name in ("--channels", "--features", "--trunk")),
+    ("deep-sea", "--bonus-features", "8", "deep-sea has no images: leave out --bonus-features"),
+    ("deep-sea", "--precision", "bfloat16", "deep-sea has no images: leave out --precision"),
+    *(("open", name, "1", f"open does not run on the host: leave out {name}") for name in ("--groups", "--threads")),
+    *(("goal", "--lag", lag, "goal does not run on the host: leave out --lag") for lag in ("0", "1")),
+    *(
+        ("atari:pitfall", name, "8", f"an Atari game has networks for images: leave out {name}")
+        for name in ("--hidden", "--layers", "--bonus-hidden", "--bonus-outputs", "--predictor-layers")
+    ),
+    *(("atari:pitfall", name, "8", f"has no {name}: leave it out") for name in ("--size", "--episode-steps")),
+    ("atari:pitfall", "--view", "coordinates", "an Atari game has no --view: leave it out"),
+    ("open", "--method", CHANNEL, "an action channel is for images, and open has none: use action-balance-rnd"),
+    ("atari:pitfall", "--method", "count", "cannot be counted: use another --method, e.g. rnd"),
+    ("atari:pitfall", "--groups", "3", "8 environments cannot be split into 3 equal groups: choose --groups or --envs"),
+    ("atari:pitfall", "--groups", "0", "--groups must be 1 or more"),
+    ("atari:pitfall", "--lag", "2", "--lag must be at most 1"),
+    ("atari:montezumas_revenge", "--seed", "0", "did you mean montezuma_revenge?"),
+    ("atari:combat", "--seed", "0", "combat is for several players"),
+    ("montezuma_revenge", "--seed", "0", "did you mean atari:montezuma_revenge?"),
+]
+
+
+@pytest.mark.parametrize(("environment", "name", "value", "hint"), NOT_FOR_THIS)
+def test_what_the_environment_cannot_use_is_refused_in_one_line(
+    environment: str, name: str, value: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", environment, name, value, "--out", str(tmp_path / "out")) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_ale_py_a_game_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    assert call("train", "atari:pitfall") == 2
+    error = capsys.readouterr().err
+    assert 'ale-py is not installed, and Atari needs it: pip install "action-balance[atari]"' in error
+    assert error.count("\n") == 1
+
+
 def test_errors_name_flags_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("train", "open", "--minibatches", "3") == 2
     assert "choose --minibatches or --envs" in capsys.readouterr().err
 
 
 def test_every_method_has_every_preset_and_its_config_another_method(tmp_path: Path) -> None:
+    impossible = {"open": "action-balance-rnd-channel", "atari:pitfall": "count"}
     for preset in PRESETS.values():
         for method in METHODS:
-            config = TrainConfig(EnvConfig("open"), replace(preset, method=method))
-            assert TrainConfig.from_data(json.loads(json.dumps(config.as_data()))) == config
-    saved = TrainConfig(EnvConfig("open"), replace(PRESETS["paper"], method="action-balance"))
+            for name in (name for name in impossible if method != impossible[name]):
+                config = TrainConfig(EnvConfig(name), replace(preset, method=method))
+                assert TrainConfig.from_data(json.loads(json.dumps(config.as_data()))) == config
+    saved = TrainConfig(EnvConfig("open"), replace(PRESETS["atari-paper"], method="action-balance"))
     RunFolder.create(tmp_path / "run", saved.as_data(), ["test"]).release()
     command = cli.parse(["train", "--config", str(tmp_path / "run"), "--method", "ppo"])
     assert isinstance(command, cli.Train)

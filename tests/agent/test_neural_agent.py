@@ -13,7 +13,6 @@ import pytest
 from action_balance.agent import rollout, train, update
 from action_balance.agent.config import BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
-from action_balance.agent.update import Samples
 from action_balance.core import ppo
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
@@ -104,20 +103,22 @@ def test_the_predictors_gradient_touches_no_policy_and_the_policys_no_predictor(
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)
     samples = update.Samples(
         flat.observation,
-        flat.reached,
         flat.action,
         flat.log_prob,
         flat.action_bonus,
         jnp.ones(flat.action.shape),
         flat.values + 1,
     )
-    share = jnp.ones(flat.action.shape)
+    pairs = update.Pairs(flat.observation, flat.action, flat.reached)
+    whole = update.Whole(flat.action.size, flat.action.size)
+    nothing = (jnp.zeros((0, 0), int), jax.random.split(state.key))
+    lesson = update.Lesson(samples, pairs, state.observations, jnp.ones(()), *nothing)
 
     def term(name: str) -> tuple[Learned, Targets]:
         """Gradients of one term of the loss."""
 
         def of(learned: Learned, targets: Targets) -> jax.Array:
-            terms = update.loss(learned, targets, state.observations, samples, share, jnp.ones(()), SMALL)[1]
+            terms = update.loss(learned, targets, lesson, samples, pairs, whole, SMALL)[1]
             return getattr(terms, name)
 
         return jax.grad(of, argnums=(0, 1))(state.learned, state.targets)
@@ -237,9 +238,8 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
     state, trajectory = made
     config = replace(SMALL, bonus=replace(SMALL.bonus, learns_from=learns_from))
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)
-    everything = Samples(*([flat.action] * 7))
-    samples = replace(everything, observation=flat.observation, action=flat.action, advantage=flat.reward)
-    errors = update.action_errors(state.learned, state.targets, state.observations, samples, config)
+    pairs = update.Pairs(flat.observation, flat.action, flat.reached)
+    errors = update.action_errors(state.learned, state.targets, state.observations, pairs, config)
     module = Distillation(state.targets.action, state.learned.action)
     table = jax.vmap(lambda seen: module.all_errors(state.observations.whiten(seen)))(flat.observation)
     taken = table[jnp.arange(len(table)), flat.action]
@@ -252,7 +252,17 @@ def test_coefficient_follows_its_schedule() -> None:
     assert float(rollout.action_coef(SMALL, jnp.array(7))) == 1
 
 
-def test_share_of_the_predictors_masks_the_samples() -> None:
+def test_a_share_is_as_many_steps_of_each_environment() -> None:
+    config = replace(SMALL, bonus=replace(SMALL.bonus, share=0.25))
+    chosen = np.asarray(update.chosen_steps(jax.random.key(0), 8, 500, config))
+    assert chosen.shape == (2, 500)
+    assert (chosen[0] != chosen[1]).all()
+    # Each of the 8 steps has the same chance; 125 of 500 are expected, with a standard deviation of 9.7.
+    assert np.bincount(chosen.ravel(), minlength=8) == pytest.approx(125, abs=45)
+    assert update.chosen_steps(jax.random.key(0), 8, 500, SMALL).tolist() == list(range(8))
+
+
+def test_the_share_is_the_predictors_only() -> None:
     half = replace(SMALL, bonus=replace(SMALL.bonus, share=0.5))
     policy_alone = trained(half, 1)[0].learned.policy
     assert same(policy_alone, trained(SMALL, 1)[0].learned.policy)
@@ -282,9 +292,10 @@ def test_episode_returns_and_the_first_reward_are_followed_across_rollouts() -> 
     ended = jnp.zeros((16, 4), bool).at[5, 1].set(True).at[9, 1].set(True).at[9, 2].set(True)
     trajectory = replace(trajectory, reward=reward, terminated=ended, truncated=jnp.zeros_like(ended))
     state = replace(state, episode_return=jnp.array([0.0, 0.5, 0.25, 0.0]))
-    state, returned, episodes = train._follow_episodes(state, trajectory)
-    assert episodes == 3
-    assert returned == pytest.approx((1.5 + 1.0 + 0.25) / 3)
+    state, episodes = train._follow_episodes(state, trajectory)
+    assert episodes.number == 3
+    assert episodes.mean_return == pytest.approx((1.5 + 1.0 + 0.25) / 3)
+    assert episodes.best_return == 1.5
     assert state.episode_return.tolist() == [0, 0, 0, 0]
     assert train._first_reward(state, trajectory, SMALL) == 4 * 4  # the fourth step of four environments
 

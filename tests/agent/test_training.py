@@ -141,9 +141,8 @@ def test_a_stop_in_the_last_update_is_passed_on(tmp_path: Path) -> None:
     config = cli.parse(["train", "deep-sea", *SMALL])
     assert isinstance(config, cli.Train)
     training = TrainConfig(EnvConfig("deep-sea", 4), config.agent, seeds=2, checkpoint_every=5)
-    folder = RunFolder.create(tmp_path / "out", training.as_data(), ["test"])
     with pytest.raises(KeyboardInterrupt, match="had just finished"):
-        loop.begin(folder, training, ask)
+        loop.begin(tmp_path / "out", training, ["test"], ask)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["status"] == "finished"
 
 
@@ -209,7 +208,7 @@ def test_flags_change_what_a_config_or_preset_says(whole: Path) -> None:
     assert isinstance(command, cli.Train)
     assert (command.env, command.size, command.seeds, command.agent.envs) == ("deep-sea", 4, 5, 4)
     assert (command.agent.ppo.clip, command.agent.ppo.rollout_steps) == (0.3, 16)
-    command = cli.parse(["train", "open", "--preset=paper", "--envs", "8"])
+    command = cli.parse(["train", "open", "--preset=atari-paper", "--envs", "8"])
     assert isinstance(command, cli.Train)
     assert (command.env, command.agent.envs, command.agent.bonus.share) == ("open", 8, 0.25)
     assert command.agent.ppo.learning_rate == 1e-4
@@ -245,10 +244,10 @@ def test_continuous_actions_are_refused_in_one_line() -> None:
 
 
 BAD = {
-    "an unknown preset": (("train", "open", "--preset", "papr"), "did you mean paper?"),
+    "an unknown preset": (("train", "open", "--preset", "paper"), "did you mean atari-paper?"),
     "a config that is none": (("train", "--config", "tests"), "is not a run"),
-    "a preset and a config": (("train", "--config", "x", "--preset", "paper"), "choose one"),
-    "no environment": (("train", "--preset", "paper"), "ENV"),
+    "a preset and a config": (("train", "--config", "x", "--preset", "atari-paper"), "choose one"),
+    "no environment": (("train", "--preset", "atari-paper"), "ENV"),
     "a flag for resume": (("resume", "tests", "--steps", "10"), "--steps"),
     "an unknown environment": (("train", "deep-see"), "did you mean deep-sea?"),
     "an unknown method": (("train", "open", "--method", "rdn"), "did you mean rnd?"),

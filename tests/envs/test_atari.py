@@ -8,7 +8,7 @@ import pytest
 from ale_py import ALEInterface, LoggerMode, roms
 from ale_py.vector_env import AtariVectorEnv
 
-from action_balance.envs.atari import PAPER_GAMES, Atari, games
+from action_balance.envs.atari import FOR_SEVERAL, PAPER_GAMES, Atari, check_game, games
 from action_balance.envs.host import HostEnvironment, HostStep, push
 from action_balance.errors import UserError
 
@@ -284,6 +284,13 @@ def test_an_unknown_game_is_a_clear_error() -> None:
         Atari("montezumas_revenge", 1)
     with pytest.raises(UserError, match="did you mean private_eye"):
         Atari("PrivateEye", 1)
+
+
+def test_games_for_several_players_are_not_offered() -> None:
+    assert set(roms.get_all_rom_ids()) - set(games()) == FOR_SEVERAL
+    for game in sorted(FOR_SEVERAL):
+        with pytest.raises(UserError, match=f"^{game} is for several players, .*: choose another game$"):
+            check_game(game)
 
 
 @pytest.mark.parametrize(("envs", "groups"), [(2, 3), (4, 3), (4, 0), (0, 1)])

@@ -131,7 +131,7 @@ def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 1}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 2}'])
 def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
     _create(tmp_path)
     (tmp_path / "config.json").write_bytes(content)
@@ -139,12 +139,14 @@ def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
         RunFolder.open(tmp_path)
 
 
-def test_a_run_of_another_format_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int) -> None:
     _create(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "version": 2, "made_by": "9.1"}))
-    with pytest.raises(UserError, match=r"run format 2, and this action-balance reads 1.*\(9\.1\)"):
+    (tmp_path / "config.json").write_text(json.dumps({**config, "version": version, "made_by": "9.1"}))
+    with pytest.raises(UserError, match=rf"run format {version}, and this action-balance reads 2.*\(9\.1\)") as caught:
         RunFolder.open(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_the_one_used(tmp_path: Path) -> None:
@@ -188,6 +190,28 @@ def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypa
     jax_line, device_line = restored.warnings
     assert jax_line.startswith(f"jax is 99.0 now and was {jax.__version__}")
     assert device_line.startswith("it now runs on a new one and ran on")
+
+
+def test_what_a_resume_tells_is_kept_in_the_manifest(tmp_path: Path) -> None:
+    _create(tmp_path)
+    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, ["resume"], ["emulators begin anew"])
+    assert restored.warnings == ("emulators begin anew",)
+    first, second = RunFolder.open(tmp_path).manifest["starts"]
+    assert "warnings" not in first
+    assert second["warnings"] == ["emulators begin anew"]
+
+
+def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_touched(tmp_path: Path) -> None:
+    folder = _create(tmp_path)
+    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"film", "heatmap.png": b"map"})
+    (out / "notes.txt").write_text("mine")
+    folder.save_evaluation({"games": 2}, {"episodes.csv": b"new"})
+    files = _snapshot(out)
+    assert json.loads(files.pop("evaluation.json")) == {"games": 2}
+    assert files == {"episodes.csv": b"new", "notes.txt": b"mine"}
+    with pytest.raises(ValueError, match=r"replaces all of notes\.txt"):
+        folder.save_evaluation({}, {"notes.txt": b"ours"})
+    assert _snapshot(out) == {**files, "evaluation.json": (out / "evaluation.json").read_bytes()}
 
 
 def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,10 @@ from action_balance.errors import MOST, UserError, check_name, check_numbers, fl
 Ends = Literal["never", "terminated", "episode"]
 #: What the action predictor can learn from.
 LearnsFrom = Literal["taken", "all"]
+#: What an action is to the networks of a pair: a vector at every fully connected layer, or an image (Eq. 3).
+Embedding = Literal["one-hot", "channel"]
+#: What convolutions are computed in.
+Precision = Literal["float32", "bfloat16"]
 
 
 class Method(NamedTuple):
@@ -21,6 +25,8 @@ class Method(NamedTuple):
     """Bonus of the state that was reached: none, the error of Eq. 1, or 1 / sqrt(1 + N(s'))."""
     action: bool
     """Whether the policy is balanced by the action bonus of Eq. 2."""
+    embedding: Embedding = "one-hot"
+    """How the networks of the action bonus see an action; the channel is for images."""
 
 
 #: The methods by name.
@@ -36,6 +42,8 @@ METHODS: dict[str, Method] = {
     "action-balance": Method(uniform=False, next_state="none", action=True),
     # the paper's Algorithm 1
     "action-balance-rnd": Method(uniform=False, next_state="rnd", action=True),
+    # the same with the action channel (Section IV-C)
+    "action-balance-rnd-channel": Method(uniform=False, next_state="rnd", action=True, embedding="channel"),
 }
 
 
@@ -89,7 +97,7 @@ class BonusConfig:
     learns_from: LearnsFrom = "taken"
     """What the action predictor learns from: the action taken (paper), or all (authors' program)."""
     share: float = 1.0
-    """Random share of the samples that predictors learn from."""
+    """Random share of each environment's samples that predictors learn from."""
     warmup_rollouts: int = 50
     """Rollouts of a random agent that begin the statistics of observations."""
     observation_clip: float = 5.0
@@ -125,11 +133,49 @@ class NetConfig:
 
 
 @dataclass(frozen=True)
+class ImageConfig:
+    """Sizes of the networks for images; the defaults are RND's (Burda et al., 2019)."""
+
+    channels: int = 32
+    """Channels of the first convolution; the second and third have twice as many."""
+    features: int = 256
+    """Width of the policy's first fully connected layer."""
+    trunk: int = 448
+    """Width of the policy's other layers."""
+    bonus_features: int = 512
+    """Width of the bonus networks' fully connected layers, and their outputs."""
+    precision: Precision = "float32"
+    """What convolutions are computed in; bfloat16 is faster on a GPU. Statistics and losses are float32."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
+        check_name(flag("precision"), self.precision, get_args(Precision))
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """How environments that run on the host are stepped."""
+
+    groups: int | None = None
+    """Parts that step in turn: one is emulated while the agent thinks about another; usual: 4, or fewer where they
+    would be smaller than 8. It does not change what an environment sees."""
+    lag: int | None = None
+    """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
+    threads: int = 0
+    """Threads of the emulators; 0 for one per core."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)
+        check_numbers(self, *(["lag"] if self.lag is not None else []), high=1)
+        check_numbers(self, "threads", high=MOST)
+
+
+@dataclass(frozen=True)
 class Config:
     """How one agent is trained."""
 
     method: str = "action-balance-rnd"
-    """random, ppo, count, rnd, action-balance or action-balance-rnd."""
+    """random, ppo, count, rnd, action-balance, action-balance-rnd or, for images, action-balance-rnd-channel."""
     steps: int = 150_000
     """Environment steps of each seed; rounded down to whole updates."""
     envs: int = 8
@@ -137,6 +183,8 @@ class Config:
     ppo: PPOConfig = field(default_factory=PPOConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
     net: NetConfig = field(default_factory=NetConfig)
+    image: ImageConfig = field(default_factory=ImageConfig)
+    host: HostConfig = field(default_factory=HostConfig)
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS)
@@ -145,6 +193,11 @@ class Config:
             raise UserError(
                 f"{self.ppo.minibatches} minibatches do not divide {self.envs} environments: "
                 f"choose --minibatches or --envs so that they do"
+            )
+        if self.host.groups is not None and self.envs % self.host.groups:
+            raise UserError(
+                f"{self.envs} environments cannot be split into {self.host.groups} equal groups: "
+                f"choose --groups or --envs so that they can"
             )
         if self.steps < self.steps_per_update:
             raise UserError(
@@ -162,6 +215,15 @@ class Config:
     def traits(self) -> Method:
         """What makes the method."""
         return METHODS[self.method]
+
+    @property
+    def groups(self) -> int:
+        """Groups of environments on the host, asked for or usual."""
+        if self.host.groups is not None:
+            return self.host.groups
+        return max(
+            groups for groups in (1, 2, 4) if self.envs % groups == 0 and self.envs // groups >= min(8, self.envs)
+        )
 
     @property
     def intrinsic_coef(self) -> float:

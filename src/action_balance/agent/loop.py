@@ -3,30 +3,40 @@
 Axes: S seeds, trained by one program.
 """
 
-import json
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
 from action_balance.agent import train
 from action_balance.agent.config import Config
+from action_balance.agent.host import HostTrainer
+from action_balance.agent.memory import memory
+from action_balance.agent.plain import build
 from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
+from action_balance.agent.stopping import stop_between_updates
 from action_balance.agent.train import Metrics
+from action_balance.envs.atari import SIZE, STACK, count_actions
 from action_balance.envs.base import Environment
-from action_balance.envs.ready import EnvConfig, make
-from action_balance.errors import UserError
+from action_balance.envs.host import EmulatorsLost, HostEnvironment
+from action_balance.envs.ready import EnvConfig, host, make
+from action_balance.errors import UserError, flag
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
+
+#: Seconds between two checkpoints of an Atari run, which are large.
+PATIENCE = 300.0
+
+#: What a resumed Atari run tells: a checkpoint does not hold the emulators.
+BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
 
 
 @dataclass(frozen=True)
@@ -39,15 +49,36 @@ class TrainConfig:
     """Seed of the first agent; the others follow."""
     seeds: int = 1
     """Agents that are trained together, each as it would be alone."""
-    checkpoint_every: int = 50
-    """Updates between two checkpoints."""
+    checkpoint_every: int | None = None
+    """Updates between two checkpoints; usual: 50, or what takes five minutes in Atari."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"--{name.replace('_', '-')} must be 1 or more, not {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UserError(f"{flag(name)} must be 1 or more, not {value}")
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
+
+        if self.env.game is not None:
+            self._check_game()
+            return
+        if self.agent.traits.embedding == "channel":
+            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
+        _check_unused(self.agent.image, f"{self.env.name} has no images")
+        _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
+
+    def _check_game(self) -> None:
+        if self.agent.traits.next_state == "count":
+            raise UserError("states of an Atari game cannot be counted: use another --method, e.g. rnd")
+        _check_unused(self.agent.net, "an Atari game has networks for images")
+
+    def settled(self) -> "TrainConfig":
+        """With a lag, where one is needed and none was asked for: 1 on a GPU, where acting and learning overlap."""
+        if self.env.game is None or self.agent.host.lag is not None:
+            return self
+        lag = int(jax.default_backend() != "cpu")
+        return replace(self, agent=replace(self.agent, host=replace(self.agent.host, lag=lag)))
 
     def environment(self, key: jax.Array) -> Environment:
         """The environment of the seed with this key."""
@@ -60,52 +91,14 @@ class TrainConfig:
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "TrainConfig":
         """From plain data; a `UserError` where a setting is not known, missing or of another kind."""
-        made: TrainConfig = _build(cls, data)
+        made: TrainConfig = build(cls, data)
         return made
 
 
-def _build(kind: type[Any], data: dict[str, Any]) -> Any:
-    kinds = get_type_hints(kind)
-    unknown = data.keys() - kinds.keys()
-    if unknown:
-        raise UserError(f"the config has settings that this version does not know: {', '.join(sorted(unknown))}")
-    needed = {one.name for one in fields(kind) if is_dataclass(kinds[one.name]) or _has_no_default(one)}
-    missing = needed - data.keys()
-    if missing:
-        raise UserError(f"the config is damaged: it lacks {', '.join(sorted(missing))}; put a copy of it back")
-    for name, value in data.items():
-        if not _fits(value, kinds[name]):
-            said = json.dumps(value, ensure_ascii=False)
-            raise UserError(f"the config says {name} = {said:.40}, which is not {_in_words(kinds[name])}")
-    return kind(**{k: _build(kinds[k], v) if is_dataclass(kinds[k]) else v for k, v in data.items()})
-
-
-def _has_no_default(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether plain data is of the kind that a setting has."""
-    if isinstance(kind, UnionType):
-        return any(_fits(value, one) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if is_dataclass(kind):
-        return isinstance(value, dict)
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _in_words(kind: Any) -> str:
-    if isinstance(kind, UnionType):
-        return " or ".join(_in_words(one) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(get_args(kind))}"
-    if is_dataclass(kind):
-        return "a group of settings"
-    words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", NoneType: "null"}
-    return words[kind]
+def _check_unused(settings: Any, why: str) -> None:
+    for one in fields(settings):
+        if getattr(settings, one.name) != one.default:
+            raise UserError(f"{why}: leave out {flag(one.name)}")
 
 
 @dataclass(frozen=True)
@@ -114,13 +107,14 @@ class Progress:
 
     update: int
     steps: int  # of all seeds
-    episode_return: float  # nan before any episode ended
+    episode_return: float  # nan where no episode ended
+    best_return: float  # the highest of any seed; nan where no episode ended
     states: float
     bonus: float
 
 
 class Trainer:
-    """The compiled functions of a run."""
+    """The compiled functions of a run in a world that is compiled with the agent."""
 
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
@@ -144,32 +138,90 @@ class Trainer:
         """What `begin` would give, but for the numbers: what a checkpoint is read into."""
         return jax.eval_shape(jax.vmap(self._begin_one), self.seeds.cut(self.seeds.keys))
 
+    def start(self, states: TrainState) -> None:
+        """Go on from these states of the seeds, (S, ...)."""
+        self._state = self.seeds.place(states)
 
-def begin(folder: RunFolder, config: TrainConfig, tell: Callable[[Progress], None]) -> None:
-    """Train from the beginning."""
-    with _stop_between_updates() as stop:
+    def advance(self) -> Metrics:
+        """One update; what it tells, (S, ...)."""
+        self._state, metrics = self.step(self._state)
+        told: Metrics = jax.tree.map(np.asarray, self.seeds.cut(metrics))
+        return told
+
+    def state(self) -> TrainState:
+        """States of the seeds, (S, ...)."""
+        made: TrainState = self.seeds.cut(self._state)
+        return made
+
+    def close(self) -> None:
+        """Nothing is to be stopped."""
+
+
+def trainer(config: TrainConfig) -> Trainer | HostTrainer:
+    """What trains the agents of a run."""
+    if config.env.game is None:
+        return Trainer(config)
+    agent = config.agent
+
+    def make(seed: int, update: int) -> HostEnvironment:
+        return host(config.env, agent.envs, agent.groups, (seed, update), agent.host.threads)
+
+    stack, actions = (STACK, SIZE, SIZE), count_actions(config.env.game)
+    return HostTrainer(config.settled().agent, stack, actions, make, config.seed, config.seeds)
+
+
+def begin(
+    path: Path,
+    config: TrainConfig,
+    command: Sequence[str],
+    tell: Callable[[Progress], None],
+    overwrite: bool = False,
+) -> None:
+    """Train from the beginning, in a new folder.
+
+    Args:
+        path: the folder.
+        config: of the run.
+        command: the command line that begins it.
+        tell: is called after every update.
+        overwrite: delete a run that is there.
+    """
+    with stop_between_updates() as stop:
+        run = trainer(config)  # what it needs is missed before there is a folder
+        folder = RunFolder.create(path, config.as_data(), command, overwrite)
         with _ending(folder, config):
-            trainer = Trainer(config)
-            _go_on(folder, trainer, folder.metrics(), trainer.begin(), 0, tell, stop)
+            _go_on(folder, config, run, folder.metrics(), run.begin(), 0, tell, stop)
         _pass_on(stop, folder)
 
 
-def resume(folder: RunFolder, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
-    """Go on from the newest intact checkpoint; returns what the user should know."""
+def resume(
+    folder: RunFolder, command: Sequence[str], tell: Callable[[Progress], None], warn: Callable[[str], None]
+) -> None:
+    """Go on from the newest intact checkpoint.
+
+    Args:
+        folder: of the run.
+        command: the command line that resumes it.
+        tell: is called after every update.
+        warn: is called with each line that the user should know, before training goes on.
+    """
     config = TrainConfig.from_data(folder.config)
-    with _stop_between_updates() as stop:
-        trainer = Trainer(config)
-        initial = trainer.shapes() if folder.checkpoints().updates() else trainer.begin()
-        restored, log = folder.resume(initial, command)
+    with stop_between_updates() as stop:
+        run = trainer(config)
+        kept = folder.checkpoints().updates()
+        notes = [BEGIN_ANEW] if kept and config.env.game is not None else []
+        restored, log = folder.resume(run.shapes() if kept else run.begin(), command, notes)
+        for warning in restored.warnings:
+            warn(warning)
         with _ending(folder, config):
-            _go_on(folder, trainer, log, restored.state, restored.update, tell, stop)
+            _go_on(folder, config, run, log, restored.state, restored.update, tell, stop)
         _pass_on(stop, folder)
-    return restored.warnings
 
 
 def _go_on(
     folder: RunFolder,
-    trainer: Trainer,
+    config: TrainConfig,
+    run: Trainer | HostTrainer,
     log: MetricsLog,
     state: TrainState,
     done: int,
@@ -177,24 +229,46 @@ def _go_on(
     stop: threading.Event,
 ) -> None:
     """The updates that are missing."""
-    config, checkpoints, seeds = trainer.config, folder.checkpoints(), trainer.seeds
-    state = seeds.place(state)
-    total = config.agent.updates
     if stop.is_set():
         raise KeyboardInterrupt
+    try:
+        run.start(state)
+        _train(folder, config, run, log, done, tell, stop)
+    except EmulatorsLost as error:
+        raise UserError(f"{error}; {_how_to_go_on(folder, config)}") from None
+    finally:
+        run.close()
+
+
+def _train(
+    folder: RunFolder,
+    config: TrainConfig,
+    run: Trainer | HostTrainer,
+    log: MetricsLog,
+    done: int,
+    tell: Callable[[Progress], None],
+    stop: threading.Event,
+) -> None:
+    checkpoints, total = folder.checkpoints(), config.agent.updates
+    every = config.checkpoint_every or (50 if config.env.game is None else total)
+    patience = math.inf if config.checkpoint_every or config.env.game is None else PATIENCE
+    saved = began = time.perf_counter()
     for update in range(done + 1, total + 1):
-        began = time.perf_counter()
-        state, metrics = trainer.step(state)
-        numbers = jax.tree.map(np.asarray, seeds.cut(metrics))
+        numbers = run.advance()
         _check_finite(numbers, update, checkpoints.updates(), config)
-        seconds = time.perf_counter() - began
+        now = time.perf_counter()
+        rate = config.seeds * config.agent.steps_per_update / (now - began)
+        began = now
         steps = update * config.agent.steps_per_update
-        rate = config.seeds * config.agent.steps_per_update / seconds
-        log.append(_rows(numbers, update, steps, config), {"update": update, "steps": steps, "steps_per_second": rate})
+        log.append(
+            _rows(numbers, update, steps, config),
+            {"update": update, "steps": steps, "steps_per_second": rate, **memory()},
+        )
         tell(_progress(numbers, update, steps, config))
         stopping = stop.is_set()
-        if update % config.checkpoint_every == 0 or update == total or stopping:
-            checkpoints.save(update, seeds.cut(state), _score(numbers))
+        if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:
+            checkpoints.save(update, run.state(), _score(numbers))
+            saved = time.perf_counter()
         if stopping and update < total:
             raise KeyboardInterrupt
 
@@ -225,27 +299,6 @@ def _pass_on(stop: threading.Event, folder: RunFolder) -> None:
         raise KeyboardInterrupt(f"the run in {folder.path} had just finished")
 
 
-@contextmanager
-def _stop_between_updates() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM ask for a stop after the update under way, or compiling; a second one does not wait for it."""
-    stop = threading.Event()
-
-    def ask(*_: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _rows(metrics: Metrics, update: int, steps: int, config: TrainConfig) -> list[dict[str, Any]]:
     names = [one.name for one in fields(Metrics)]
     return [
@@ -267,6 +320,7 @@ def _progress(metrics: Metrics, update: int, steps: int, config: TrainConfig) ->
         update=update,
         steps=steps * config.seeds,
         episode_return=math.nan if score is None else score,
+        best_return=math.nan if score is None else float(np.nanmax(metrics.best_return)),
         states=float(metrics.states.mean()),
         bonus=float(metrics.bonus_mean.mean()),
     )

@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 
 from action_balance.agent.config import Config
-from action_balance.agent.state import TrainState, Trajectory
+from action_balance.agent.state import Actor, TrainState, Trajectory
 from action_balance.core import ppo
 from action_balance.core.balance import balance
 from action_balance.core.distillation import Distillation
+from action_balance.core.moments import Moments
 from action_balance.envs.base import Environment
 
 
@@ -25,15 +26,22 @@ def action_coef(config: Config, updates: jax.Array) -> jax.Array:
     return begin + (end - begin) * jnp.minimum(updates / max(config.updates - 1, 1), 1.0)
 
 
-def act(state: TrainState, observation: jax.Array, config: Config) -> tuple[jax.Array, jax.Array, jax.Array]:
+def act(state: TrainState | Actor, observation: jax.Array, config: Config) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Logits of pi (A,), both values (2,) and the action bonus r_ab(s, .) (A,) of one observation."""
-    logits, values = state.learned.policy(observation)
+    actor = state if isinstance(state, Actor) else state.actor(jnp.zeros(()))
+    logits, values = actor.policy(observation)
     if config.traits.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
     if not config.traits.action:
         return logits, values, jnp.zeros_like(logits)
-    module = Distillation(state.targets.action, state.learned.action)
-    return logits, values, module.all_errors(state.observations.whiten(observation, config.bonus.observation_clip))
+    module = Distillation(actor.target, actor.predictor)
+    return logits, values, module.all_errors(bonus_view(observation, actor.observations, config))
+
+
+def bonus_view(observation: jax.Array, moments: Moments, config: Config) -> jax.Array:
+    """An observation as both bonus networks see it: normalised; of a stack, only the newest frame."""
+    newest = observation[-1] if observation.ndim > moments.mean.ndim else observation
+    return moments.whiten(newest, config.bonus.observation_clip)
 
 
 def behaviour_logits(logits: jax.Array, bonus: jax.Array, coef: jax.Array, config: Config) -> jax.Array:

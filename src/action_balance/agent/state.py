@@ -12,28 +12,39 @@ import optax
 from action_balance.core.moments import Moments, ReturnScale
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
+from action_balance.nets.image import ImageActorCritic, ImageBonusNet
 
 
 class Learned(eqx.Module):
     """All that is trained: theta, eta and theta' of Algorithm 1."""
 
-    policy: ActorCritic
-    next_state: BonusNet  # predictor f_hat
-    action: BonusNet  # predictor g_hat
+    policy: ActorCritic | ImageActorCritic
+    next_state: BonusNet | ImageBonusNet  # predictor f_hat
+    action: BonusNet | ImageBonusNet  # predictor g_hat
 
 
 class Targets(eqx.Module):
     """The fixed random networks."""
 
-    next_state: BonusNet  # f
-    action: BonusNet  # g
+    next_state: BonusNet | ImageBonusNet  # f
+    action: BonusNet | ImageBonusNet  # g
+
+
+class Actor(eqx.Module):
+    """What acting depends on; it stays as it is while the learner goes on."""
+
+    policy: ActorCritic | ImageActorCritic
+    predictor: BonusNet | ImageBonusNet  # of the action bonus
+    target: BonusNet | ImageBonusNet
+    observations: Moments
+    coef: jax.Array  # (), c of Eq. 5
 
 
 class Trajectory(eqx.Module):
     """One rollout."""
 
-    observation: jax.Array  # (T, N, ...)
-    reached: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began
+    observation: Any  # (T, N, ...), or `Frames` of stacks
+    reached: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
     action: jax.Array  # (T, N) int32
     log_prob: jax.Array  # (T, N), log beta(a|s) when acting
     logits: jax.Array  # (T, N, A), of pi
@@ -50,13 +61,17 @@ class TrainState(eqx.Module):
     learned: Learned
     targets: Targets
     optimizer: optax.OptState
-    observations: Moments  # of observations, for both bonus networks
+    observations: Moments  # of observations, or of the newest frame of a stack, for both bonus networks
     returns: ReturnScale
-    environment: Any  # states of the N environments
-    observation: jax.Array  # (N, ...), what the agents see
+    environment: Any  # states of the N environments; None where they are on the host
+    observation: jax.Array  # (N, ...), what the agents see; (0,) where environments are on the host
     episode_return: jax.Array  # (N,) float32, of the episodes under way
     visits: jax.Array  # (S, A) int32, how often each action was taken in each state; (0, A) where none are counted
     reached: jax.Array  # (S,) int32, how often each state was reached
     first_reward: jax.Array  # () int32, environment steps until the first positive reward; -1 before
     key: jax.Array
     updates: jax.Array  # () int32
+
+    def actor(self, coef: jax.Array) -> Actor:
+        """Who acts, with this c of Eq. 5."""
+        return Actor(self.learned.policy, self.learned.action, self.targets.action, self.observations, coef)

@@ -3,9 +3,8 @@
 Axes: T steps, N environments, A actions, S states that can be counted.
 """
 
-import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,15 +12,14 @@ import jax.numpy as jnp
 
 from action_balance.agent import update
 from action_balance.agent.config import Config
+from action_balance.agent.networks import networks
 from action_balance.agent.rollout import action_coef, behaviour_logits, rollout
-from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
+from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import Learning
 from action_balance.core import ppo
+from action_balance.core.balance import normalize
 from action_balance.core.moments import Moments, ReturnScale
 from action_balance.envs.base import Environment
-from action_balance.errors import UserError
-from action_balance.nets.actor_critic import ActorCritic
-from action_balance.nets.bonus import BonusNet
 
 
 class Metrics(eqx.Module):
@@ -29,12 +27,14 @@ class Metrics(eqx.Module):
 
     episodes: jax.Array  # that ended
     episode_return: jax.Array  # mean of theirs; nan without any
+    best_return: jax.Array  # the highest of theirs
     first_reward: jax.Array  # environment steps until the first positive reward; -1 before
     states: jax.Array  # distinct states reached so far; 0 where they cannot be counted
     action_frequency: jax.Array  # (A,), share of each action
     entropy_pi: jax.Array
     entropy_beta: jax.Array
     entropy_bonus: jax.Array  # of the action bonus vector, divided by its sum
+    entropy_added: jax.Array  # of softmax(Normalize(r)): what the bonus makes of a policy that is uniform
     kl_beta_pi: jax.Array
     bonus_mean: jax.Array  # raw next-state bonus
     bonus_scale: jax.Array  # what it is divided by
@@ -53,30 +53,12 @@ class Metrics(eqx.Module):
 
 def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
     """Fresh networks, and statistics of observations from a random agent."""
-    if not isinstance(environment.actions, int) or environment.actions < 2:
-        raise UserError(
-            f"the environment's actions are {environment.actions}, and only two or more discrete ones can be balanced: "
-            f"divide a continuous action space into a few choices"
-        )
-    policy_key, next_state_key, action_key, reset_key, warm_up_key, key = jax.random.split(key, 6)
-    inputs = math.prod(environment.observation_shape)
-    net = config.net
-
-    def bonus_nets(key: jax.Array, actions: int) -> tuple[BonusNet, BonusNet]:
-        """Predictor and target."""
-        keys = jax.random.split(key)
-        sizes = (inputs, net.bonus_hidden, net.bonus_outputs)
-        predictor = BonusNet(*sizes, actions=actions, joined_layers=1 + net.predictor_layers, key=keys[0])
-        return predictor, BonusNet(*sizes, actions=actions, key=keys[1])
-
-    next_state, next_state_target = bonus_nets(next_state_key, 0)
-    action, action_target = bonus_nets(action_key, environment.actions)
-    policy = ActorCritic(inputs, net.hidden, net.layers, environment.actions, key=policy_key)
-    learned = Learned(policy, next_state, action)
+    *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
+    learned, targets = networks(environment.observation_shape, environment.actions, config, network_keys)
     environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
     return TrainState(
         learned=learned,
-        targets=Targets(next_state_target, action_target),
+        targets=targets,
         optimizer=update.optimizer(config).init(learned),
         observations=warm_up(environment, config, warm_up_key),
         returns=ReturnScale.empty(config.envs),
@@ -85,6 +67,29 @@ def begin(environment: Environment, config: Config, key: jax.Array) -> TrainStat
         episode_return=jnp.zeros(config.envs),
         visits=jnp.zeros((environment.states, environment.actions), jnp.int32),
         reached=jnp.zeros(environment.states, jnp.int32),
+        first_reward=jnp.full((), -1, jnp.int32),
+        key=key,
+        updates=jnp.zeros((), jnp.int32),
+    )
+
+
+def begin_on_host(
+    observation_shape: tuple[int, ...], actions: int, observations: Moments, config: Config, key: jax.Array
+) -> TrainState:
+    """Fresh networks for environments on the host, with statistics of observations that are already there."""
+    *network_keys, key = jax.random.split(key, 4)
+    learned, targets = networks(observation_shape, actions, config, network_keys)
+    return TrainState(
+        learned=learned,
+        targets=targets,
+        optimizer=update.optimizer(config).init(learned),
+        observations=observations,
+        returns=ReturnScale.empty(config.envs),
+        environment=None,
+        observation=jnp.zeros(0),
+        episode_return=jnp.zeros(0),
+        visits=jnp.zeros((0, actions), jnp.int32),
+        reached=jnp.zeros(0, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
         updates=jnp.zeros((), jnp.int32),
@@ -129,13 +134,22 @@ def train_step(environment: Environment, state: TrainState, config: Config) -> t
             visits=state.visits.at[acted_from, trajectory.action].add(1),
             reached=state.reached.at[index].add(1),
         )
-    state, returned, episodes = _follow_episodes(state, trajectory)
+    state, episodes = _follow_episodes(state, trajectory)
     state = replace(state, first_reward=_first_reward(state, trajectory, config), updates=state.updates + 1)
-    return state, _metrics(before, state, trajectory, learning, returned, episodes, config)
+    coef = action_coef(config, before.updates)
+    return state, metrics(state, trajectory, learning, episodes, coef, config)
 
 
-def _follow_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, jax.Array, jax.Array]:
-    """Returns of the episodes under way, the mean return of those that ended, and their number."""
+class Episodes(NamedTuple):
+    """Those that ended in a rollout."""
+
+    number: jax.Array
+    mean_return: jax.Array  # nan without any
+    best_return: jax.Array
+
+
+def _follow_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:
+    """Returns of the episodes under way, and what the others came to."""
 
     def step(total: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         reward, ended = now
@@ -146,7 +160,8 @@ def _follow_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainSt
     under_way, finished = jax.lax.scan(step, state.episode_return, (trajectory.reward, ended))
     episodes = ended.sum()
     returned = jnp.where(episodes > 0, finished.sum() / jnp.maximum(episodes, 1), jnp.nan)
-    return replace(state, episode_return=under_way), returned, episodes
+    best = jnp.where(episodes > 0, jnp.where(ended, finished, -jnp.inf).max(), jnp.nan)
+    return replace(state, episode_return=under_way), Episodes(episodes, returned, best)
 
 
 def _first_reward(state: TrainState, trajectory: Trajectory, config: Config) -> jax.Array:
@@ -161,16 +176,23 @@ def _explained(targets: jax.Array, values: jax.Array) -> jax.Array:
     return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
 
 
-def _metrics(
-    before: TrainState,
+def metrics(
     state: TrainState,
     trajectory: Trajectory,
     learning: Learning | None,
-    returned: jax.Array,
-    episodes: jax.Array,
+    episodes: Episodes,
+    coef: jax.Array,
     config: Config,
 ) -> Metrics:
-    coef = action_coef(config, before.updates)
+    """What an update tells.
+
+    Args:
+        state: after it.
+        trajectory: what it learned from.
+        learning: nothing where nothing is learned.
+        episodes: that ended in the trajectory.
+        coef: c of Eq. 5, as it was when acting.
+    """
     behaviour = jax.vmap(jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config)))(
         trajectory.logits, trajectory.action_bonus
     )
@@ -181,14 +203,18 @@ def _metrics(
     actions = trajectory.logits.shape[-1]
     leaves = jax.tree.leaves(state.learned)
     return Metrics(
-        episodes=episodes,
-        episode_return=returned,
+        episodes=episodes.number,
+        episode_return=episodes.mean_return,
+        best_return=episodes.best_return,
         first_reward=state.first_reward,
         states=(state.reached > 0).sum(),
         action_frequency=jax.nn.one_hot(trajectory.action, actions).mean(axis=(0, 1)),
         entropy_pi=jax.vmap(jax.vmap(ppo.entropy))(trajectory.logits).mean(),
         entropy_beta=jax.vmap(jax.vmap(ppo.entropy))(behaviour).mean(),
         entropy_bonus=jax.scipy.special.entr(shares).sum(axis=-1).mean(),
+        entropy_added=jax.vmap(jax.vmap(lambda r: ppo.entropy(normalize(r, config.bonus.normalize))))(
+            trajectory.action_bonus
+        ).mean(),
         kl_beta_pi=jax.vmap(jax.vmap(ppo.kl_divergence))(behaviour, trajectory.logits).mean(),
         bonus_mean=nothing if learning is None else learning.bonus.mean(),
         bonus_scale=nothing if learning is None else learning.scale,

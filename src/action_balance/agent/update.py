@@ -3,8 +3,8 @@
 Axes: T steps, N environments, A actions, B samples of a minibatch.
 """
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,23 +12,31 @@ import jax.numpy as jnp
 import optax
 
 from action_balance.agent.config import Config
-from action_balance.agent.rollout import act, action_coef, behaviour_logits
+from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view
 from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
 from action_balance.core import ppo, returns
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
+from action_balance.envs.host import Frames
 
 
 class Samples(eqx.Module):
-    """What the loss needs of each sample; axes (T, N) before, (B,) inside a minibatch."""
+    """What the policy's loss needs of each sample; axes (T, N) before, (B,) inside a minibatch."""
 
-    observation: jax.Array  # (..., *shape)
-    reached: jax.Array  # (..., *shape)
+    observation: Any  # (..., *shape), or `Frames` of stacks
     action: jax.Array
     log_prob: jax.Array
     action_bonus: jax.Array  # (..., A)
     advantage: jax.Array
     value_targets: jax.Array  # (..., 2)
+
+
+class Pairs(eqx.Module):
+    """What the predictors learn from; axes (T, N) before, (P,) inside a minibatch. Of stacks, the newest frames."""
+
+    seen: jax.Array  # (..., *shape), s_t
+    action: jax.Array
+    reached: jax.Array  # (..., *shape), s_{t+1}
 
 
 class Losses(eqx.Module):
@@ -42,6 +50,24 @@ class Losses(eqx.Module):
     action: jax.Array  # mean error of the predictor g_hat
     clip_fraction: jax.Array
     furthest_ratio: jax.Array  # largest |ratio - 1|
+
+
+class Whole(NamedTuple):
+    """What the means of a minibatch are over."""
+
+    samples: int
+    pairs: int
+
+
+class Lesson(eqx.Module):
+    """What the minibatches of an update learn from; nothing in it changes with them."""
+
+    samples: Samples  # (T, N)
+    pairs: Pairs  # (T, N)
+    observations: Moments  # with this rollout
+    coef: jax.Array  # c of Eq. 5, as it was when acting
+    environments: jax.Array  # (epochs * minibatches, N / minibatches) int32
+    share_keys: jax.Array  # (epochs * minibatches,)
 
 
 class Learning(eqx.Module):
@@ -64,8 +90,7 @@ def next_state_bonus(state: TrainState, trajectory: Trajectory, index: jax.Array
     if config.traits.next_state == "count":
         return 1 / jnp.sqrt(1.0 + state.reached[index])
     module = Distillation(state.targets.next_state, state.learned.next_state)
-    whiten = state.observations.whiten
-    return jax.vmap(jax.vmap(lambda seen: module.error(whiten(seen, config.bonus.observation_clip))))(
+    return jax.vmap(jax.vmap(lambda seen: module.error(bonus_view(seen, state.observations, config))))(
         trajectory.reached
     )
 
@@ -103,41 +128,35 @@ def advantages(
 
 
 def loss(
-    learned: Learned,
-    targets: Targets,
-    observations: Moments,
-    samples: Samples,
-    share: jax.Array,
-    coef: jax.Array,
-    config: Config,
+    learned: Learned, targets: Targets, lesson: Lesson, batch: Samples, pairs: Pairs, whole: Whole, config: Config
 ) -> tuple[jax.Array, Losses]:
     """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus both prediction errors.
 
     Args:
-        samples: axes (B,).
-        share: which samples the predictors learn from, (B,) of 0 and 1.
-        coef: c of Eq. 5, as it was when acting.
+        batch: a minibatch, or a part of one, whose losses add up; axes (B,).
+        pairs: those of its samples that the predictors learn from, (P,).
+        whole: what the means of the minibatch are over.
     """
 
     def policy_terms(sample: Samples) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         logits, values = learned.policy(sample.observation)
-        behaviour = behaviour_logits(logits, sample.action_bonus, coef, config)
+        behaviour = behaviour_logits(logits, sample.action_bonus, lesson.coef, config)
         ratio = jnp.exp(ppo.log_prob(behaviour, sample.action) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
         return ratio, surrogate, ppo.value_loss(values, sample.value_targets), ppo.entropy(behaviour)
 
-    def mean_of_share(errors: jax.Array) -> jax.Array:
-        return (errors * share).sum() / jnp.maximum(share.sum(), 1)
+    def mean(terms: jax.Array) -> jax.Array:
+        return terms.sum() / whole.samples
 
-    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(samples)
+    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(batch)
     terms = Losses(
-        policy=surrogate.mean(),
-        value_int=value_losses[:, 0].mean(),
-        value_ext=value_losses[:, 1].mean(),
-        entropy=entropy.mean(),
-        next_state=mean_of_share(next_state_errors(learned, targets, observations, samples, config)),
-        action=mean_of_share(action_errors(learned, targets, observations, samples, config)),
-        clip_fraction=(jnp.abs(ratio - 1) > config.ppo.clip).mean(),
+        policy=mean(surrogate),
+        value_int=mean(value_losses[:, 0]),
+        value_ext=mean(value_losses[:, 1]),
+        entropy=mean(entropy),
+        next_state=next_state_errors(learned, targets, lesson.observations, pairs, config).sum() / whole.pairs,
+        action=action_errors(learned, targets, lesson.observations, pairs, config).sum() / whole.pairs,
+        clip_fraction=mean((jnp.abs(ratio - 1) > config.ppo.clip).astype(jnp.float32)),
         furthest_ratio=jnp.abs(ratio - 1).max(),
     )
     # A number, not a branch: every method has the same graph here, and so the same rounding.
@@ -148,30 +167,26 @@ def loss(
 
 
 def next_state_errors(
-    learned: Learned, targets: Targets, observations: Moments, samples: Samples, config: Config
+    learned: Learned, targets: Targets, observations: Moments, pairs: Pairs, config: Config
 ) -> jax.Array:
-    """Errors of f_hat for the states that were reached (Eq. 1), (B,)."""
+    """Errors of f_hat for the states that were reached (Eq. 1), (P,)."""
     if config.traits.next_state != "rnd":
-        return jnp.zeros_like(samples.advantage)
+        return jnp.zeros(pairs.action.shape)
     module = Distillation(targets.next_state, learned.next_state)
-    return jax.vmap(lambda seen: module.error(observations.whiten(seen, config.bonus.observation_clip)))(
-        samples.reached
-    )
+    return jax.vmap(lambda seen: module.error(bonus_view(seen, observations, config)))(pairs.reached)
 
 
-def action_errors(
-    learned: Learned, targets: Targets, observations: Moments, samples: Samples, config: Config
-) -> jax.Array:
-    """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (B,)."""
+def action_errors(learned: Learned, targets: Targets, observations: Moments, pairs: Pairs, config: Config) -> jax.Array:
+    """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (P,)."""
     if not config.traits.action:
-        return jnp.zeros_like(samples.advantage)
+        return jnp.zeros(pairs.action.shape)
     module = Distillation(targets.action, learned.action)
 
     def error(seen: jax.Array, action: jax.Array) -> jax.Array:
-        seen = observations.whiten(seen, config.bonus.observation_clip)
+        seen = bonus_view(seen, observations, config)
         return module.error(seen, action) if config.bonus.learns_from == "taken" else module.all_errors(seen).mean()
 
-    return jax.vmap(error)(samples.observation, samples.action)
+    return jax.vmap(error)(pairs.seen, pairs.action)
 
 
 def optimizer(config: Config) -> optax.GradientTransformation:
@@ -179,24 +194,31 @@ def optimizer(config: Config) -> optax.GradientTransformation:
     return optax.adam(config.ppo.learning_rate)
 
 
-def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> tuple[TrainState, Learning]:
-    """One update.
+def prepare(
+    state: TrainState,
+    trajectory: Trajectory,
+    index: jax.Array,
+    last_values: jax.Array,
+    coef: jax.Array,
+    config: Config,
+) -> tuple[TrainState, Lesson, Learning]:
+    """All of an update but its minibatches: the state with new statistics, and what to learn.
 
     In this order (RND): bonuses with everything as it was before the rollout; then the statistics absorb it; then
     training with the new statistics.
 
     Args:
         index: numbers of the states that were reached, (T, N); whatever, where states cannot be counted.
+        last_values: both values of what is seen after the last step, (N, 2).
+        coef: c of Eq. 5, as it was when acting.
     """
     bonus = next_state_bonus(state, trajectory, index, config)
     observations = state.observations.absorb(trajectory.reached.reshape(-1, *trajectory.reached.shape[2:]))
     return_scale = state.returns.absorb(bonus, config.ppo.gamma_int)
-    last_values = jax.vmap(lambda seen: act(state, seen, config)[1])(state.observation)
     intrinsic, extrinsic = advantages(trajectory, last_values, bonus / return_scale.scale, config)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     samples = Samples(
         observation=trajectory.observation,
-        reached=trajectory.reached,
         action=trajectory.action,
         log_prob=trajectory.log_prob,
         action_bonus=trajectory.action_bonus,
@@ -204,33 +226,94 @@ def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: C
         value_targets=value_targets,
     )
     key, order_key, share_key = jax.random.split(state.key, 3)
-    coef = action_coef(config, state.updates)
-    adam = optimizer(config)
-    gradient: Any = jax.grad(loss, has_aux=True)
-
-    def minibatch(
-        carry: tuple[Learned, optax.OptState], chosen: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[Learned, optax.OptState], Losses]:
-        learned, optimizer_state = carry
-        environments, key = chosen
-        batch = jax.tree.map(lambda x: x[:, environments].reshape(-1, *x.shape[2:]), samples)
-        share = (jax.random.uniform(key, batch.action.shape) < config.bonus.share).astype(jnp.float32)
-        gradients, terms = gradient(learned, state.targets, observations, batch, share, coef, config)
-        changes, optimizer_state = adam.update(gradients, optimizer_state)
-        return (optax.apply_updates(learned, changes), optimizer_state), terms
-
     count = config.ppo.epochs * config.ppo.minibatches
     environments = jnp.arange(config.envs)
     order_keys = jax.random.split(order_key, config.ppo.epochs)
     orders = jax.vmap(lambda key: jax.random.permutation(key, environments))(order_keys).reshape(count, -1)
-    begin = (state.learned, state.optimizer)
-    (learned, optimizer_state), losses = jax.lax.scan(minibatch, begin, (orders, jax.random.split(share_key, count)))
-    state = replace(
-        state,
-        learned=learned,
-        optimizer=optimizer_state,
-        observations=observations,
-        returns=return_scale,
-        key=key,
-    )
-    return state, Learning(bonus, return_scale.scale, value_targets, losses)
+    seen = trajectory.observation
+    seen = seen.newest() if isinstance(seen, Frames) else seen
+    pairs = Pairs(seen, trajectory.action, trajectory.reached)
+    lesson = Lesson(samples, pairs, observations, coef, orders, jax.random.split(share_key, count))
+    nothing = Losses(*[jnp.zeros(count) for _ in fields(Losses)])
+    state = replace(state, observations=observations, returns=return_scale, key=key)
+    return state, lesson, Learning(bonus, return_scale.scale, value_targets, nothing)
+
+
+def gradients(
+    learned: Learned,
+    targets: Targets,
+    lesson: Lesson,
+    number: jax.Array,
+    config: Config,
+    part: jax.Array | int = 0,
+    parts: int = 1,
+) -> tuple[Learned, Losses]:
+    """Gradients of a minibatch and its losses, or one of so many parts of both, which add up.
+
+    Args:
+        number: of the minibatch.
+        part: which of its parts, of whole environments.
+        parts: how many there are.
+    """
+    environments, steps = lesson.environments[number], len(lesson.samples.action)
+    chosen = chosen_steps(lesson.share_keys[number], steps, len(environments), config)
+    whole = Whole(steps * len(environments), len(chosen) * len(environments))
+    if parts > 1:
+        each = len(environments) // parts
+        environments = jax.lax.dynamic_slice_in_dim(environments, part * each, each)
+        chosen = jax.lax.dynamic_slice_in_dim(chosen, part * each, each, axis=1) if chosen.ndim > 1 else chosen
+    batch = _flat(jax.tree.map(lambda leaf: leaf[:, environments], lesson.samples))
+    rows = chosen if chosen.ndim > 1 else slice(None)
+    pairs = jax.tree.map(lambda leaf: _merged(leaf[rows, environments]), lesson.pairs)
+    gradient: Any = jax.grad(loss, has_aux=True)
+    found: tuple[Learned, Losses] = gradient(learned, targets, lesson, batch, pairs, whole, config)
+    return found
+
+
+def chosen_steps(key: jax.Array, steps: int, envs: int, config: Config) -> jax.Array:
+    """Steps that the predictors learn from: as many of each environment, at random, (P, n); or all, (T,).
+
+    RND leaves out every sample with the same probability instead; here as many are left out each time, so that nothing
+    has to be computed for them.
+    """
+    count = max(1, round(config.bonus.share * steps))
+    if count == steps:
+        return jnp.arange(steps)
+    return jax.random.uniform(key, (steps, envs)).argsort(axis=0)[:count]
+
+
+def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> tuple[TrainState, Learning]:
+    """One update.
+
+    Args:
+        index: numbers of the states that were reached, (T, N); whatever, where states cannot be counted.
+    """
+    last_values = jax.vmap(lambda seen: act(state, seen, config)[1])(state.observation)
+    coef = action_coef(config, state.updates)
+    state, lesson, learning = prepare(state, trajectory, index, last_values, coef, config)
+    adam = optimizer(config)
+
+    def minibatch(
+        carry: tuple[Learned, optax.OptState], number: jax.Array
+    ) -> tuple[tuple[Learned, optax.OptState], Losses]:
+        learned, optimizer_state = carry
+        found, losses = gradients(learned, state.targets, lesson, number, config)
+        changes, optimizer_state = adam.update(found, optimizer_state)
+        return (optax.apply_updates(learned, changes), optimizer_state), losses
+
+    numbers = jnp.arange(len(lesson.share_keys))
+    (learned, optimizer_state), losses = jax.lax.scan(minibatch, (state.learned, state.optimizer), numbers)
+    return replace(state, learned=learned, optimizer=optimizer_state), replace(learning, losses=losses)
+
+
+def _flat(samples: Samples) -> Samples:
+    """Samples of a minibatch, (T, n), as (B,); frames become stacks."""
+    seen = samples.observation
+    samples = replace(samples, observation=seen.stacks() if isinstance(seen, Frames) else seen)
+    flat: Samples = jax.tree.map(_merged, samples)
+    return flat
+
+
+def _merged(leaf: jax.Array) -> jax.Array:
+    """With time and environments as one axis."""
+    return leaf.reshape(-1, *leaf.shape[2:])

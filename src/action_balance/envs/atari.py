@@ -5,34 +5,66 @@ Burda et al., Exploration by Random Network Distillation, 2019; https://arxiv.or
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from action_balance.envs.host import HostStep
+from action_balance.envs.host import EmulatorsLost, HostStep
 from action_balance.errors import UserError, check_name
-from action_balance.files import missing
+from action_balance.files import missing, reason
 
 if TYPE_CHECKING:
     from ale_py.vector_env import AtariVectorEnv
 
 #: The six games of the paper, hard to explore.
 PAPER_GAMES = ("gravitar", "montezuma_revenge", "pitfall", "private_eye", "solaris", "venture")
+#: Games of ale-py for two and more players only: where one plays alone, the emulator ends the whole process.
+FOR_SEVERAL = frozenset({"combat", "joust", "maze_craze", "warlords"})
 #: Height and width of a frame.
 SIZE = 84
 #: Frames that the policy sees.
 STACK = 4
 #: Emulator frames that an action lasts.
 SKIP = 4
+#: How far the emulators' threads stand back, of 19; further, and another program could take all their time.
+NICE = 5
+
+T = TypeVar("T")
 
 
 def games() -> list[str]:
-    """The games that ale-py brings along, those of the paper first."""
+    """The games that ale-py brings along and one can play alone, those of the paper first."""
     try:
         from ale_py import roms
     except ImportError:
         raise missing("ale-py", "Atari", "atari") from None
-    return [*PAPER_GAMES, *sorted(set(roms.get_all_rom_ids()) - set(PAPER_GAMES))]
+    return [*PAPER_GAMES, *sorted(set(roms.get_all_rom_ids()) - FOR_SEVERAL - set(PAPER_GAMES))]
+
+
+def check_game(game: str) -> str:
+    """The game, if there is such a one; otherwise a `UserError` that suggests the nearest."""
+    if game in FOR_SEVERAL:
+        raise UserError(f"{game} is for several players, and an agent plays alone: choose another game")
+    # Those of the paper are known also where there is no ale-py, to read what was trained elsewhere.
+    return game if game in PAPER_GAMES else check_name("game", game, games())
+
+
+def count_actions(game: str) -> int:
+    """Actions of a game's own set."""
+    check_game(game)
+    try:
+        from ale_py import ALEInterface, LoggerMode, roms
+    except ImportError:
+        raise missing("ale-py", "Atari", "atari") from None
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    emulator = ALEInterface()
+    emulator.loadROM(str(roms.get_rom_path(game)))
+    return len(emulator.getMinimalActionSet())
 
 
 class Atari:
@@ -50,7 +82,7 @@ class Atari:
         game: str,
         envs: int,
         groups: int = 1,
-        seed: int = 0,
+        seed: int | tuple[int, ...] = 0,
         threads: int = 0,
         sticky: float = 0.25,
         episode_frames: int = 18_000,
@@ -61,16 +93,19 @@ class Atari:
             game: its name, as in `games`.
             envs: N.
             groups: G, a divisor of N.
-            seed: of the sticky actions.
+            seed: of the sticky actions, one number or several.
             threads: of each group; 0 for one per core.
             sticky: probability that an emulator frame repeats the action of the frame before.
             episode_frames: time limit in emulator frames; 18,000 are 4,500 steps.
         """
-        check_name("game", game, games())
+        games()  # without ale-py, it is missed here
+        check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
         self.seeds = _seeds(seed, envs).reshape(groups, -1)  # (G, M), what each emulator is seeded with
-        self._pools = [_pool(game, envs // groups, threads, sticky, episode_frames) for _ in range(groups)]
+        self._pools = _yielding(
+            lambda: [_pool(game, envs // groups, threads, sticky, episode_frames) for _ in range(groups)]
+        )
         self._under_way = [False] * groups
         self._actions = len(self._pools[0].ale.get_action_set())
 
@@ -122,7 +157,10 @@ class Atari:
         """
         if not self._under_way[group]:
             raise RuntimeError(f"group {group} has no step under way: send actions first")
-        stacks, score, terminated, truncated, info = self._pools[group].recv()
+        try:
+            stacks, score, terminated, truncated, info = self._pools[group].recv()
+        except Exception as error:  # whatever it is, the emulators cannot go on
+            raise EmulatorsLost(f"an emulator has stopped: {reason(error)}") from error
         self._under_way[group] = False
         frame = reached = stacks[:, 0]
         ended = terminated | truncated
@@ -136,9 +174,26 @@ class Atari:
         self._pools.clear()
 
 
-def _seeds(seed: int, envs: int) -> np.ndarray:
+def _seeds(seed: int | tuple[int, ...], envs: int) -> np.ndarray:
     # Far apart, so that one run's environments are not the next run's, and positive, as the emulator wants them.
     return np.random.SeedSequence(seed).generate_state(envs).astype(np.int64) % (2**31 - 1) + 1
+
+
+def _yielding(make: Callable[[], T]) -> T:
+    """What is made, with threads that let others go first; on Linux.
+
+    Threads have the priority of the one that began them. Emulators keep every core busy: whoever has their next actions
+    must not wait for one.
+    """
+    if sys.platform != "linux":
+        return make()
+
+    def politely() -> T:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        return make()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(politely).result()
 
 
 def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int) -> AtariVectorEnv:

@@ -6,9 +6,14 @@ N environments are stepped in G groups of M, so that one group is emulated while
 from dataclasses import dataclass
 from typing import Protocol
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+
+class EmulatorsLost(Exception):
+    """Emulators have stopped, and what they did is lost; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,26 @@ def push(stack: jax.Array, frame: jax.Array, began: jax.Array) -> jax.Array:
         began: whether it is the first of an episode, () bool.
     """
     return jnp.concatenate([jnp.where(began, 0, stack[1:]), frame[None]])
+
+
+class Frames(eqx.Module):
+    """Frames in their order, each kept once; stacks of them are made when they are needed. Axes: T times, N, K."""
+
+    frame: jax.Array  # (K - 1 + T, N, ...)
+    began: jax.Array  # (K - 1 + T, N) bool, whether it is the first of an episode
+    depth: int = eqx.field(static=True)  # K
+
+    def newest(self) -> jax.Array:
+        """The last T frames, (T, N, ...)."""
+        return self.frame[self.depth - 1 :]
+
+    def stacks(self) -> jax.Array:
+        """The stacks that end with the last T frames, oldest frame first, as `push` makes them: (T, N, K, ...)."""
+        times = len(self.frame) - self.depth + 1
+        hidden = jnp.zeros_like(self.began[:times])
+        parts = []
+        for place in reversed(range(self.depth)):
+            part = self.frame[place : place + times]
+            parts.append(jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - 2)), 0, part))
+            hidden = hidden | self.began[place : place + times]
+        return jnp.stack(parts[::-1], axis=2)

@@ -19,9 +19,8 @@ from action_balance.runs import RunFolder
 
 def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
     """A new run."""
-    folder = RunFolder.create(out, config.as_data(), sys.argv, overwrite)
     with shown(console, config) as tell:
-        loop.begin(folder, config, tell)
+        loop.begin(out, config, sys.argv, tell, overwrite)
     console.print(f"trained {out}", highlight=False, soft_wrap=True)
 
 
@@ -33,16 +32,20 @@ def resume(path: Path, console: Console) -> None:
     if folder.manifest.get("status") == "finished":
         console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
         return
+
+    def warn(line: str) -> None:
+        console.print(line, highlight=False, soft_wrap=True)
+
     with shown(console, config) as tell:
-        warnings = loop.resume(folder, sys.argv, tell)
-    for warning in warnings:
-        console.print(warning, highlight=False, soft_wrap=True)
+        loop.resume(folder, sys.argv, tell, warn)
     console.print(f"trained {path}", highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
     """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal.
+
+    States of a game are not counted: there, the best return since the training began or went on is told instead.
 
     Args:
         console: the screen.
@@ -52,14 +55,17 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
     total = config.agent.updates
     told = time.perf_counter()
     first: tuple[int, float] | None = None  # steps and time from which steps are counted: compiling is no step
+    best = -math.inf
 
     def text(now: Progress) -> str:
-        nonlocal first
+        nonlocal first, best
+        best = max(best, now.best_return)  # nan is never larger
         first = first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - first[1]
         rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
-        score = "-" if math.isnan(now.episode_return) else f"{now.episode_return:.3g}"
-        return f"{name}{now.steps:,} steps, {rate}return {score}, states {now.states:,.0f}, bonus {now.bonus:.3g}"
+        found = f"states {now.states:,.0f}" if config.env.game is None else f"best {_score(best)}"
+        score = _score(now.episode_return)
+        return f"{name}{now.steps:,} steps, {rate}return {score}, {found}, bonus {now.bonus:.3g}"
 
     if not console.is_terminal:
 
@@ -75,3 +81,7 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task(f"{name}compiling", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))
+
+
+def _score(value: float) -> str:
+    return f"{value:.3g}" if math.isfinite(value) else "-"

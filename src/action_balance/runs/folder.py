@@ -29,11 +29,13 @@ MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
 EVALUATION = "evaluation"
 SUMMARY = "evaluation.json"
+#: What an evaluation may hold besides its summary.
+EVALUATED = ("episodes.csv", "heatmap.png", "episode.gif", "episode.mp4")
 LOCK = ".lock"
 
 #: What ``config.json`` is, and the version of the whole folder: raised when an older one can no longer be read.
 FORMAT = "action-balance run"
-VERSION = 1
+VERSION = 2
 
 #: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
 CONTENTS = (MANIFEST, METRICS, TIMING, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
@@ -162,15 +164,17 @@ class RunFolder:
         """To write the metrics of a run that was just created; `resume` gives its own."""
         return MetricsLog(self.path)
 
-    def resume(self, initial: Any, command: Sequence[str]) -> tuple[Restored, MetricsLog]:
+    def resume(self, initial: Any, command: Sequence[str], notes: Sequence[str] = ()) -> tuple[Restored, MetricsLog]:
         """Go back to the newest intact checkpoint, and make the folder as it was then.
 
         Args:
             initial: the state that the run began with; it is what a run without a checkpoint is resumed from.
             command: the command line that resumes it.
+            notes: what the user should know in any case, a line each.
 
         Returns:
-            What to continue from, with a line for everything that the user should know, and where to log.
+            What to continue from, with a line for everything that the user should know, and where to log. The
+            manifest keeps these lines, too.
         """
         self.check_unchanged()
         self._acquire()
@@ -181,8 +185,8 @@ class RunFolder:
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
             warnings += changes(self.manifest["starts"][-1], start)
         checkpoints.discard_after(restored.update)
-        warnings += metrics.truncate_after(restored.update)
-        starts = [*self.manifest.get("starts", []), start]
+        warnings += [*metrics.truncate_after(restored.update), *notes]
+        starts = [*self.manifest.get("starts", []), start | {"warnings": warnings}]
         fresh = {"format": FORMAT, "status": "running", "start": start["time"]}
         self.manifest = {**fresh, **self.manifest, "status": "running", "end": None}
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
@@ -210,14 +214,17 @@ class RunFolder:
 
         Args:
             summary: plain data, for ``evaluation.json``.
-            files: contents by name.
+            files: contents by name, each one of `EVALUATED`.
 
         Returns:
             The folder.
         """
+        if not files.keys() <= set(EVALUATED):
+            raise ValueError(f"the next evaluation would not know that it replaces all of {', '.join(files)}")
         folder = self.path / EVALUATION
         try:
-            (folder / SUMMARY).unlink(missing_ok=True)
+            for name in (SUMMARY, *(name for name in EVALUATED if name not in files)):
+                (folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"cannot write to {folder}: {reason(error)}") from None
         for name, content in files.items():

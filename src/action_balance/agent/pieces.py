@@ -1,0 +1,138 @@
+"""An update in pieces, and all else that the device does where environments run on the host.
+
+A GPU does one thing after the other: a decision waits behind what was asked for before it. So an update is cut into
+pieces that are short. Axes: T steps, N environments, M of a group.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from action_balance.agent import recording as recordings
+from action_balance.agent import train, update
+from action_balance.agent.config import Config
+from action_balance.agent.recording import Recording
+from action_balance.agent.rollout import action_coef
+from action_balance.agent.state import Actor, Learned, Targets, TrainState, Trajectory
+from action_balance.agent.train import Episodes, Metrics
+from action_balance.agent.update import Learning, Lesson, Losses
+from action_balance.core.moments import Moments
+
+#: Samples that are learned from at a time.
+PIECE = 1024
+
+
+class Gathered(eqx.Module):
+    """How far an update is. It counts itself: sending a number to the device takes as long as a small program."""
+
+    gradients: Learned  # of the parts of a minibatch so far
+    losses: Losses  # each (epochs * minibatches,)
+    number: jax.Array  # () int32, of the minibatch under way
+    part: jax.Array  # () int32, that comes next
+
+    @classmethod
+    def nothing(cls, learned: Learned, losses: Losses) -> Self:
+        """At the beginning of an update."""
+        zero = jnp.zeros((), jnp.int32)
+        return cls(jax.tree.map(jnp.zeros_like, learned), losses, zero, zero)
+
+    def with_part(self, gradients: Learned, losses: Losses) -> Self:
+        """With one more part of the minibatch."""
+        before = jax.tree.map(lambda leaf: leaf[self.number], self.losses)
+        now = jax.tree.map(jnp.add, before, losses)
+        now = replace(now, furthest_ratio=jnp.maximum(before.furthest_ratio, losses.furthest_ratio))
+        return replace(
+            self,
+            gradients=jax.tree.map(jnp.add, self.gradients, gradients),
+            losses=jax.tree.map(lambda all, one: all.at[self.number].set(one), self.losses, now),
+            part=self.part + 1,
+        )
+
+    def after_minibatch(self) -> Self:
+        """At the beginning of the next minibatch."""
+        zeros = jax.tree.map(jnp.zeros_like, self.gradients)
+        return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
+
+
+class Programs:
+    """What runs on the device, compiled once for all seeds and groups."""
+
+    def __init__(self, config: Config, observation_shape: tuple[int, ...], actions: int) -> None:
+        self.config = config
+        self.stack, self.actions = observation_shape, actions
+        self.group = config.envs // config.groups  # M
+        each = config.envs // config.ppo.minibatches
+        wanted = -(-each * config.ppo.rollout_steps // PIECE)
+        #: Parts of a minibatch, whole environments each.
+        self.parts = min(parts for parts in range(1, each + 1) if each % parts == 0 and parts >= min(wanted, each))
+        self.minibatches = config.ppo.epochs * config.ppo.minibatches
+        #: Calls that an update takes.
+        self.pieces = 2 if config.traits.uniform else 2 + self.minibatches * self.parts
+        self.adam = update.optimizer(config)
+        self.begin = jax.jit(self._begin)
+        self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
+        self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of))
+        self.decide = jax.jit(partial(recordings.decide, config=config), donate_argnums=1)
+        self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
+        self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
+        self.prepare = jax.jit(self._prepare)
+        self.gather = jax.jit(self._gather, donate_argnums=3)
+        self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
+        self.finish = jax.jit(self._finish)
+
+    def _begin(self, moments: Moments, key: jax.Array) -> TrainState:
+        """A fresh agent."""
+        return train.begin_on_host(self.stack, self.actions, moments, self.config, key)
+
+    def _prepare(
+        self,
+        state: TrainState,
+        actor: Actor,
+        whole: Sequence[Recording],
+        reward: jax.Array,
+        terminated: jax.Array,
+        truncated: jax.Array,
+    ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None]:
+        made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated)
+        # What comes after the minibatches has no need of images.
+        rest = replace(made, observation=jnp.zeros(0), reached=jnp.zeros(0))
+        if self.config.traits.uniform:
+            return state, rest, None, None, None
+        index = jnp.zeros_like(made.action)
+        state, lesson, learning = update.prepare(state, made, index, last_values, actor.coef, self.config)
+        return state, rest, lesson, learning, Gathered.nothing(state.learned, learning.losses)
+
+    def _gather(self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered) -> Gathered:
+        found, losses = update.gradients(
+            learned, targets, lesson, gathered.number, self.config, gathered.part, self.parts
+        )
+        return gathered.with_part(found, losses)
+
+    def _apply(
+        self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered, optimizer: optax.OptState
+    ) -> tuple[Learned, Gathered, optax.OptState]:
+        """The last part of a minibatch, and the step that all its parts make."""
+        gathered = self._gather(learned, targets, lesson, gathered)
+        changes, optimizer = self.adam.update(gathered.gradients, optimizer)
+        return optax.apply_updates(learned, changes), gathered.after_minibatch(), optimizer
+
+    def _finish(
+        self,
+        state: TrainState,
+        made: Trajectory,
+        learning: Learning | None,
+        gathered: Gathered | None,
+        coef: jax.Array,
+        first_reward: jax.Array,
+    ) -> tuple[TrainState, Metrics]:
+        state = replace(state, first_reward=first_reward, updates=state.updates + 1)
+        if learning is not None and gathered is not None:
+            learning = replace(learning, losses=gathered.losses)
+        unknown = Episodes(*(jnp.zeros(()) for _ in Episodes._fields))  # the host knows them
+        return state, train.metrics(state, made, learning, unknown, coef, self.config)

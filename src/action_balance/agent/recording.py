@@ -1,0 +1,178 @@
+"""Acting for environments on the host: one call of the device for every step of a group.
+
+The newest frames go to the device and actions come back; everything else that a rollout is made of stays there, in a
+`Recording`. Axes: T steps, M environments of a group, N of all, K frames of a stack, A actions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.agent.config import Config
+from action_balance.agent.rollout import act, behaviour_logits
+from action_balance.agent.state import Actor, Trajectory
+from action_balance.core import ppo
+from action_balance.envs.host import Frames
+
+
+class Ended(NamedTuple):
+    """What a step brought where it ended an episode."""
+
+    where: np.ndarray  # (M,) bool
+    reached: np.ndarray  # (M, ...), the frames of s_{t+1}
+
+
+class Recording(eqx.Module):
+    """What a group has done since its rollout began."""
+
+    frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
+    reached: jax.Array  # (T, M, ...)
+    action: jax.Array  # (T, M) int32
+    log_prob: jax.Array  # (T, M)
+    logits: jax.Array  # (T, M, A)
+    action_bonus: jax.Array  # (T, M, A)
+    values: jax.Array  # (T, M, 2)
+    time: jax.Array  # () int32, the step that comes next
+    first: jax.Array  # () int32, number of the first environment
+    key: jax.Array  # of the rollout
+
+    @classmethod
+    def empty(
+        cls, stack: Sequence[int], envs: int, actions: int, config: Config, first: jax.Array, key: jax.Array
+    ) -> Self:
+        """Nothing done. Frames before the first are never seen: they are of other episodes.
+
+        Args:
+            stack: shape of a stack, (K, ...).
+            envs: M.
+            actions: A.
+            config: for T.
+            first: number of the first environment.
+            key: of the rollout.
+        """
+        depth, *shape = stack
+        steps = (config.ppo.rollout_steps, envs)
+        times = depth + steps[0]
+        return cls(
+            frames=Frames(jnp.zeros((times, envs, *shape), jnp.uint8), jnp.zeros((times, envs), bool), depth),
+            reached=jnp.zeros((*steps, *shape), jnp.uint8),
+            action=jnp.zeros(steps, jnp.int32),
+            log_prob=jnp.zeros(steps),
+            logits=jnp.zeros((*steps, actions)),
+            action_bonus=jnp.zeros((*steps, actions)),
+            values=jnp.zeros((*steps, 2)),
+            time=jnp.zeros((), jnp.int32),
+            first=first,
+            key=key,
+        )
+
+    def see(self, frame: jax.Array, ended: Ended | None) -> Self:
+        """The frame that the next step begins with, and that the one before has brought."""
+        began = jnp.zeros(frame.shape[0], bool) if ended is None else jnp.asarray(ended.where)
+        reached = frame if ended is None else ended.reached
+        place = self.frames.depth - 1 + self.time
+        frames = replace(
+            self.frames, frame=_put(self.frames.frame, frame, place), began=_put(self.frames.began, began, place)
+        )
+        # The step before the first was another rollout's; what is put in its place is overwritten by the next.
+        return replace(self, frames=frames, reached=_put(self.reached, reached, jnp.maximum(self.time - 1, 0)))
+
+    def stacks(self) -> jax.Array:
+        """What is seen now, (M, K, ...)."""
+        depth = self.frames.depth
+        frame = jax.lax.dynamic_slice_in_dim(self.frames.frame, self.time, depth)
+        began = jax.lax.dynamic_slice_in_dim(self.frames.began, self.time, depth)
+        return Frames(frame, began, depth).stacks()[0]
+
+
+def _put(array: jax.Array, row: jax.Array | np.ndarray, place: jax.Array) -> jax.Array:
+    return jax.lax.dynamic_update_index_in_dim(array, row.astype(array.dtype), place, axis=0)
+
+
+def decide(
+    actor: Actor, recording: Recording, frame: jax.Array, ended: Ended | None, config: Config
+) -> tuple[Recording, jax.Array]:
+    """One step of a group: what it does next, (M,), and the recording with it.
+
+    An environment's luck depends on its number, not on groups.
+
+    Args:
+        actor: who decides.
+        recording: of the steps before.
+        frame: the newest, (M, ...).
+        ended: what the step before brought, if it ended an episode.
+        config: of the agent.
+    """
+    recording = recording.see(frame, ended)
+    logits, values, bonus = jax.vmap(lambda seen: act(actor, seen, config))(recording.stacks())
+    behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config))(logits, bonus)
+    now = jax.random.fold_in(recording.key, recording.time)
+    keys = jax.vmap(lambda number: jax.random.fold_in(now, number))(recording.first + jnp.arange(frame.shape[0]))
+    # The largest sum of logit and Gumbel noise is a sample of the softmax.
+    noise = jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:]))(keys)
+    action = (behaviour + noise).argmax(axis=-1).astype(jnp.int32)
+    time = recording.time
+    recording = replace(
+        recording,
+        action=_put(recording.action, action, time),
+        log_prob=_put(recording.log_prob, jax.vmap(ppo.log_prob)(behaviour, action), time),
+        logits=_put(recording.logits, logits, time),
+        action_bonus=_put(recording.action_bonus, bonus, time),
+        values=_put(recording.values, values, time),
+        time=time + 1,
+    )
+    return recording, action
+
+
+def conclude(
+    recording: Recording, frame: jax.Array, ended: Ended | None, key: jax.Array, config: Config
+) -> tuple[Recording, Recording]:
+    """A recording with the frame after its last step, and the one that the next rollout goes on with."""
+    whole = recording.see(frame, ended)
+    frames, depth = whole.frames, whole.frames.depth
+    envs, *shape = frame.shape
+    following = Recording.empty((depth, *shape), envs, whole.logits.shape[-1], config, whole.first, key)
+    kept = Frames(
+        following.frames.frame.at[: depth - 1].set(frames.frame[-depth:-1]),
+        following.frames.began.at[: depth - 1].set(frames.began[-depth:-1]),
+        depth,
+    )
+    return whole, replace(following, frames=kept)
+
+
+def trajectory(
+    recordings: Sequence[Recording],
+    actor: Actor,
+    reward: jax.Array,
+    terminated: jax.Array,
+    truncated: jax.Array,
+) -> tuple[Trajectory, jax.Array]:
+    """The rollout of all groups, (T, N), and both values of what is seen after it, (N, 2).
+
+    Args:
+        recordings: of the groups, whole.
+        actor: who has acted.
+        reward: of each step, (T, N), as the other two.
+    """
+
+    def joined(*parts: jax.Array) -> jax.Array:
+        return jnp.concatenate(parts, axis=1)
+
+    first = recordings[0]
+    names = ("reached", "action", "log_prob", "logits", "action_bonus", "values")
+    made = {name: joined(*(getattr(one, name) for one in recordings)) for name in names}
+    frame = joined(*(one.frames.frame for one in recordings))
+    began = joined(*(one.frames.began for one in recordings))
+    depth = first.frames.depth
+    after = Frames(frame[-depth:], began[-depth:], depth).stacks()[0]
+    last_values = jax.vmap(lambda seen: actor.policy(seen)[1])(after)
+    seen = Frames(frame[:-1], began[:-1], depth)
+    return (
+        Trajectory(observation=seen, reward=reward, terminated=terminated, truncated=truncated, **made),
+        last_values,
+    )

@@ -1,0 +1,173 @@
+"""Networks for images: the policy and the bonus networks of RND (Burda et al., 2019), and those of a pair.
+
+Convolutions are computed in the type that is asked for, everything after them in float32.
+Axes: H, W pixels, K frames of a stack, A actions, D outputs.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from action_balance.core.embedding import action_channel
+from action_balance.nets.conv import Conv, convolve
+from action_balance.nets.layers import Linear
+
+_SLOPE = 0.2
+_GAIN = 2**0.5
+
+
+def _convolutions(inputs: int, channels: int, last: int, key: jax.Array) -> list[Conv]:
+    """8x8 with stride 4, 4x4 with stride 2, and one with stride 1 whose side is ``last``."""
+    keys = jax.random.split(key, 3)
+    return [
+        Conv(inputs, channels, 8, 4, key=keys[0]),
+        Conv(channels, 2 * channels, 4, 2, key=keys[1]),
+        Conv(2 * channels, 2 * channels, last, 1, key=keys[2]),
+    ]
+
+
+def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
+    """Numbers that come out of convolutions of an image with this height and width."""
+    height, width = shape
+    for one in convolutions:
+        height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
+    return height * width * convolutions[-1].weight.shape[-1]
+
+
+class ImageActorCritic(eqx.Module):
+    """The policy with its two values: ReLU convolutions, two layers, a residual layer each for actor and critic.
+
+    Gains: sqrt(2) until there, 0.1 in the residual layers, 0.01 in the heads.
+    """
+
+    convolutions: list[Conv]
+    trunk: list[Linear]
+    actor: Linear
+    critic: Linear
+    policy_head: Linear  # (A,)
+    value_head: Linear  # (2,): intrinsic, extrinsic
+    dtype: jnp.dtype = eqx.field(static=True)
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        channels: int,
+        widths: tuple[int, int],
+        actions: int,
+        *,
+        dtype: str = "float32",
+        key: jax.Array,
+    ) -> None:
+        """For stacks of this shape, (K, H, W), with so wide a first and second fully connected layer."""
+        conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
+        self.convolutions = _convolutions(shape[0], channels, 4, conv_key)
+        inputs = _outputs(shape[1:], self.convolutions)
+        first, width = widths
+        self.trunk = [
+            Linear(inputs, first, gain=_GAIN, key=first_key),
+            Linear(first, width, gain=_GAIN, key=second_key),
+        ]
+        self.actor = Linear(width, width, gain=0.1, key=actor_key)
+        self.critic = Linear(width, width, gain=0.1, key=critic_key)
+        self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
+        self.value_head = Linear(width, 2, gain=0.01, key=value_key)
+        self.dtype = jnp.dtype(dtype)
+
+    def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W)."""
+        x = jnp.moveaxis(observation, 0, -1).astype(self.dtype) / 255
+        for layer in self.convolutions:
+            x = jax.nn.relu(layer(x))
+        x = x.ravel().astype(jnp.float32)
+        for dense in self.trunk:
+            x = jax.nn.relu(dense(x))
+        actor = x + jax.nn.relu(self.actor(x))
+        critic = x + jax.nn.relu(self.critic(x))
+        return self.policy_head(actor), self.value_head(critic)
+
+
+class ImageBonusNet(eqx.Module):
+    """A target, or a predictor, which has more layers: leaky convolutions, then fully connected layers.
+
+    In the network of a pair, the action is one-hot at every fully connected layer; with a channel, it is also an image
+    of its own beside the frame (Eq. 3). The first layer is linear: ``conv([s, M_a]) = conv_s(s) + conv_M(M_a)``, and
+    the second term is a constant of each action. All actions of a state need one pass of it through the first layer.
+    """
+
+    convolutions: list[Conv]  # of the frame
+    channel: jax.Array | None  # (k, k, 1, out), of the action channel, in the first layer
+    joined: list[Linear]  # of features and, in the network of a pair, the action
+    shape: tuple[int, ...] = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    dtype: jnp.dtype = eqx.field(static=True)
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        channels: int,
+        width: int,
+        *,
+        actions: int = 0,
+        as_channel: bool = False,
+        layers: int = 1,
+        dtype: str = "float32",
+        key: jax.Array,
+    ) -> None:
+        """For frames of this shape, (H, W). A network of a pair has ``actions``; one of a state has none."""
+        conv_key, joined_key = jax.random.split(key)
+        self.convolutions = _convolutions(1 + as_channel, channels, 3, conv_key)
+        self.channel = None
+        if as_channel:
+            # Drawn together, so that the whole is orthogonal.
+            both = self.convolutions[0].weight
+            self.channel = both[:, :, 1:]
+            self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :1])
+        widths = [_outputs(shape, self.convolutions)] + [width] * layers
+        keys = jax.random.split(joined_key, layers)
+        self.joined = [
+            Linear(a, b, gain=_GAIN, actions=actions, key=k)
+            for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)
+        ]
+        self.shape = tuple(shape)
+        self.actions = actions
+        self.dtype = jnp.dtype(dtype)
+
+    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
+        """Output of a normalised frame, (H, W), or of a pair, (D,)."""
+        x = self._first(observation)
+        if self.channel is not None and action is not None:
+            # A product, as in `Linear`.
+            mine = jax.nn.one_hot(action, self.actions, dtype=x.dtype) @ self._constants().reshape(self.actions, -1)
+            x = x + mine.reshape(x.shape)
+        y = self.joined[0](self._features(x), action)
+        for layer in self.joined[1:]:
+            y = layer(jax.nn.relu(y), action)
+        return y
+
+    def all_actions(self, observation: jax.Array) -> jax.Array:
+        """Outputs of all actions of a frame, (A, D); what they share is computed once."""
+        x = self._first(observation)
+        features = self._features(x) if self.channel is None else jax.vmap(self._features)(x + self._constants())
+        y = self.joined[0].all_actions(features)
+        for layer in self.joined[1:]:
+            y = layer.all_actions(jax.nn.relu(y))
+        return y
+
+    def _first(self, frame: jax.Array) -> jax.Array:
+        return self.convolutions[0](frame[..., None].astype(self.dtype))
+
+    def _constants(self) -> jax.Array:
+        """What the action channels add to the first layer, (A, H', W', out)."""
+        if self.channel is None:
+            raise TypeError("this network knows no action channel")
+        kernel, stride = self.channel.astype(self.dtype), self.convolutions[0].stride
+        images = jax.vmap(lambda action: action_channel(action, self.actions, *self.shape))(jnp.arange(self.actions))
+        return jax.vmap(lambda image: convolve(image[..., None].astype(self.dtype), kernel, stride))(images)
+
+    def _features(self, x: jax.Array) -> jax.Array:
+        """What follows the first convolution, until a vector."""
+        for layer in self.convolutions[1:]:
+            x = layer(jax.nn.leaky_relu(x, _SLOPE))
+        return jax.nn.leaky_relu(x, _SLOPE).ravel().astype(jnp.float32)
