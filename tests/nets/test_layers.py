@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from action_balance.core.embedding import one_hot
-from action_balance.nets.layers import Linear
+from action_balance.nets.layers import Linear, _steps, orthogonal
 
 PLAIN = Linear(3, 5, gain=0.5, key=jax.random.key(0))
 JOINED = Linear(3, 2, gain=2**0.5, key=jax.random.key(1), actions=4)
@@ -50,6 +50,25 @@ def test_weights_of_features_and_actions_are_orthogonal_together() -> None:
     assert matrix(JOINED).shape == (2, 7)
     np.testing.assert_allclose(matrix(JOINED) @ matrix(JOINED).T, 2 * np.eye(2), atol=1e-6)
     np.testing.assert_array_equal(JOINED.bias, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "steps"),
+    [
+        (1024, 256, 15),  # the least that is large, and the nearest to a square
+        (20, 3136, 15),  # wide: the rows are orthogonal
+        (1023, 16, 50),
+        (1024, 257, 50),
+    ],
+)
+def test_large_matrices_far_from_square_take_fewer_steps_and_are_orthogonal(
+    rows: int, columns: int, steps: int
+) -> None:
+    assert _steps(max(rows, columns), min(rows, columns)) == steps
+    for seed in range(3):
+        made = np.asarray(jax.jit(orthogonal, static_argnums=(0, 1))(rows, columns, jax.random.key(seed)))
+        products = made.T @ made if rows >= columns else made @ made.T
+        np.testing.assert_allclose(products, np.eye(min(rows, columns)), atol=1e-5)
 
 
 def test_keys_give_other_weights() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from action_balance import cli
-from action_balance.agent.config import BonusConfig, Config, PPOConfig
+from action_balance.agent.config import BonusConfig, Config, HostConfig, PPOConfig
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.train import Metrics
 from action_balance.envs.ready import EnvConfig
@@ -37,16 +37,22 @@ def write_run(
     rewarded: Mapping[int, int] | None = None,
     status: str = "finished",
     environment: EnvConfig | None = None,
+    host: HostConfig | None = None,
     **more: Any,
 ) -> Path:
-    """A run of 8 x 4 steps per update with these returns, seed by seed; as many updates as the longest."""
+    """A run of 8 x 4 steps per update with these returns, seed by seed; as many updates as the longest.
+
+    States of games are not counted.
+    """
     ppo = ppo or PPOConfig(rollout_steps=4)
     longest = max(map(len, returns))
-    agent = Config(method, 8 * ppo.rollout_steps * (updates or longest), ppo=ppo, bonus=bonus or BonusConfig())
+    steps = 8 * ppo.rollout_steps * (updates or longest)
+    agent = Config(method, steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
     config = TrainConfig(environment or EnvConfig("deep-sea", size), agent, first_seed, len(returns), **more)
     folder = RunFolder.create(path, config.as_data(), ["test"])
     log = folder.metrics()
-    rest = dict.fromkeys((one.name for one in fields(Metrics)), 0.0) | {"action_frequency": [0.5, 0.5], "states": 7}
+    rest = dict.fromkeys((one.name for one in fields(Metrics)), 0.0) | {"action_frequency": [0.5, 0.5]}
+    rest |= {"states": 7 if config.env.game is None else 0}
     for update in range(1, longest + 1):
         rows = [
             {"update": update, "seed": first_seed + i, "steps": update * agent.steps_per_update}
@@ -129,6 +135,40 @@ def test_environments_that_differ_in_what_is_seen_are_told_apart(tmp_path: Path)
     runs += [write_run(tmp_path / "other", [[0.0]], environment=seen)]
     environments = compare(runs, "episode_return").environments
     assert list(environments) == ["open 5, view coordinates", "open 5, view one-hot"]
+
+
+def test_atari_runs_are_told_apart_by_game_and_stand_after_the_worlds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games = {name: EnvConfig(f"atari:{name}") for name in ("venture", "montezuma_revenge")}
+    channel = "action-balance-rnd-channel"
+    one, other = HostConfig(groups=2, lag=0, threads=1), HostConfig(groups=4, lag=0)  # which changes the speed only
+    runs = [
+        write_run(tmp_path / "venture", [[0.0, 8.0]], environment=games["venture"], host=one),
+        write_run(tmp_path / "montezuma", [[NAN, 100.0]], environment=games["montezuma_revenge"], host=one),
+        write_run(tmp_path / "again", [[0.0, 400.0]], environment=games["montezuma_revenge"], host=other, first_seed=1),
+        write_run(tmp_path / "ours", [[0.0, 2500.0]], channel, environment=games["montezuma_revenge"], host=one),
+        write_run(tmp_path / "sea", [[0.0, 1.0]]),
+    ]
+    environments = compare(runs, "episode_return").environments
+    assert list(environments) == ["deep-sea 4", "montezuma_revenge", "venture"]
+    rnd, ours = environments["montezuma_revenge"]
+    assert (rnd.label, rnd.seeds, rnd.scores.tolist()) == ("rnd", (0, 1), [100, 400])
+    assert (ours.label, ours.scores.tolist()) == (channel, [2500])
+    assert math.isnan(rnd.states_mean)
+    assert call("compare", *map(str, runs[:4]), "--out", str(tmp_path / "out")) == 0
+    assert "montezuma_revenge" in capsys.readouterr().out
+    told = {(row["environment"], row["curve"]): row["mean"] for row in read_csv(tmp_path / "out" / "comparison.csv")}
+    assert told["montezuma_revenge", "rnd"] == "250.0"
+    assert told["montezuma_revenge", channel] == "2500.0"
+
+
+def test_runs_that_lag_and_runs_that_wait_are_two_curves(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / f"{lag}", [[0.0]], environment=EnvConfig("atari:pitfall"), host=HostConfig(lag=lag))
+        for lag in (0, 1)
+    ]
+    assert compare(runs, "episode_return").labels == ["rnd, lag 0", "rnd, lag 1"]
 
 
 def test_returns_are_carried_forward_and_curves_begin_where_each_seed_has_one(tmp_path: Path) -> None:

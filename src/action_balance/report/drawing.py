@@ -24,11 +24,12 @@ from action_balance.files import write_atomically
 #: One colour per method, told apart with every kind of colour vision.
 COLOURS = {
     **{"random": "#737a84", "action-balance": "#0b5f45", "rnd": "#1f77d0", "action-balance-rnd": "#c04a0a"},
-    **{"ppo": "#bd8f00", "count": "#5b2a86"},
+    **{"ppo": "#bd8f00", "count": "#5b2a86", "action-balance-rnd-channel": "#7a0f5c"},
 }
 
 #: How the methods are called in figures and tables.
 NAMES = {name: name.replace("-", " ").replace("rnd", "RND").replace("ppo", "PPO") for name in COLOURS}
+NAMES["action-balance-rnd-channel"] = "action balance RND + channel"
 
 #: The method that the study is about.
 HERO = "action-balance-rnd"

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,15 +10,16 @@ from typing import Any, Literal
 import jax
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from action_balance.agent.evaluate import Evaluation, Way, evaluate_run, most_episodes
-from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.agent.host_evaluate import MOST_GAMES
+from action_balance.agent.loop import TrainConfig, trainer
+from action_balance.agent.state import TrainState
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.report.score_table import score_table, short, spread
 from action_balance.runs import Restored, RunFolder
-from action_balance.studies import statistics
 
 
 def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
@@ -34,35 +34,37 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
     """
     folder = RunFolder.open(path)
     config = TrainConfig.from_data(folder.config)
-    environment = config.environment(jax.random.key(config.seed))
-    _check(episodes, seed, environment)
+    _check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     for warning in restored.warnings:
         console.print(warning, highlight=False, soft_wrap=True)
     console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
-    found = evaluate_run(config, restored.state, episodes, seed)
-    trained = np.asarray(restored.state.reached)
-    summary = summarize(config, environment, found, trained)
+    if config.env.game is None:
+        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
+    else:
+        from action_balance.report import evaluate_atari
+
+        played = evaluate_atari.play(config, config.env.game, restored.state, episodes, seed, console)
+        show, (summary, files) = evaluate_atari.show, played
     about = {"method": config.agent.method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    files = {"episodes.csv": _table_of_episodes(config, found)}
-    files |= _pictures(config, environment, found, trained)
     out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
-    _show(summary, f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", console)
+    show(summary, f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", console)
     names = ", ".join(["evaluation.json", *files])
     console.print(f"wrote {names} to {out}", highlight=False, soft_wrap=True)
 
 
-def _check(episodes: int, seed: int, environment: Environment) -> None:
-    most = most_episodes(environment)
+def _check(episodes: int, seed: int, config: TrainConfig) -> None:
+    if config.env.game is None:
+        environment = config.environment(jax.random.key(config.seed))
+        most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
+    else:
+        most, what = MOST_GAMES, "games at once"
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > most:
-        raise UserError(
-            f"{episodes:,} episodes of up to {environment.episode_steps:,} steps do not fit into memory: "
-            f"ask for at most --episodes {most}"
-        )
+        raise UserError(f"{episodes:,} {what} do not fit into memory: ask for at most --episodes {most}")
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
 
@@ -71,15 +73,28 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     checkpoints = folder.checkpoints()
     there = checkpoints.updates()
     if not there:
+        first = f"update {min(config.checkpoint_every or 50, config.agent.updates)}"
+        if config.env.game is not None and config.checkpoint_every is None:
+            first = "a few minutes"
         raise UserError(
-            f"{folder.path} has no checkpoint yet: the first is written after update "
-            f"{min(config.checkpoint_every, config.agent.updates)}, or when the training is interrupted"
+            f"{folder.path} has no checkpoint yet: the first is written after {first}, "
+            f"or when the training is interrupted"
         )
     choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(Trainer(config).shapes(), choice[checkpoint])
+    return checkpoints.restore(trainer(config).shapes(), choice[checkpoint])
+
+
+def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> tuple[Data, dict[str, bytes]]:
+    """The numbers and the files of an evaluation in a world that is compiled with the agent."""
+    environment = config.environment(jax.random.key(config.seed))
+    found = evaluate_run(config, states, episodes, seed)
+    trained = np.asarray(states.reached)
+    files = {"episodes.csv": _table_of_episodes(config, found)}
+    files |= _pictures(config, environment, found, trained)
+    return summarize(config, environment, found, trained), files
 
 
 def summarize(
@@ -114,19 +129,8 @@ def _visits(found: Mapping[Way, Evaluation], trained: np.ndarray) -> dict[str, n
 
 
 def _numbers(one: Evaluation) -> Data:
-    """Of one way of acting. Where there are several seeds, they are the samples: episodes of one have one training."""
-    returns = np.asarray(one.returns, np.float64)
-    mean = statistics.mean(returns.mean(axis=1) if len(returns) > 1 else returns[0])
-    low, high = (None if math.isnan(end) else end for end in (mean.low, mean.high))
     return {
-        "return": {
-            "mean": mean.value,
-            "low": low,
-            "high": high,
-            "median": float(np.median(returns)),
-            "min": float(returns.min()),
-            "max": float(returns.max()),
-        },
+        "return": spread(np.asarray(one.returns)),
         "mean_length": float(np.mean(one.lengths)),
         "ended_by_task": float(np.mean(one.terminated)),
     }
@@ -168,29 +172,14 @@ def _pictures(
 
 
 def _show(summary: Data, title: str, console: Console) -> None:
-    seeds = len(summary["seeds"])
-    over = f"{seeds} seeds" if summary["intervals_over"] == "seeds" else "the episodes of one seed"
-    ways = summary["ways"].values()
-    table = Table(title=title, caption=f"95 % interval of the mean return over {over}")
-    table.add_column("acting", no_wrap=True)
-    for way in summary["ways"]:
-        table.add_column(way, justify="right", no_wrap=True)
-    names = {"mean return": "mean", "  95 % from": "low", "  95 % to": "high"}
-    names |= {"median return": "median", "lowest return": "min", "highest return": "max"}
-    for name, key in names.items():
-        table.add_row(name, *(_number(one["return"][key]) for one in ways))
-    table.add_row("mean steps", *(_number(one["mean_length"]) for one in ways))
-    table.add_row("ended by the task", *(f"{one['ended_by_task']:.0%}" for one in ways))
-    console.print(table)
+    seeds, ways = len(summary["seeds"]), summary["ways"]
+    more = {
+        "mean steps": [short(one["mean_length"]) for one in ways.values()],
+        "ended by the task": [f"{one['ended_by_task']:.0%}" for one in ways.values()],
+    }
+    console.print(score_table(title, "return", seeds, ways, more))
     if "coverage" in summary:
         reachable = summary["coverage"]["reachable"]
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
         each = "mean over seeds, " if seeds > 1 else ""
         console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)
-
-
-def _number(value: float | None) -> str:
-    """A number that fits into a narrow column; ``-`` for an interval that one sample alone cannot give."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"

@@ -4,16 +4,14 @@ import io
 import math
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-import matplotlib
 import numpy as np
-from matplotlib.colors import to_rgb
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from action_balance.agent.evaluate import Episode
-from action_balance.report.drawing import COLOURS, HERO, INK, MUTED, NAMES, PAPER, RULE
+from action_balance.report.drawing import COLOURS, INK, MUTED, NAMES, PAPER, RULE
 from action_balance.report.figures import WALL
+from action_balance.report.pixels import BETA, PI, THIRD, Box, blend, font, rgb, softmax
 from action_balance.report.scene import Scene
 
 #: Milliseconds of a frame and of the last one; the most frames of a film, for which steps are left out.
@@ -28,11 +26,8 @@ ROW, HEAD, FOOT = 38, 108, 24
 #: Steps until the trail is as pale as it gets; how strong the colour of cells is where nothing is.
 FADES, EMPTY = 24, 0.5
 
-#: Colours: pi, beta, and where the agent was.
-PI, BETA, TRAIL = COLOURS["rnd"], COLOURS[HERO], "#3eb1ac"
-
-Colour = tuple[int, int, int]
-Box = tuple[float, float, float, float]
+#: The colour of where the agent was.
+TRAIL = THIRD
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ def _frames(scene: Scene, episode: Episode, balanced: bool) -> list[_Frame]:
     frames = []
     for step in range(steps):
         order = scene.order[episode.state[step]]
-        pi, beta = (_softmax(np.asarray(logits[step]))[order] for logits in (episode.logits, episode.behaviour))
+        pi, beta = (softmax(np.asarray(logits[step]))[order] for logits in (episode.logits, episode.behaviour))
         shown = int(np.flatnonzero(order == episode.action[step])[0])
         trail = tuple(cells[:step])
         frames.append(_Frame(step, cells[step], trail, float(rewards[step]), pi, beta if balanced else None, shown, ""))
@@ -89,47 +84,21 @@ def _frames(scene: Scene, episode: Episode, balanced: bool) -> list[_Frame]:
     return [*frames, _Frame(steps, last, tuple(cells), float(rewards[-1]), None, None, -1, verdict)]
 
 
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
-
-
 def _strength(age: int) -> float:
     """Of the trail's colour, so many steps later."""
     return max(0.22, 0.85 * (1 - age / FADES))
-
-
-def _rgb(colour: str) -> Colour:
-    red, green, blue = (round(255 * part) for part in to_rgb(colour))
-    return red, green, blue
-
-
-def _blend(colour: str, strength: float, ground: str = PAPER) -> Colour:
-    """A colour that is laid over another one."""
-    red, green, blue = (
-        round(strength * above + (1 - strength) * below)
-        for above, below in zip(_rgb(colour), _rgb(ground), strict=True)
-    )
-    return red, green, blue
 
 
 def _palette(method: str) -> Image.Image:
     """All colours of a film: those that are used, in steps down to the paper."""
     # Few steps keep the file small: they only soften the edges. The trail and the empty cells need their own.
     edges = dict.fromkeys((INK, MUTED, WALL, PI, BETA, COLOURS[method]))
-    shades = [_blend(colour, step / 6) for colour in edges for step in range(1, 7)]
-    shades += [_blend(RULE, EMPTY), *(_blend(TRAIL, _strength(age)) for age in range(FADES + 1))]
-    flat = [part for shade in [_rgb(PAPER), *shades] for part in shade]
+    shades = [blend(colour, step / 6) for colour in edges for step in range(1, 7)]
+    shades += [blend(RULE, EMPTY), *(blend(TRAIL, _strength(age)) for age in range(FADES + 1))]
+    flat = [part for shade in [rgb(PAPER), *shades] for part in shade]
     palette = Image.new("P", (1, 1))
     palette.putpalette(flat)
     return palette
-
-
-@cache
-def _font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
-    """The font of the figures."""
-    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
 
 
 class _Stage:
@@ -167,11 +136,11 @@ class _Stage:
 
     def _empty(self) -> Image.Image:
         """The world without the agent."""
-        picture = Image.new("RGB", self.size, _rgb(PAPER))
+        picture = Image.new("RGB", self.size, rgb(PAPER))
         draw = ImageDraw.Draw(picture)
         world = self.scene.world
         for cell in range(world.cells):
-            draw.rectangle(self._box(cell), _rgb(WALL) if world.walls[cell] else _blend(RULE, EMPTY))
+            draw.rectangle(self._box(cell), rgb(WALL) if world.walls[cell] else blend(RULE, EMPTY))
         return picture
 
     def draw(self, frame: _Frame) -> Image.Image:
@@ -179,7 +148,7 @@ class _Stage:
         picture = self.empty.copy()
         draw = ImageDraw.Draw(picture)
         for age, cell in reversed(list(enumerate(reversed(frame.trail)))):
-            draw.rectangle(self._box(cell), _blend(TRAIL, _strength(age)))
+            draw.rectangle(self._box(cell), blend(TRAIL, _strength(age)))
         for goal in np.flatnonzero(self.scene.world.goals):
             if goal != frame.cell:
                 self._mark(picture, int(goal), MUTED, star=True)
@@ -195,20 +164,20 @@ class _Stage:
         for part, shade in ((size, PAPER), (size * 0.76, colour)):
             mask = _mask(round(part), star)
             place = tuple(round(at - mask.width / 2) for at in middle)
-            picture.paste(_rgb(shade), (place[0], place[1]), mask)
+            picture.paste(rgb(shade), (place[0], place[1]), mask)
 
     def _draw_panel(self, draw: ImageDraw.ImageDraw, frame: _Frame) -> None:
         x, y = self.head
-        draw.text((x, y), NAMES[self.method], _rgb(INK), _font(15, bold=True))
-        draw.text((x, y + 22), self.title, _rgb(MUTED), _font(12))
+        draw.text((x, y), NAMES[self.method], rgb(INK), font(15, bold=True))
+        draw.text((x, y + 22), self.title, rgb(MUTED), font(12))
         for place, (label, value) in enumerate((("step", f"{frame.step:,}"), ("reward so far", f"{frame.reward:.3g}"))):
             left = x + place * PANEL // 2
-            draw.text((left, y + 52), label, _rgb(MUTED), _font(11))
-            draw.text((left, y + 66), value, _rgb(INK), _font(20, bold=True))
+            draw.text((left, y + 52), label, rgb(MUTED), font(11))
+            draw.text((left, y + 66), value, rgb(INK), font(20, bold=True))
         x, y = self.bars
         if frame.pi is None:
-            draw.text((x, y), frame.verdict, _rgb(INK), _font(13, bold=True))
-            draw.text((x, y + 20), f"after {self.steps:,} step{'s' * (self.steps != 1)}", _rgb(MUTED), _font(12))
+            draw.text((x, y), frame.verdict, rgb(INK), font(13, bold=True))
+            draw.text((x, y + 20), f"after {self.steps:,} step{'s' * (self.steps != 1)}", rgb(MUTED), font(12))
             return
         for number, name in enumerate(self.scene.actions):
             self._draw_action(draw, y + ROW * number, name, number, frame)
@@ -219,24 +188,24 @@ class _Stage:
         shares = [(frame.pi, PI), (frame.beta, BETA)]
         known = [(float(share[number]), colour) for share, colour in shares if share is not None]
         middle = top + 7 * len(known)
-        draw.text((x, middle - 2), name, _rgb(INK if taken else MUTED), _font(12, bold=taken), anchor="lm")
+        draw.text((x, middle - 2), name, rgb(INK if taken else MUTED), font(12, bold=taken), anchor="lm")
         if taken:
-            draw.ellipse((x - 11, middle - 5, x - 5, middle + 1), _rgb(COLOURS[self.method]))
+            draw.ellipse((x - 11, middle - 5, x - 5, middle + 1), rgb(COLOURS[self.method]))
         left, right = x + 54, x + PANEL - 42
         for place, (share, colour) in enumerate(known):
             y = top + 14 * place
-            draw.rectangle((left, y, right, y + 9), _blend(RULE, EMPTY))
+            draw.rectangle((left, y, right, y + 9), blend(RULE, EMPTY))
             if share * (right - left) >= 1:
-                draw.rectangle((left, y, left + round((right - left) * share), y + 9), _rgb(colour))
-            draw.text((x + PANEL, y + 5), f"{100 * share:.0f} %", _rgb(MUTED), _font(11), anchor="rm")
+                draw.rectangle((left, y, left + round((right - left) * share), y + 9), rgb(colour))
+            draw.text((x + PANEL, y + 5), f"{100 * share:.0f} %", rgb(MUTED), font(11), anchor="rm")
 
     def _draw_legend(self, draw: ImageDraw.ImageDraw, top: int) -> None:
         keys = [("policy π", PI), *([("behaviour β", BETA)] if self.balanced else [])]
         x = float(self.bars[0])
         for text, colour in keys:
-            draw.rectangle((x, top + 2, x + 9, top + 11), _rgb(colour))
-            draw.text((x + 15, top + 7), text, _rgb(MUTED), _font(11), anchor="lm")
-            x += 15 + draw.textlength(text, _font(11)) + 16
+            draw.rectangle((x, top + 2, x + 9, top + 11), rgb(colour))
+            draw.text((x + 15, top + 7), text, rgb(MUTED), font(11), anchor="lm")
+            x += 15 + draw.textlength(text, font(11)) + 16
 
 
 @cache

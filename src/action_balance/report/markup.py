@@ -8,6 +8,9 @@ from importlib import resources
 from action_balance.report.drawing import NAMES, themed_svg
 from action_balance.report.summary import Data
 
+#: What the footer of a page promises that is made from settings alone.
+REPEATED = "The same settings and versions give the same page, byte for byte."
+
 #: What stands where there is no number.
 NONE = "&ndash;"
 
@@ -112,7 +115,9 @@ def ruler(estimate: Data | None, published: float | None, span: tuple[float, flo
     )
 
 
-def document(title: str, kicker: str, heading: str, lead: str, menu: Mapping[str, str], main: str) -> str:
+def document(
+    title: str, kicker: str, heading: str, lead: str, menu: Mapping[str, str], main: str, footer: str = REPEATED
+) -> str:
     """A whole page.
 
     Args:
@@ -122,6 +127,7 @@ def document(title: str, kicker: str, heading: str, lead: str, menu: Mapping[str
         lead: the first sentences.
         menu: titles of the sections by id.
         main: the rest.
+        footer: a sentence below it all.
     """
     style = resources.files("action_balance.report").joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<li><a href="#{target}">{name}</a></li>' for target, name in menu.items())
@@ -146,7 +152,7 @@ def document(title: str, kicker: str, heading: str, lead: str, menu: Mapping[str
 <main>
 {main}
 </main>
-<footer><p>The same settings and versions give the same page, byte for byte.</p></footer>
+<footer><p>{footer}</p></footer>
 </body>
 </html>
 """

@@ -15,17 +15,17 @@ LINE_EVERY = 10.0
 
 
 @contextmanager
-def progress_bar(console: Console, name: str, total: int) -> Iterator[Report]:
-    """Shows how many of ``total`` runs are done while the body works."""
+def progress_bar(console: Console, name: str, total: int, unit: str = "runs") -> Iterator[Report]:
+    """Shows how many of ``total`` runs, or other things, are done while the body works."""
     if not console.is_terminal:
-        with _plain_lines(console, name, total) as report:
+        with _plain_lines(console, name, total, unit) as report:
             yield report
         return
     columns = (
         TextColumn("{task.description:<9}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("runs"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -37,7 +37,7 @@ def progress_bar(console: Console, name: str, total: int) -> Iterator[Report]:
 
 
 @contextmanager
-def _plain_lines(console: Console, name: str, total: int) -> Iterator[Report]:
+def _plain_lines(console: Console, name: str, total: int, unit: str) -> Iterator[Report]:
     """A line at the beginning, at the end, and every now and then between."""
     began = told = time.perf_counter()
     count = 0.0
@@ -49,8 +49,8 @@ def _plain_lines(console: Console, name: str, total: int) -> Iterator[Report]:
             count += done
             if time.perf_counter() - told >= LINE_EVERY:
                 told = time.perf_counter()
-                console.print(f"{name}: {count:,.0f} of {total:,} runs", highlight=False)
+                console.print(f"{name}: {count:,.0f} of {total:,} {unit}", highlight=False)
 
-    console.print(f"{name}: {total:,} runs ...", highlight=False)
+    console.print(f"{name}: {total:,} {unit} ...", highlight=False)
     yield report
     console.print(f"{name}: done in {time.perf_counter() - began:.1f} s", highlight=False)

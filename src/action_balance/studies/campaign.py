@@ -1,12 +1,15 @@
 """Training runs that a study needs: begun, continued or found finished."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from action_balance.agent import loop
+from action_balance.agent.config import HostConfig
 from action_balance.agent.loop import Progress, TrainConfig
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.runs.folder import CHECKPOINTS
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -14,9 +17,26 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
-    if TrainConfig.from_data(folder.config) != config:
+    stored = TrainConfig.from_data(folder.config)
+    if stored != _as_begun(config, stored.agent.host):
         raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
     return bool(folder.manifest.get("status") == "finished")
+
+
+def _as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
+    """A config with what a run chooses when it begins, lag and groups, as this run has chosen it."""
+    asked = config.agent.host
+    chosen = {name: getattr(host, name) for name in ("lag", "groups") if getattr(asked, name) is None}
+    return replace(config, agent=replace(config.agent, host=replace(asked, **chosen)))
+
+
+def check_resumable(path: Path) -> None:
+    """A `UserError` where a run has metrics and no place for checkpoints: a copy, whose metrics would be lost."""
+    if read_metrics(path) and not (path / CHECKPOINTS).is_dir():
+        raise UserError(
+            f"{path} is a copy without {CHECKPOINTS}/ of a run that is not finished, and cannot be continued: copy the "
+            f"whole run, or choose another --out"
+        )
 
 
 def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
@@ -24,6 +44,9 @@ def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callabl
     if is_finished(path, config):
         return ()
     if RunFolder.holds_run(path):
-        return loop.resume(RunFolder.open(path), command, tell)
-    loop.begin(RunFolder.create(path, config.as_data(), command), config, tell)
+        check_resumable(path)
+        warnings: list[str] = []
+        loop.resume(RunFolder.open(path), command, tell, warnings.append)
+        return tuple(warnings)
+    loop.begin(path, config.settled(), command, tell)
     return ()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from action_balance.agent.config import METHODS, Config
+from action_balance.agent.config import METHODS, Config, HostConfig
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.train import Metrics
 from action_balance.envs.ready import SIZES, EnvConfig
@@ -137,9 +137,8 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
             raise UserError(f"{seen[real]} and {path} are the same run: give each once")
         seen[real] = path
         run, config = _open(path)
-        environment = replace(config.env, size=config.env.size or SIZES[config.env.name])
         seeds = _read(path, config, metric)
-        _add(groups[environment][config.agent], seeds)
+        _add(groups[_sized(config.env)][_as_it_learns(config.agent)], seeds)
         notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
     environments = _environments(groups)
     for name, curves in environments.items():
@@ -165,6 +164,16 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         return run, TrainConfig.from_data(run.config)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+
+
+def _sized(environment: EnvConfig) -> EnvConfig:
+    """With its size, usual or asked for; a game has none."""
+    return environment if environment.game is not None else replace(environment, size=environment.cells)
+
+
+def _as_it_learns(agent: Config) -> Config:
+    """Without what changes only how fast it does: groups and threads of emulators."""
+    return replace(agent, host=HostConfig(lag=agent.host.lag))
 
 
 def _read(path: Path, config: TrainConfig, metric: str) -> list[Seed]:
@@ -233,19 +242,26 @@ def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -
             # what is told of a method in one environment is told in all, so that its labels agree
             varying[method] = _unique([*varying[method], *_differing(same)])
     named: dict[str, tuple[Curve, ...]] = {}
-    places = {name: place for place, name in enumerate(SIZES)}
-    order = sorted(groups, key=lambda one: (places[one.name], one.size, one.episode_steps, one.view))
-    for environment in order:
+    for environment in sorted(groups, key=_rank):
         configs = groups[environment]
-        base = (environment.name, environment.size)
-        others = [_settings(other) for other in groups if (other.name, other.size) == base]
-        name = _label(f"{base[0]} {base[1]}", _settings(environment), _differing(others))
+        others = [_settings(other) for other in groups if _name(other) == _name(environment)]
+        name = _label(_name(environment), _settings(environment), _differing(others))
         ordered = sorted(configs.items(), key=lambda item: _place(item[0], varying))
         named[name] = tuple(
             _curve(_label(config.method, _settings(config), varying[config.method]), config, seeds)
             for config, seeds in ordered
         )
     return named
+
+
+def _name(environment: EnvConfig) -> str:
+    return environment.game or f"{environment.name} {environment.size}"
+
+
+def _rank(environment: EnvConfig) -> tuple[float, str, int, int, str]:
+    """Worlds are in the order that they are told in, and by size; games come after them, by name."""
+    place = list(SIZES).index(environment.name) if environment.game is None else math.inf
+    return place, environment.name, environment.size or 0, environment.episode_steps, environment.view
 
 
 def _place(config: Config, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:

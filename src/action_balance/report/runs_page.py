@@ -1,0 +1,224 @@
+"""What the reports of Atari studies have in common: the runs behind them, deviations, settings, the command."""
+
+import html
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from action_balance.envs.atari import SKIP
+from action_balance.report import markup
+from action_balance.report.markup import counted, number, table
+from action_balance.report.summary import Data
+from action_balance.report.summary import number as plain
+from action_balance.studies.atari import PRESET, as_in_paper, title
+from action_balance.studies.records import RECENT, Record
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+#: What a report of runs on a GPU cannot promise to repeat exactly.
+FOOTER = "Made from the metrics of the runs alone: the same runs give the same page."
+
+#: Runs that are listed at once; more have to be unfolded.
+LISTED = 9
+
+#: Of the authors' program and of RND, where the paper leaves something open.
+OPEN_POINTS = (
+    "The paper does not say how it normalises the bonus, what its final returns are means of, or what its "
+    "hyper-parameters are beyond &ldquo;the same as RND&rdquo;. Here, Normalize is L2 unless the name says otherwise; "
+    "hyper-parameters are RND&rsquo;s, with the 32 environments of the authors&rsquo; program, and its quarter of the "
+    "samples for the predictors.",
+    "The action predictor learns from the pair that was taken, as the paper says; the authors&rsquo; program trains it "
+    "on all actions of a visited state.",
+)
+
+
+def run_data(record: Record) -> Data:
+    """One run, for ``summary.json``."""
+    hardware = record.made_by.get("hardware") or {}
+    versions = record.made_by.get("versions") or {}
+    devices = ", ".join(sorted(set(hardware.get("devices") or [])))
+    return {
+        "name": record.path.name,
+        "game": record.game,
+        "method": record.method,
+        "seed": record.config.seed,
+        "status": record.status,
+        "steps": record.steps_done,
+        "steps_asked": record.config.agent.updates * record.config.agent.steps_per_update,
+        "episodes": int(record.episodes.sum()),
+        "final_return": plain(record.final_return),
+        "best_return": plain(record.best_return),
+        "steps_per_second": plain(record.steps_per_second),
+        "device": devices or None,
+        "cpus": hardware.get("cpus"),
+        "lag": record.config.agent.host.lag,
+        "jax": versions.get("jax"),
+        "commit": record.made_by.get("commit"),
+    }
+
+
+RUN_COLUMNS = (
+    *("name", "game", "method", "seed", "status", "steps", "frames", "steps_asked", "episodes", "final_return"),
+    *("best_return", "steps_per_second", "device", "cpus", "lag", "jax", "commit"),
+)
+
+
+def run_rows(runs: Iterable[Data]) -> list[list[object]]:
+    """Rows of ``runs.csv``."""
+    rows = []
+    for run in runs:
+        full = run | {"frames": SKIP * run["steps"]}
+        rows.append(["" if full[name] is None else _rounded(full[name]) for name in RUN_COLUMNS])
+    return rows
+
+
+def _rounded(value: object) -> object:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def runs_section(runs: Sequence[Data], notes: Sequence[str], asked: Sequence[str]) -> str:
+    """Which runs are there, how far they are, how fast they were and on what, and which are missing."""
+    rows = []
+    for run in runs:
+        done = run["status"] == "finished"
+        of = "" if done else f"<small>of {number(run['steps_asked'])}</small>"
+        status = "finished" if done else f'<span class="warn">{_status(run)}</span>'
+        cells = [status, f"{number(run['steps'])}{of}", number(run["final_return"]), number(run["best_return"])]
+        rows.append([f"<code>{html.escape(run['name'])}</code>", *cells, number(run["steps_per_second"])])
+    there = {run["name"] for run in runs}
+    missing = [name for name in asked if name not in there]
+    finished = sum(run["status"] == "finished" for run in runs)
+    said = [f"Of {counted(len(set(asked) | there), 'run')}, {finished} {'is' if finished == 1 else 'are'} finished"]
+    said[0] += (
+        f", {len(runs) - finished} begun and {len(missing)} not begun." if finished < len(set(asked) | there) else "."
+    )
+    if missing:
+        said.append(f"Not begun: {html.escape(markup.listed(missing if len(missing) <= 8 else _shortened(missing)))}.")
+    said += [f"{html.escape(note)}." for note in notes]
+    head = ["Run", "Status", "Steps", "Return", "Best episode", "Steps/s"]
+    content = table(f"Runs; the return is the mean of the last {RECENT} episodes", head, rows)
+    if len(runs) > LISTED:
+        content = f"<details><summary>All {len(runs)} runs</summary>{content}</details>"
+    return f"""<section id="runs">
+<h2>Runs</h2>
+<p>{" ".join(said)}</p>
+<p>Speed, everything included: {device_words(runs)}.</p>
+{content}
+</section>"""
+
+
+def _shortened(names: Sequence[str]) -> list[str]:
+    return [*names[:6], f"{len(names) - 6} more"]
+
+
+def _status(run: Data) -> str:
+    """A run that is not finished may be at it this moment, or have been killed: its manifest does not tell."""
+    share = 100 * run["steps"] / run["steps_asked"]
+    return f"{html.escape(run['status'])}, {share:.0f}&nbsp;%"
+
+
+def made_section(summary: Data, command: str) -> str:
+    """Command, deviations, settings."""
+    settings = _flat(summary["settings"])
+    tables = ""
+    for caption, pairs in (("Hyper-parameters", settings), ("Versions of the report", summary["versions"])):
+        rows = [[html.escape(name.replace("_", " ")), html.escape(_said(value))] for name, value in pairs.items()]
+        tables += table(caption, ["Name", "Value"], rows, "plain")
+    return f"""<section id="made">
+<h2>How it was made</h2>
+<p>This command trains what is missing and writes this page; the runs are in its folder <code>runs</code>:</p>
+{markup.scrolling(f"<pre><code>{html.escape(command)}</code></pre>", "Command")}
+<h3>Where it differs from the paper</h3>
+<ul>{"".join(f"<li>{one}</li>" for one in summary["deviations"])}</ul>
+<h3>What the paper leaves open</h3>
+<ul>{"".join(f"<li>{one}</li>" for one in OPEN_POINTS)}</ul>
+<div class="pair">{tables}</div>
+</section>"""
+
+
+def _said(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _flat(data: Data) -> Data:
+    """Nested settings by their own names; those of networks for vectors are not used here."""
+    flat: Data = {}
+    for name, value in data.items():
+        if name != "net":
+            flat |= value if isinstance(value, dict) else {name: value}
+    return {name: value for name, value in flat.items() if value is not None}
+
+
+def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: int) -> list[str]:
+    """Where runs are not as the paper's, a sentence each.
+
+    Args:
+        records: the runs.
+        finished: finished runs of each thing that is compared.
+        papers_runs: the paper's.
+    """
+    agent = records[0].config.agent
+    said = []
+    if agent.steps != PRESET.steps:
+        share = agent.steps / PRESET.steps
+        said.append(
+            f"Runs are {number(agent.steps)} steps long ({number(SKIP * agent.steps)} frames), the paper&rsquo;s "
+            f"{number(PRESET.steps)}: {number(100 * share, 0 if share >= 0.1 else 2)}&nbsp;% of it."
+        )
+    for what, ours, papers in (
+        ("Games that are played together", agent.envs, PRESET.envs),
+        ("Rollouts of the random agent before training", agent.bonus.warmup_rollouts, PRESET.bonus.warmup_rollouts),
+        ("Channels of the first convolution", agent.image.channels, PRESET.image.channels),
+    ):
+        if ours != papers:
+            said.append(f"{what}: {ours}, not {papers}.")
+    if not said and not as_in_paper(agent):
+        said.append("Hyper-parameters are not all as in the preset <code>atari-paper</code>: see the table below.")
+    fewest, most = min(finished), max(finished)
+    if fewest < papers_runs:
+        here = f"it is {fewest}" if fewest == most else f"between {fewest} and {most} are finished"
+        said.append(f"The paper averages {papers_runs} runs; here, {here}.")
+    if agent.image.precision != "float32":
+        said.append("Convolutions are computed in bfloat16; losses and statistics in float32.")
+    lagging = sum(record.config.agent.host.lag == 1 for record in records)
+    if lagging:
+        some = "All runs" if lagging == len(records) else f"{lagging} of {len(records)} runs"
+        said.append(f"{some} have lag 1: emulators play on, with the policy before, while an update is made.")
+    return said or ["In nothing that is set: length, environments, networks and number of runs are the paper&rsquo;s."]
+
+
+def command_line(name: str, asked: "DataclassInstance", usual: "DataclassInstance") -> str:
+    """The command with every setting that is not usual."""
+    words = [f"action-balance {name}"]
+    settings, defaults = (_plain_flat(one) for one in (asked, usual))
+    for key, value in settings.items():
+        if value != defaults[key]:
+            words += [f"--{key.replace('_', '-')}", *(map(str, value) if isinstance(value, list) else [str(value)])]
+    return " ".join(words)
+
+
+def _plain_flat(settings: "DataclassInstance") -> Data:
+    data: Data = json.loads(json.dumps(asdict(settings)))
+    return {**{key: value for key, value in data.items() if key != "training"}, **data["training"]}
+
+
+def device_words(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What runs were computed on, and how fast, in a sentence."""
+    rates: dict[str, list[float]] = {}
+    for run in runs:
+        cores = f", {counted(run['cpus'], 'core')}" if run["cpus"] else ""
+        of_device = rates.setdefault(f"{html.escape(run['device'] or 'an unknown device')}{cores}", [])
+        of_device += [run["steps_per_second"]] if run["steps_per_second"] is not None else []
+    said = []
+    for device, known in rates.items():
+        mean = sum(known) / len(known) if known else math.nan
+        said.append(f"{number(mean)} steps/s ({number(SKIP * mean)} frames/s) on {device}")
+    return "; ".join(said)
+
+
+def game_title(game: str) -> str:
+    """A game's name as HTML."""
+    return html.escape(title(game), quote=False).replace("'", "&rsquo;")

@@ -1,0 +1,328 @@
+"""Networks for images beside plain ones of `jax.lax` and concatenated inputs, with the same weights."""
+
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
+
+from action_balance.agent.config import Config
+from action_balance.agent.networks import networks
+from action_balance.core.distillation import Distillation
+from action_balance.nets.conv import Conv
+from action_balance.nets.image import ImageActorCritic, ImageBonusNet
+from action_balance.nets.layers import Linear
+
+ACTIONS = 5
+KEY = jax.random.key(0)
+#: For what is called once only: compiled in half the time.
+quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+SHAPE = (47, 52)  # rows and columns are left over in the convolutions, and two rows in the action channel
+FRAMES = jax.random.normal(jax.random.key(1), (3, *SHAPE))
+PAIRS = (jnp.repeat(FRAMES, ACTIONS, axis=0), jnp.tile(jnp.arange(ACTIONS), 3))
+
+
+@cache
+def make(kind: str, layers: int = 3, seed: int = 0, dtype: str = "float32") -> ImageBonusNet:
+    """A small one with biases that are not zero."""
+    actions = 0 if kind == "state" else ACTIONS
+    net = ImageBonusNet(
+        SHAPE, 3, 6, actions=actions, as_channel=kind == "channel", layers=layers, dtype=dtype, key=jax.random.key(seed)
+    )
+    return with_biases(net)
+
+
+def with_biases(net: Any) -> Any:
+    """The network with a bias in every layer."""
+    luck = np.random.default_rng(0)
+
+    def is_layer(node: Any) -> bool:
+        return isinstance(node, Conv | Linear)
+
+    def fill(node: Any) -> Any:
+        if not is_layer(node):
+            return node
+        return eqx.tree_at(lambda one: one.bias, node, luck.normal(0, 0.3, node.bias.shape).astype(np.float32))
+
+    return jax.tree.map(fill, net, is_leaf=is_layer)
+
+
+def plain_conv(x: jax.Array, weight: jax.Array, bias: jax.Array, stride: int) -> jax.Array:
+    dimensions = ("NHWC", "HWIO", "NHWC")
+    return (
+        jax.lax.conv_general_dilated(x[None], weight, (stride, stride), "VALID", dimension_numbers=dimensions)[0] + bias
+    )
+
+
+def plain_bonus(net: ImageBonusNet, frame: jax.Array, action: jax.Array | None) -> jax.Array:
+    """Protocol 2.10 and Eq. 3: frame and channel are two channels of one image, the one-hot joins every layer."""
+    first, second, third = net.convolutions
+    image, kernel = frame[..., None], first.weight
+    if net.channel is not None and action is not None:
+        band = SHAPE[0] // ACTIONS
+        row = jnp.arange(SHAPE[0])[:, None]
+        mine = (row >= action * band) & (row < (action + 1) * band)
+        channel = jnp.broadcast_to(0.01 * mine, SHAPE)
+        image, kernel = jnp.stack([frame, channel], axis=-1), jnp.concatenate([first.weight, net.channel], axis=2)
+    x = plain_conv(image, kernel, first.bias, 4)
+    x = plain_conv(jnp.where(x > 0, x, 0.2 * x), second.weight, second.bias, 2)
+    x = plain_conv(jnp.where(x > 0, x, 0.2 * x), third.weight, third.bias, 1)
+    x = jnp.where(x > 0, x, 0.2 * x).reshape(-1)
+    for place, layer in enumerate(net.joined):
+        x = jnp.maximum(x, 0) if place else x
+        weight = layer.weight
+        if action is not None:
+            assert layer.action_weight is not None
+            weight = jnp.concatenate([weight, layer.action_weight.T], axis=1)
+            x = jnp.concatenate([x, (jnp.arange(ACTIONS) == action).astype(jnp.float32)])
+        x = weight @ x + layer.bias
+    return x
+
+
+def plain_policy(net: ImageActorCritic, stack: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Protocol 2.11."""
+    x = stack.astype(jnp.float32).transpose(1, 2, 0) / 255.0
+    for conv, stride in zip(net.convolutions, (4, 2, 1), strict=True):
+        x = jnp.maximum(plain_conv(x, conv.weight, conv.bias, stride), 0)
+    x = x.reshape(-1)
+    for layer in net.trunk:
+        x = jnp.maximum(layer.weight @ x + layer.bias, 0)
+    actor = x + jnp.maximum(net.actor.weight @ x + net.actor.bias, 0)
+    critic = x + jnp.maximum(net.critic.weight @ x + net.critic.bias, 0)
+    heads = net.policy_head, net.value_head
+    return heads[0].weight @ actor + heads[0].bias, heads[1].weight @ critic + heads[1].bias
+
+
+def many(net: ImageBonusNet, observations: jax.Array, actions: jax.Array | None) -> jax.Array:
+    return jax.vmap(net)(observations) if actions is None else jax.vmap(net)(observations, actions)
+
+
+def inputs(kind: str) -> tuple[jax.Array, jax.Array | None]:
+    return (FRAMES, None) if kind == "state" else PAIRS
+
+
+@pytest.mark.parametrize("kind", ["state", "one-hot", "channel"])
+def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None:
+    observations, actions = inputs(kind)
+    luck = np.random.default_rng(1).normal(size=(len(observations), 6)).astype(np.float32)
+
+    def plain(net: ImageBonusNet) -> jax.Array:
+        if actions is None:
+            return jax.vmap(lambda seen: plain_bonus(net, seen, None))(observations)
+        return jax.vmap(lambda seen, action: plain_bonus(net, seen, action))(observations, actions)
+
+    def weighed(net: ImageBonusNet, plainly: bool) -> tuple[jax.Array, jax.Array]:
+        outputs = plain(net) if plainly else many(net, observations, actions)
+        return (outputs * luck).sum(), outputs
+
+    @quick
+    def both(net: ImageBonusNet) -> list[Any]:
+        return [jax.grad(lambda net, one=one: weighed(net, one), has_aux=True)(net) for one in (False, True)]
+
+    (ours, outputs), (theirs, expected) = jax.device_get(both(make(kind)))
+    np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=1e-4)
+    assert np.abs(expected).max() > 0.5
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert np.abs(other).max() > 0
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * np.abs(other).max())
+
+
+def test_the_policy_is_the_plain_one() -> None:
+    shape = (4, *SHAPE)
+    net = with_biases(ImageActorCritic(shape, 2, (7, 6), ACTIONS, key=KEY))
+    stacks = np.random.default_rng(2).integers(0, 256, (3, *shape)).astype(np.uint8)
+
+    @quick
+    def both(net: ImageActorCritic, stacks: jax.Array) -> Any:
+        return jax.vmap(net)(stacks), jax.vmap(lambda stack: plain_policy(net, stack))(stacks)
+
+    ours, theirs = jax.device_get(both(net, stacks))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        assert np.ptp(other, axis=0).max() > 1e-4  # the stacks differ in it
+    assert ours[0].shape == (3, ACTIONS)
+    assert ours[1].shape == (3, 2)
+
+
+def sizes(kernel: int, inputs: int, outputs: int) -> int:
+    """Weights and biases of a convolution, or with a kernel of 1 of a layer."""
+    return kernel * kernel * inputs * outputs + outputs
+
+
+def count(tree: Any) -> int:
+    return sum(leaf.size for leaf in jax.tree.leaves(tree))
+
+
+def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
+    def build(method: str) -> Any:
+        keys = list(jax.random.split(KEY, 3))
+        return jax.eval_shape(lambda keys: networks((4, 84, 84), 18, Config(method=method), keys), keys)
+
+    learned, targets = build("action-balance-rnd")
+    # 84 -> 20 -> 9 -> 6 with a last side of 4, or 7 with 3.
+    policy = sizes(8, 4, 32) + sizes(4, 32, 64) + sizes(4, 64, 64)
+    policy += sizes(1, 6 * 6 * 64, 256) + sizes(1, 256, 448) + 2 * sizes(1, 448, 448)
+    policy += sizes(1, 448, 18) + sizes(1, 448, 2)
+    assert count(learned.policy) == policy == 1_223_156
+    target = sizes(8, 1, 32) + sizes(4, 32, 64) + sizes(3, 64, 64) + sizes(1, 7 * 7 * 64, 512)
+    assert count(targets.next_state) == target == 1_677_984
+    assert count(learned.next_state) == target + 2 * sizes(1, 512, 512)
+    assert count(targets.action) == target + 18 * 512
+    assert count(learned.action) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512
+    learned, targets = build("action-balance-rnd-channel")
+    assert count(targets.next_state) == target
+    # The channel has a kernel of its own, and the one-hot stays.
+    assert count(targets.action) == target + 18 * 512 + 8 * 8 * 32
+    assert count(learned.action) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512 + 8 * 8 * 32
+    assert [(conv.weight.shape[0], conv.stride) for conv in learned.policy.convolutions] == [(8, 4), (4, 2), (4, 1)]
+    assert [(conv.weight.shape[0], conv.stride) for conv in learned.action.convolutions] == [(8, 4), (4, 2), (3, 1)]
+
+
+def gain(matrix: jax.Array) -> float:
+    """Of a matrix whose rows are orthogonal, or its columns, whichever are fewer."""
+    rows = np.asarray(matrix) if matrix.shape[0] <= matrix.shape[1] else np.asarray(matrix).T
+    products = rows @ rows.T
+    np.testing.assert_allclose(products, products[0, 0] * np.eye(len(rows)), atol=1e-5)
+    return float(products[0, 0] ** 0.5)
+
+
+def test_gains_of_the_policy_are_sqrt_2_then_0_1_and_0_01() -> None:
+    net = ImageActorCritic((4, 44, 44), 2, (7, 6), ACTIONS, key=KEY)
+    for conv in net.convolutions:
+        assert gain(conv.weight.reshape(-1, conv.weight.shape[-1])) == pytest.approx(2**0.5, rel=1e-4)
+    assert [gain(layer.weight) for layer in net.trunk] == pytest.approx([2**0.5] * 2, rel=1e-4)
+    layers = (net.actor, net.critic, net.policy_head, net.value_head)
+    assert [gain(layer.weight) for layer in layers] == pytest.approx([0.1, 0.1, 0.01, 0.01], rel=1e-4)
+    biases = [layer.bias for layer in (*net.trunk, *layers)] + [conv.bias for conv in net.convolutions]
+    assert not any(np.asarray(bias).any() for bias in biases)
+    assert np.abs(net.actor.weight - net.critic.weight).max() > 0.01
+
+
+def test_weights_of_frame_and_channel_are_orthogonal_together_with_gain_sqrt_2() -> None:
+    net = make("channel")
+    assert net.channel is not None
+    kernel = jnp.concatenate([net.convolutions[0].weight, net.channel], axis=2)
+    assert kernel.shape == (8, 8, 2, 3)
+    assert gain(kernel.reshape(-1, 3)) == pytest.approx(2**0.5, rel=1e-4)
+    for layer in net.joined:
+        assert layer.action_weight is not None
+        joint = jnp.concatenate([layer.weight, layer.action_weight.T], axis=1)
+        assert gain(joint) == pytest.approx(2**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "channel"])
+def test_all_actions_equal_one_call_for_each(kind: str) -> None:
+    net = make(kind)
+
+    @quick
+    def both(net: ImageBonusNet) -> tuple[jax.Array, jax.Array]:
+        return jax.vmap(net.all_actions)(FRAMES), many(net, *PAIRS).reshape(3, ACTIONS, -1)
+
+    together, alone = both(net)
+    np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
+    # Both embeddings tell actions apart.
+    assert np.ptp(np.asarray(alone), axis=1).max() > 0.1
+
+
+def test_the_channel_alone_tells_actions_apart() -> None:
+    net = make("channel")
+    zeros = np.zeros((ACTIONS, 6), np.float32)
+    silent = [eqx.tree_at(lambda layer: layer.action_weight, layer, zeros) for layer in net.joined]
+    net = eqx.tree_at(lambda net: net.joined, net, silent)
+    outputs = np.asarray(eqx.filter_jit(net.all_actions)(FRAMES[0]))
+    for one in range(ACTIONS):
+        for other in range(one):
+            assert np.abs(outputs[one] - outputs[other]).max() > 1e-4
+
+
+def products(jaxpr: Any) -> Iterator[tuple[list[tuple[int, ...]], int]]:
+    """Every product of matrices in a program: shapes of what is multiplied, and numbers that come out."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield [variable.aval.shape for variable in equation.invars], equation.outvars[0].aval.size
+        for inner in jaxprs_in_params(equation.params):
+            yield from products(inner)
+
+
+@pytest.mark.parametrize(("kind", "passes"), [("one-hot", [7]), ("channel", [ACTIONS, 7])])
+def test_all_actions_pass_a_state_through_the_first_convolution_once(kind: str, passes: list[int]) -> None:
+    net = make(kind)
+    states = jnp.zeros((7, *SHAPE))
+    program = jax.make_jaxpr(jax.vmap(net.all_actions))(states)
+    # 47 x 52 -> 10 x 12 places, 8 x 8 pixels each, 3 outputs: of the states, and once of the channels, whatever states.
+    first = sorted(size for shapes, size in products(program.jaxpr) if (64, 3) in shapes)
+    assert first == [10 * 12 * 3 * one for one in passes]
+    # Without a channel, everything until the first layer is done once.
+    second = [size for shapes, size in products(program.jaxpr) if (4 * 4 * 3, 6) in shapes]
+    assert second == [4 * 5 * 6 * 7 * (ACTIONS if kind == "channel" else 1)]
+
+
+@pytest.mark.parametrize("kind", ["state", "channel"])
+def test_bfloat16_gives_float32_outputs_near_the_exact_ones(kind: str) -> None:
+    exact, short = make(kind), make(kind, dtype="bfloat16")
+    assert {leaf.dtype for leaf in jax.tree.leaves(short)} == {jnp.dtype("float32")}
+
+    @quick
+    def run(net: ImageBonusNet) -> jax.Array:
+        return many(net, *inputs(kind))
+
+    one, other = run(short), run(exact)
+    assert one.dtype == other.dtype == jnp.float32
+    np.testing.assert_allclose(one, other, rtol=0.05, atol=0.05)
+    assert np.abs(np.asarray(one - other)).max() > 1e-4
+
+
+def test_the_policy_in_bfloat16_gives_float32_outputs_near_the_exact_ones() -> None:
+    shape = (4, 44, 44)
+    stacks = np.random.default_rng(3).integers(0, 256, (4, *shape)).astype(np.uint8)
+    exact, short = (
+        with_biases(ImageActorCritic(shape, 2, (7, 6), ACTIONS, dtype=dtype, key=KEY))
+        for dtype in ("float32", "bfloat16")
+    )
+    run = quick(lambda net: jax.vmap(net)(stacks))
+    for one, other in zip(run(short), run(exact), strict=True):
+        assert one.dtype == other.dtype == jnp.float32
+        np.testing.assert_allclose(one, other, atol=2e-3)
+        assert np.abs(np.asarray(one - other)).max() > 0
+
+
+def test_only_the_predictor_gets_gradients_of_an_error() -> None:
+    module = Distillation(make("channel", 1, 1), make("channel"))
+
+    @quick
+    def run(module: Distillation) -> Any:
+        pair = FRAMES[0], jnp.int32(2)
+
+        def total(module: Distillation) -> tuple[jax.Array, Any]:
+            one, all_of = module.error(*pair), module.all_errors(FRAMES[0])
+            return one + all_of.sum(), (one, all_of)
+
+        return *jax.grad(total, has_aux=True)(module), module.target(*pair), module.predictor(*pair)
+
+    gradient, (one, all_of), target, predicted = jax.device_get(run(module))
+    np.testing.assert_allclose(one, ((predicted - target) ** 2).sum() / 6, rtol=1e-5)
+    np.testing.assert_allclose(all_of[2], one, rtol=1e-4)
+    assert all((leaf == 0).all() for leaf in jax.tree.leaves(gradient.target))
+    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gradient.predictor))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_errors_are_float32(dtype: str) -> None:
+    module = Distillation(make("channel", 1, 1, dtype), make("channel", dtype=dtype))
+    assert jax.eval_shape(module.error, FRAMES[0], jnp.int32(2)).dtype == jnp.float32
+    assert jax.eval_shape(module.all_errors, FRAMES[0]).dtype == jnp.float32
+
+
+def test_a_network_of_states_takes_no_action_and_one_of_pairs_asks_for_it() -> None:
+    with pytest.raises(TypeError, match="knows no actions"):
+        make("state")(FRAMES[0], jnp.int32(0))
+    with pytest.raises(TypeError, match="knows no actions"):
+        make("state").all_actions(FRAMES[0])
+    for kind in ("one-hot", "channel"):
+        with pytest.raises(TypeError, match="needs an action"):
+            make(kind)(FRAMES[0])
