@@ -1,7 +1,6 @@
 """Updates in pieces, on frames of Montezuma's Revenge: against plain loops, and against numbers worked out in NumPy."""
 
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from host_world import agent
+from host_world import agent, quick, quick_programs
 
-from action_balance.agent import pieces, update
+from action_balance.agent import update
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
 from action_balance.agent.pieces import Gathered, Programs
 from action_balance.agent.recording import Ended, Recording
@@ -34,8 +33,6 @@ CONFIG = Config(
     image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
     host=HostConfig(groups=1),
 )
-#: For what is called a few times only: compiled in half the time.
-quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 
 
 class Played(NamedTuple):
@@ -65,9 +62,7 @@ class Updated(NamedTuple):
 @pytest.fixture(scope="module")
 def programs() -> Programs:
     """With four parts of a minibatch, an environment each."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", STEPS)
-        return Programs(CONFIG, SHAPE, ACTIONS)
+    return quick_programs(CONFIG, SHAPE, ACTIONS, piece=STEPS)
 
 
 @pytest.fixture(scope="module")

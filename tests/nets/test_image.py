@@ -1,6 +1,7 @@
 """Networks for images beside plain ones of `jax.lax` and concatenated inputs, with the same weights."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
@@ -14,9 +15,7 @@ from jax.extend.core import jaxprs_in_params
 from action_balance.agent.config import Config
 from action_balance.agent.networks import networks
 from action_balance.core.distillation import Distillation
-from action_balance.nets.conv import Conv
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet
-from action_balance.nets.layers import Linear
 
 ACTIONS = 5
 KEY = jax.random.key(0)
@@ -27,29 +26,28 @@ FRAMES = jax.random.normal(jax.random.key(1), (3, *SHAPE))
 PAIRS = (jnp.repeat(FRAMES, ACTIONS, axis=0), jnp.tile(jnp.arange(ACTIONS), 3))
 
 
+def fresh(kind: str, key: jax.Array, layers: int = 3, dtype: str = "float32") -> ImageBonusNet:
+    """A small one, as it is made."""
+    actions, as_channel = 0 if kind == "state" else ACTIONS, kind == "channel"
+    return ImageBonusNet(SHAPE, 3, 6, actions=actions, as_channel=as_channel, layers=layers, dtype=dtype, key=key)
+
+
 @cache
 def make(kind: str, layers: int = 3, seed: int = 0, dtype: str = "float32") -> ImageBonusNet:
-    """A small one with biases that are not zero."""
-    actions = 0 if kind == "state" else ACTIONS
-    net = ImageBonusNet(
-        SHAPE, 3, 6, actions=actions, as_channel=kind == "channel", layers=layers, dtype=dtype, key=jax.random.key(seed)
-    )
-    return with_biases(net)
+    """A small one with any weights, and biases that are not zero."""
+    made: ImageBonusNet = filled(lambda key: fresh(kind, key, layers, dtype), seed)
+    return made
 
 
-def with_biases(net: Any) -> Any:
-    """The network with a bias in every layer."""
-    luck = np.random.default_rng(0)
+def filled(build: Callable[[jax.Array], Any], seed: int = 0) -> Any:
+    """What is built, with weights of NumPy: nothing is compiled for it."""
+    luck = np.random.default_rng(seed)
 
-    def is_layer(node: Any) -> bool:
-        return isinstance(node, Conv | Linear)
+    def draw(leaf: Any) -> np.ndarray:
+        inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 20}[leaf.ndim]
+        return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
 
-    def fill(node: Any) -> Any:
-        if not is_layer(node):
-            return node
-        return eqx.tree_at(lambda one: one.bias, node, luck.normal(0, 0.3, node.bias.shape).astype(np.float32))
-
-    return jax.tree.map(fill, net, is_leaf=is_layer)
+    return jax.tree.map(draw, jax.eval_shape(build, KEY))
 
 
 def plain_conv(x: jax.Array, weight: jax.Array, bias: jax.Array, stride: int) -> jax.Array:
@@ -134,7 +132,7 @@ def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None
 
 def test_the_policy_is_the_plain_one() -> None:
     shape = (4, *SHAPE)
-    net = with_biases(ImageActorCritic(shape, 2, (7, 6), ACTIONS, key=KEY))
+    net = filled(lambda key: ImageActorCritic(shape, 2, (7, 6), ACTIONS, key=key))
     stacks = np.random.default_rng(2).integers(0, 256, (3, *shape)).astype(np.uint8)
 
     @quick
@@ -204,7 +202,7 @@ def test_gains_of_the_policy_are_sqrt_2_then_0_1_and_0_01() -> None:
 
 
 def test_weights_of_frame_and_channel_are_orthogonal_together_with_gain_sqrt_2() -> None:
-    net = make("channel")
+    net = fresh("channel", KEY)
     assert net.channel is not None
     kernel = jnp.concatenate([net.convolutions[0].weight, net.channel], axis=2)
     assert kernel.shape == (8, 8, 2, 3)
@@ -280,10 +278,11 @@ def test_bfloat16_gives_float32_outputs_near_the_exact_ones(kind: str) -> None:
 def test_the_policy_in_bfloat16_gives_float32_outputs_near_the_exact_ones() -> None:
     shape = (4, 44, 44)
     stacks = np.random.default_rng(3).integers(0, 256, (4, *shape)).astype(np.uint8)
-    exact, short = (
-        with_biases(ImageActorCritic(shape, 2, (7, 6), ACTIONS, dtype=dtype, key=KEY))
-        for dtype in ("float32", "bfloat16")
-    )
+
+    def build(dtype: str) -> Any:
+        return filled(lambda key: ImageActorCritic(shape, 2, (7, 6), ACTIONS, dtype=dtype, key=key))
+
+    exact, short = build("float32"), build("bfloat16")
     run = quick(lambda net: jax.vmap(net)(stacks))
     for one, other in zip(run(short), run(exact), strict=True):
         assert one.dtype == other.dtype == jnp.float32

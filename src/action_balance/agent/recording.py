@@ -28,15 +28,14 @@ class Ended(NamedTuple):
 
 
 class Recording(eqx.Module):
-    """What a group has done since its rollout began."""
+    """What a group has done since its rollout began.
+
+    A decision is short, and every array that it writes to takes a part of it: there are as few as can be.
+    """
 
     frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
-    reached: jax.Array  # (T, M, ...)
-    action: jax.Array  # (T, M) int32
-    log_prob: jax.Array  # (T, M)
-    logits: jax.Array  # (T, M, A)
-    action_bonus: jax.Array  # (T, M, A)
-    values: jax.Array  # (T, M, 2)
+    last: jax.Array  # (T, M, ...), frames that ended an episode; anything, where none did
+    notes: jax.Array  # (T, M, 4 + 2 A) float32: action, log beta(a|s), both values, logits of pi, action bonus
     time: jax.Array  # () int32, the step that comes next
     first: jax.Array  # () int32, number of the first environment
     key: jax.Array  # of the rollout
@@ -56,31 +55,58 @@ class Recording(eqx.Module):
             key: of the rollout.
         """
         depth, *shape = stack
-        steps = (config.ppo.rollout_steps, envs)
-        times = depth + steps[0]
+        steps = config.ppo.rollout_steps
+        times = depth + steps
         return cls(
             frames=Frames(jnp.zeros((times, envs, *shape), jnp.uint8), jnp.zeros((times, envs), bool), depth),
-            reached=jnp.zeros((*steps, *shape), jnp.uint8),
-            action=jnp.zeros(steps, jnp.int32),
-            log_prob=jnp.zeros(steps),
-            logits=jnp.zeros((*steps, actions)),
-            action_bonus=jnp.zeros((*steps, actions)),
-            values=jnp.zeros((*steps, 2)),
+            last=jnp.zeros((steps, envs, *shape), jnp.uint8),
+            notes=jnp.zeros((steps, envs, 4 + 2 * actions)),
             time=jnp.zeros((), jnp.int32),
             first=first,
             key=key,
         )
 
+    @property
+    def reached(self) -> jax.Array:
+        """The frames of s_{t+1} of a whole recording, (T, M, ...)."""
+        frame, ended = (x[self.frames.depth :] for x in (self.frames.frame, self.frames.began))
+        return jnp.where(ended.reshape(ended.shape + (1,) * (frame.ndim - 2)), self.last, frame)
+
+    @property
+    def action(self) -> jax.Array:
+        """(T, M) int32."""
+        return self.notes[..., 0].astype(jnp.int32)
+
+    @property
+    def log_prob(self) -> jax.Array:
+        """Log beta(a|s), (T, M)."""
+        return self.notes[..., 1]
+
+    @property
+    def values(self) -> jax.Array:
+        """Intrinsic and extrinsic, (T, M, 2)."""
+        return self.notes[..., 2:4]
+
+    @property
+    def logits(self) -> jax.Array:
+        """Of pi, (T, M, A)."""
+        return self.notes[..., 4 : 4 + (self.notes.shape[-1] - 4) // 2]
+
+    @property
+    def action_bonus(self) -> jax.Array:
+        """The bonus vector that was used to act, (T, M, A)."""
+        return self.notes[..., 4 + (self.notes.shape[-1] - 4) // 2 :]
+
     def see(self, frame: jax.Array, ended: Ended | None) -> Self:
         """The frame that the next step begins with, and that the one before has brought."""
-        began = jnp.zeros(frame.shape[0], bool) if ended is None else jnp.asarray(ended.where)
-        reached = frame if ended is None else ended.reached
         place = self.frames.depth - 1 + self.time
-        frames = replace(
-            self.frames, frame=_put(self.frames.frame, frame, place), began=_put(self.frames.began, began, place)
-        )
-        # The step before the first was another rollout's; what is put in its place is overwritten by the next.
-        return replace(self, frames=frames, reached=_put(self.reached, reached, jnp.maximum(self.time - 1, 0)))
+        shown = _put(self.frames.frame, frame, place)
+        if ended is None:
+            none = jnp.zeros(frame.shape[0], bool)
+            return replace(self, frames=replace(self.frames, frame=shown, began=_put(self.frames.began, none, place)))
+        frames = replace(self.frames, frame=shown, began=_put(self.frames.began, ended.where, place))
+        # The step before the first was another rollout's; what is put in its place is overwritten or not looked at.
+        return replace(self, frames=frames, last=_put(self.last, ended.reached, jnp.maximum(self.time - 1, 0)))
 
     def stacks(self) -> jax.Array:
         """What is seen now, (M, K, ...)."""
@@ -116,16 +142,10 @@ def decide(
     # The largest sum of logit and Gumbel noise is a sample of the softmax.
     noise = jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:]))(keys)
     action = (behaviour + noise).argmax(axis=-1).astype(jnp.int32)
+    chances = jax.vmap(ppo.log_prob)(behaviour, action)
+    notes = jnp.concatenate([action[:, None].astype(jnp.float32), chances[:, None], values, logits, bonus], axis=-1)
     time = recording.time
-    recording = replace(
-        recording,
-        action=_put(recording.action, action, time),
-        log_prob=_put(recording.log_prob, jax.vmap(ppo.log_prob)(behaviour, action), time),
-        logits=_put(recording.logits, logits, time),
-        action_bonus=_put(recording.action_bonus, bonus, time),
-        values=_put(recording.values, values, time),
-        time=time + 1,
-    )
+    recording = replace(recording, notes=_put(recording.notes, notes, time), time=time + 1)
     return recording, action
 
 

@@ -12,7 +12,7 @@ import optax
 from action_balance.core.moments import Moments, ReturnScale
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
-from action_balance.nets.image import ImageActorCritic, ImageBonusNet
+from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready
 
 
 class Learned(eqx.Module):
@@ -74,4 +74,5 @@ class TrainState(eqx.Module):
 
     def actor(self, coef: jax.Array) -> Actor:
         """Who acts, with this c of Eq. 5."""
-        return Actor(self.learned.policy, self.learned.action, self.targets.action, self.observations, coef)
+        predictor, target = ready(self.learned.action), ready(self.targets.action)
+        return Actor(ready(self.learned.policy), predictor, target, self.observations, coef)

@@ -1,5 +1,7 @@
 """Convolutions with orthogonal weights, as products of matrices. Axes: H, W pixels, C channels, k kernel side."""
 
+from typing import Self
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +21,10 @@ class Conv(eqx.Module):
         self.weight = joint.reshape(side, side, inputs, outputs)
         self.bias = jnp.zeros(outputs)
         self.stride = stride
+
+    def as_type(self, dtype: jnp.dtype) -> Self:
+        """The same, with a kernel that is already of the type of the inputs."""
+        return eqx.tree_at(lambda conv: conv.weight, self, self.weight.astype(dtype))
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """The output, in the type of the input."""

@@ -5,6 +5,7 @@ Axes: H, W pixels, K frames of a stack, A actions, D outputs.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -13,6 +14,8 @@ import jax.numpy as jnp
 from action_balance.core.embedding import action_channel
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.layers import Linear
+
+Net = TypeVar("Net")
 
 _SLOPE = 0.2
 _GAIN = 2**0.5
@@ -34,6 +37,14 @@ def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
     return height * width * convolutions[-1].weight.shape[-1]
+
+
+def ready(net: Net) -> Net:
+    """A network that is called often: its kernels are already of the type that it computes in."""
+    if not isinstance(net, ImageActorCritic | ImageBonusNet):
+        return net
+    kernels = [one.as_type(net.dtype) for one in net.convolutions]
+    return eqx.tree_at(lambda of: of.convolutions, net, kernels)
 
 
 class ImageActorCritic(eqx.Module):

@@ -3,12 +3,12 @@
 import io
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from action_balance.agent.evaluate import Episode
+from action_balance.envs.picture import FADES, mask, strength
 from action_balance.report.drawing import COLOURS, INK, MUTED, NAMES, PAPER, RULE
 from action_balance.report.figures import WALL
 from action_balance.report.pixels import BETA, PI, THIRD, Box, blend, font, rgb, softmax
@@ -23,8 +23,8 @@ MARGIN, PANEL, WORLD, CELL = 20, 220, (360, 340), 48
 #: Pixels: from one action to the next, and the height of what stands above and below them.
 ROW, HEAD, FOOT = 38, 108, 24
 
-#: Steps until the trail is as pale as it gets; how strong the colour of cells is where nothing is.
-FADES, EMPTY = 24, 0.5
+#: How strong the colour of cells is where nothing is.
+EMPTY = 0.5
 
 #: The colour of where the agent was.
 TRAIL = THIRD
@@ -84,17 +84,12 @@ def _frames(scene: Scene, episode: Episode, balanced: bool) -> list[_Frame]:
     return [*frames, _Frame(steps, last, tuple(cells), float(rewards[-1]), None, None, -1, verdict)]
 
 
-def _strength(age: int) -> float:
-    """Of the trail's colour, so many steps later."""
-    return max(0.22, 0.85 * (1 - age / FADES))
-
-
 def _palette(method: str) -> Image.Image:
     """All colours of a film: those that are used, in steps down to the paper."""
     # Few steps keep the file small: they only soften the edges. The trail and the empty cells need their own.
     edges = dict.fromkeys((INK, MUTED, WALL, PI, BETA, COLOURS[method]))
     shades = [blend(colour, step / 6) for colour in edges for step in range(1, 7)]
-    shades += [blend(RULE, EMPTY), *(blend(TRAIL, _strength(age)) for age in range(FADES + 1))]
+    shades += [blend(RULE, EMPTY), *(blend(TRAIL, strength(age)) for age in range(FADES + 1))]
     flat = [part for shade in [rgb(PAPER), *shades] for part in shade]
     palette = Image.new("P", (1, 1))
     palette.putpalette(flat)
@@ -148,7 +143,7 @@ class _Stage:
         picture = self.empty.copy()
         draw = ImageDraw.Draw(picture)
         for age, cell in reversed(list(enumerate(reversed(frame.trail)))):
-            draw.rectangle(self._box(cell), blend(TRAIL, _strength(age)))
+            draw.rectangle(self._box(cell), blend(TRAIL, strength(age)))
         for goal in np.flatnonzero(self.scene.world.goals):
             if goal != frame.cell:
                 self._mark(picture, int(goal), MUTED, star=True)
@@ -162,9 +157,9 @@ class _Stage:
         size = max(self.side, 9) * (1.0 if star else 0.86)
         middle = ((left + right + 1) / 2, (top + bottom + 1) / 2)
         for part, shade in ((size, PAPER), (size * 0.76, colour)):
-            mask = _mask(round(part), star)
-            place = tuple(round(at - mask.width / 2) for at in middle)
-            picture.paste(rgb(shade), (place[0], place[1]), mask)
+            shape = mask(round(part), star)
+            place = tuple(round(at - shape.width / 2) for at in middle)
+            picture.paste(rgb(shade), (place[0], place[1]), shape)
 
     def _draw_panel(self, draw: ImageDraw.ImageDraw, frame: _Frame) -> None:
         x, y = self.head
@@ -206,22 +201,3 @@ class _Stage:
             draw.rectangle((x, top + 2, x + 9, top + 11), rgb(colour))
             draw.text((x + 15, top + 7), text, rgb(MUTED), font(11), anchor="lm")
             x += 15 + draw.textlength(text, font(11)) + 16
-
-
-@cache
-def _mask(size: int, star: bool) -> Image.Image:
-    """A dot or a star with soft edges."""
-    fine = 8 * size
-    mask = Image.new("L", (fine, fine), 0)
-    draw = ImageDraw.Draw(mask)
-    if star:
-        radii = [fine / 2 if corner % 2 == 0 else fine / 4.6 for corner in range(10)]
-        angles = [math.pi * (corner / 5 - 0.5) for corner in range(10)]
-        corners = [
-            (fine / 2 + radius * math.cos(angle), fine / 2 + radius * math.sin(angle))
-            for radius, angle in zip(radii, angles, strict=True)
-        ]
-        draw.polygon(corners, 255)
-    else:
-        draw.ellipse((0, 0, fine - 1, fine - 1), 255)
-    return mask.resize((size, size), Image.Resampling.BOX)
