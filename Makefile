@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint bench bench-grid bench-agent bench-atari clean
+.PHONY: install reproduce test lint bench bench-grid bench-agent bench-atari dist clean
 
 install: .venv/.installed
 
@@ -15,7 +15,7 @@ install: .venv/.installed
 	@touch $@
 
 .venv/.developer: .venv/.installed
-	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,atari]'
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,atari,gym]'
 	@touch $@
 
 # The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 1000 --out big"
@@ -42,6 +42,13 @@ bench-agent: .venv/.developer
 
 bench-atari: .venv/.developer
 	$(bin)/python benchmarks/atari.py $(ARGS)
+
+# The sdist and the wheel, as they would be published: dist/.
+dist: .venv/.developer
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dist]'
+	rm -rf build dist
+	$(bin)/python -m build --no-isolation --outdir dist .
+	$(bin)/python -m twine check --strict dist/*
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache

@@ -23,7 +23,7 @@ from action_balance.studies import explore
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
 
-COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare")
+COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare", "doctor")
 
 
 def call(*arguments: str) -> int:
@@ -373,14 +373,75 @@ def test_explore_refuses_bad_maps(text: str, hint: str, tmp_path: Path, capsys: 
     assert not (tmp_path / "out").exists()
 
 
-def test_help_fits_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [(), *((name,) for name in COMMANDS), *(("reproduce", name) for name in ("grid", "neural", "atari", "entropy"))],
+    ids=" ".join,
+)
+def test_help_fits_80_columns(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command in ((), ("reproduce", "grid"), ("reproduce", "neural"), *((name,) for name in COMMANDS)):
-        assert call(*command, "--help") == 0
-        shown = capsys.readouterr().out
-        assert max(len(line) for line in shown.splitlines()) <= 80
-        assert shown.startswith(" ".join(("usage: action-balance", *command)))
-        assert not any(word in shown for word in ("…", "[-h\n", "[--metric\n"))
+    assert call(*command, "--help") == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert shown.startswith(" ".join(("usage: action-balance", *command)))
+    assert not any(word in shown for word in ("…", "[-h\n", "[--metric\n"))
+
+
+def test_help_names_every_command_and_the_completion(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call("--help") == 0
+    shown = capsys.readouterr().out
+    assert f"{{{','.join(COMMANDS)}}}" in shown
+    assert "action-balance --tyro-print-completion bash" in shown
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--tyro-print-completion", shell) == 0
+    printed = capsys.readouterr()
+    assert all(name in printed.out for name in (*COMMANDS, "--intrinsic-coef"))
+    assert printed.err == ""
+
+
+def test_a_completion_script_that_cannot_be_written_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("--tyro-write-completion", "bash", str(tmp_path / "no" / "where")) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"action-balance: cannot write {tmp_path / 'no' / 'where'}: ")
+    assert told.count("\n") == 1
+
+
+def test_a_completion_script_that_nobody_reads_on_is_no_error() -> None:
+    program = f"{sys.executable} -m action_balance --tyro-print-completion bash"
+    shell = ["bash", "-c", f"{program} | head -n 1; exit ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("doc",), ["doctor"]),
+        (("reproduce", "n"), ["neural"]),
+        (("train", "--chec"), ["--checkpoint-every"]),
+        (("train", "--view", ""), ["coordinates", "one-hot"]),
+    ],
+)
+def test_bash_completes(words: tuple[str, ...], offered: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--tyro-print-completion", "bash") == 0
+    typed = " ".join(f"'{word}'" for word in words)
+    script = f"""{capsys.readouterr().out}
+COMP_WORDS=(action-balance {typed}) COMP_CWORD={len(words)}
+_tyro_action_balance
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
 def test_help_that_nobody_reads_on_is_no_error() -> None:
@@ -411,3 +472,13 @@ def test_other_errors_of_the_compiler_are_not_hidden(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(cli.Resume, "run", fail)
     with pytest.raises(JaxRuntimeError, match="a bug"):
         call("resume", "somewhere")
+
+
+def test_a_package_that_cannot_be_loaded_is_one_line() -> None:
+    program = "import sys; sys.modules['tyro'] = None; from action_balance.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "action-balance: cannot load what it needs (import of tyro halted; None in sys.modules): "
+        "pip install --force-reinstall action-balance\n"
+    )

@@ -35,6 +35,9 @@ from action_balance.studies.neural import NeuralSettings
 from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
 
 PROGRAM = "action-balance"
+ABOUT = f"""Action balance exploration: reproduce the paper, explore your own worlds.
+
+Tab completion (bash, zsh, fish): {PROGRAM} --tyro-print-completion bash"""
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,17 @@ class Compare:
         compare_runs(self.runs, self.metric, self.baseline, self.out, console)
 
 
+@dataclass(frozen=True)
+class Doctor:
+    """Show versions, devices and extras, and test whether everything works."""
+
+    def run(self, console: Console) -> None:
+        """Examine."""
+        from action_balance.report.doctor import examine
+
+        examine(console)
+
+
 def _beginning(arguments: Sequence[str]) -> Train | None:
     """The settings that ``train --preset`` or ``train --config`` begin with, before other flags change them."""
     if not arguments or arguments[0] != "train":
@@ -237,7 +251,7 @@ def _earlier(path: Path) -> TrainConfig:
     return TrainConfig.from_data(read_config(path))
 
 
-Command = Reproduce | Explore | Train | Resume | Evaluate | Compare
+Command = Reproduce | Explore | Train | Resume | Evaluate | Compare | Doctor
 
 
 def _commands(train: Train | None) -> Any:
@@ -276,7 +290,7 @@ def parse(arguments: Sequence[str]) -> Command:
             command: Command = tyro.cli(
                 _commands(_beginning(arguments)),
                 prog=PROGRAM,
-                description="Action balance exploration: reproduce the paper, explore your own worlds.",
+                description=ABOUT,
                 args=list(arguments),
                 config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff),
                 registry=_registry,
@@ -285,6 +299,11 @@ def parse(arguments: Sequence[str]) -> Command:
         if not stop.code:
             raise
         raise UserError(_one_line(told.getvalue())) from None
+    except BrokenPipeError:  # nobody reads the completion script on
+        _write_nowhere()
+        sys.exit()
+    except OSError as error:
+        raise UserError(f"cannot write {error.filename}: {reason(error)}") from None
     return command
 
 

@@ -34,7 +34,7 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
         self.world, self.render_mode = world, render_mode
         self.observation_space, self.action_space = _spaces(world)
         self._state, self._time, self._ended = world.start, 0, True
-        self._trail = [world.start]  # the states of this episode that can be seen
+        self._trail = [world.start]  # where it was seen in this episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -54,8 +54,7 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
             raise ResetNeeded("the episode has ended or not begun: call reset() before step()")
         state, reward, terminated, truncated = self.world.step(self._state, self._time, chosen)
         self._state, self._time, self._ended = int(state), self._time + 1, bool(terminated | truncated)
-        if self._state < self.world.states:
-            self._trail.append(self._state)
+        self._trail.append(self._state if self._state < self.world.states else self._trail[-1])
         return self.world.observe(self._state), float(reward), bool(terminated), bool(truncated), {}
 
     def render(self) -> Any:

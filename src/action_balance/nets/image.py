@@ -36,6 +36,10 @@ def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
     height, width = shape
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
+    if min(height, width) < 1:
+        raise ValueError(
+            f"images of {shape[0]}x{shape[1]} pixels are too small for these convolutions: 44x44 are needed"
+        )
     return height * width * convolutions[-1].weight.shape[-1]
 
 
