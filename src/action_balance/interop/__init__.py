@@ -1,7 +1,7 @@
 """The method for loops that know nothing of JAX: NumPy in, NumPy out.
 
-`ActionBalance` balances the logits of any policy (Eq. 5), `RND` rewards states rarely reached (Eq. 1). Both are used the
-same way: `create` one for the spaces of the environment, ask it while acting, let it `learn` from what was done.
+`ActionBalance` balances the logits of any policy (Eq. 5), `RND` rewards states rarely reached (Eq. 1). Both are used
+the same way: `create` one for the spaces of the environment, ask it while acting, let it `learn` from what was done.
 """
 
 from action_balance.interop.bonuses import RND, ActionBalance

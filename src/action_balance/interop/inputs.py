@@ -69,7 +69,7 @@ class Spaces:
         if not given.size:
             raise UserError(f"{name} is empty: hand over at least one observation")
         if self.states:
-            return np.eye(self.states, dtype=np.float32)[_whole(given, name, self.first_state, self.states)], lead
+            return _one_hot(_whole(given, name, self.first_state, self.states), self.states), lead
         if self.images and len(self.shape) == 3:
             given = np.moveaxis(given, -3, 0)[-1]
         if given.dtype != np.uint8:
@@ -178,6 +178,12 @@ def _whole(array: np.ndarray, name: str, first: int, count: int) -> np.ndarray:
     if wrong.size:
         raise UserError(f"{name} must be from {first} to {first + count - 1}, not {wrong.flat[0]}")
     return (array.astype(np.int64).ravel() - first).astype(np.int32)
+
+
+def _one_hot(numbers: np.ndarray, count: int) -> np.ndarray:
+    vectors = np.zeros((len(numbers), count), np.float32)
+    vectors[np.arange(len(numbers)), numbers] = 1
+    return vectors
 
 
 def _is_whole(number: Any) -> bool:

@@ -103,7 +103,7 @@ def step(
 
 
 @jax.jit
-def absorb_rewards(returns: ReturnScale, rewards: jax.Array, gamma: jax.Array | float) -> tuple[ReturnScale, jax.Array]:
+def absorb_rewards(returns: ReturnScale, rewards: jax.Array, gamma: float) -> tuple[ReturnScale, jax.Array]:
     """The scale of returns after further rewards, (T, N), and its reciprocal.
 
     The reciprocal is 0 until rewards of a second step are there: a spread along time is not known before.
