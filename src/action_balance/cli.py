@@ -27,6 +27,7 @@ from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
 from action_balance.cli_atari import AtariStudy, Entropy
 from action_balance.envs.grid import Cell
+from action_balance.envs.host import EmulatorsLost
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import reason
@@ -375,7 +376,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     use_all_cores()
     try:
         parse(sys.argv[1:] if arguments is None else arguments).run(console)
-    except UserError as error:
+    except (UserError, EmulatorsLost) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(2)
     except (MemoryError, JaxRuntimeError) as error:

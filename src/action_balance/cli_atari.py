@@ -11,7 +11,7 @@ from action_balance.studies.entropy import EntropySettings
 
 @dataclass(frozen=True)
 class AtariStudy:
-    """The paper's six Atari games, with a report of whatever is there; hours a run on a GPU, stopped at any time."""
+    """The paper's six Atari games, with a report of whatever is there: for a GPU, long, and stopped at any time."""
 
     out: Path = Path("results/atari")
     """Folder for training runs, tables, figures and report.html; what was interrupted there is continued."""
@@ -32,7 +32,7 @@ class AtariStudy:
 
 @dataclass(frozen=True)
 class Entropy:
-    """How flat the action bonus is in Montezuma's Revenge: raw, L2, channel and L2; hours a run on a GPU."""
+    """How flat the action bonus is in Montezuma's Revenge: raw, L2, channel and L2: for a GPU, and long."""
 
     out: Path = Path("results/entropy")
     """Folder for training runs, tables, figures and report.html; what was interrupted there is continued."""

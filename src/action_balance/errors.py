@@ -8,6 +8,10 @@ from collections.abc import Iterable
 MOST = 2**31 - 1
 
 
+#: Names that an error lists.
+SHOWN = 12
+
+
 class UserError(Exception):
     """Something in the input is wrong; the message is one line and says what to do."""
 
@@ -18,7 +22,8 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> str:
     if name in known:
         return name
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+    some = known if len(known) <= SHOWN else [*known[:SHOWN], f"{len(known) - SHOWN} others"]
+    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(some)}"
     raise UserError(f"unknown {kind} '{name}': {hint}")
 
 

@@ -145,7 +145,8 @@ class ImageConfig:
     bonus_features: int = 512
     """Width of the bonus networks' fully connected layers, and their outputs."""
     precision: Precision = "float32"
-    """What convolutions are computed in; bfloat16 is faster on a GPU. Statistics and losses are float32."""
+    """What the convolutions of the policy and of the next-state bonus are computed in; bfloat16 is faster on a GPU.
+    What is after them, statistics, losses and the action bonus, whose actions differ by less, are float32."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
@@ -162,7 +163,7 @@ class HostConfig:
     lag: int | None = None
     """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
     threads: int = 0
-    """Threads of the emulators; 0 for one per core."""
+    """Threads of the emulators of each group; 0 for one per core."""
 
     def __post_init__(self) -> None:
         check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)

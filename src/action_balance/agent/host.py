@@ -25,13 +25,10 @@ from action_balance.agent.player import Player, Rollout, with_episodes
 from action_balance.agent.state import TrainState
 from action_balance.agent.train import Metrics
 from action_balance.core.moments import Moments
-from action_balance.envs.host import EmulatorsLost, HostEnvironment
+from action_balance.envs.host import PATIENCE, EmulatorsLost, HostEnvironment, HostStep, patiently, silent
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
 SPREAD = 0.9
-
-#: Seconds without an answer after which emulators are given up: a step takes milliseconds.
-PATIENCE = 120.0
 
 #: Seconds that a thread has to end its step, when all end.
 GRACE = 5.0
@@ -79,6 +76,7 @@ class HostTrainer:
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
+        self._lost = False
         self._waiting: list[Rollout] | None = None  # that nobody has learned from
         self._under_way = False
         self._left = 0  # rollouts that have not begun
@@ -93,12 +91,16 @@ class HostTrainer:
         made: TrainState = jax.eval_shape(jax.vmap(begin), jax.random.split(jax.random.key(0), len(self._numbers)))
         return made
 
-    def begin(self) -> TrainState:
-        """Fresh states of the seeds, (S, ...), with statistics of what a random agent reaches."""
+    def begin(self, stopped: Callable[[], bool] = lambda: False) -> TrainState:
+        """Fresh states of the seeds, (S, ...), with statistics of what a random agent reaches.
+
+        Args:
+            stopped: whether to stop, which raises a KeyboardInterrupt; asked after each step.
+        """
         self._open(0)
         states = []
         for number, environment in zip(self._numbers, self._environments, strict=True):
-            moments = self._warm_up(environment, number)
+            moments = self._warm_up(environment, number, stopped)
             states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
         return _stacked(states)
 
@@ -106,18 +108,29 @@ class HostTrainer:
         if not self._environments:
             self._environments = [self._make(number, update) for number in self._numbers]
 
-    def _warm_up(self, environment: HostEnvironment, number: int) -> Moments:
+    def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
         moments = Moments.empty(self._shape[1:])
         if self.config.traits.next_state != "rnd" and not self.config.traits.action:
             return moments  # nobody looks at them
         luck = np.random.default_rng([number, 1])
         environment.reset()
+
+        def receive() -> list[HostStep]:
+            return [environment.receive(group) for group in range(environment.groups)]
+
         for _ in range(self.config.bonus.warmup_rollouts * self.config.ppo.rollout_steps):
             actions = luck.integers(self.programs.actions, size=(environment.groups, environment.envs_per_group))
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
-            for group in range(environment.groups):
-                moments = self.programs.absorb(moments, environment.receive(group).reached)
+            try:
+                steps = patiently(receive, PATIENCE)
+            except EmulatorsLost:
+                self._lost = True
+                raise
+            for step in steps:
+                moments = self.programs.absorb(moments, step.reached)
+            if stopped():
+                raise KeyboardInterrupt
         return moments
 
     def start(self, states: TrainState) -> None:
@@ -146,12 +159,10 @@ class HostTrainer:
         """The other steps of a rollout, with a learner between them."""
         ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
-        self._threads = [
-            threading.Thread(target=self._play, args=(*turn, ticks), name=f"group-{place}", daemon=True)
-            for place, turn in enumerate(turns)
-        ]
-        for thread in self._threads:
+        for place, turn in enumerate(turns):
+            thread = threading.Thread(target=self._play, args=(*turn, ticks), name=f"group-{place}", daemon=True)
             thread.start()
+            self._threads.append(thread)
         pieces = self.programs.pieces * len(self.players)
         calls = self.config.ppo.rollout_steps * len(turns)
         asked = 0
@@ -194,7 +205,7 @@ class HostTrainer:
     def _check_answers(self) -> None:
         waits = [wait for player in self.players for wait in player.waits if wait is not None]
         if waits and time.monotonic() - min(waits) > PATIENCE:
-            raise EmulatorsLost(f"an emulator has not answered for {PATIENCE:.0f} seconds")
+            raise silent(PATIENCE)
 
     def advance(self) -> Metrics:
         """One update of every seed; what it tells, (S, ...)."""
@@ -227,7 +238,7 @@ class HostTrainer:
         self._ending.set()
         for thread in self._threads:
             thread.join(timeout=GRACE)
-        if any(thread.is_alive() for thread in self._threads):
+        if self._lost or any(thread.is_alive() for thread in self._threads):
             _given_up.extend(self._environments)
         else:
             for environment in self._environments:

@@ -6,6 +6,7 @@ All games of an agent are played at once, one in each emulator. Axes: E games, T
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import jax
@@ -17,7 +18,7 @@ from action_balance.agent.evaluate import WAYS, Way, ways
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import Actor, TrainState
 from action_balance.envs.atari import SKIP, Atari
-from action_balance.envs.host import push
+from action_balance.envs.host import patiently, push
 from action_balance.envs.replay import ROOM_BYTE, Record, Visit, visits
 
 #: The most games at once: as many emulators and observations as a large training has.
@@ -93,26 +94,24 @@ class Player:
         done, most = 0.0, math.ceil(self.episode_frames / SKIP)
         try:
             frames = environment.reset()[0]
-            # As in training: with less precision another action may come out.
-            with jax.default_matmul_precision("highest"):
-                while (lengths == 0).any():
-                    time = np.int32(len(actions))
-                    stacks, action, thought = _think(
-                        actor, stacks, frames, began, key, time, number, config=self.config, bonuses=bonuses
-                    )
-                    actions.append(np.asarray(action))
-                    if lengths[0] == 0:
-                        thoughts.append(thought)
-                    environment.send(0, actions[-1])
-                    step = environment.receive(0)
-                    scores.append(step.score)
-                    frames, began = step.frame, step.ended
-                    ends_now = step.ended & (lengths == 0)
-                    terminated |= ends_now & step.terminated
-                    lengths[ends_now] = len(actions)
-                    now = np.where(lengths > 0, 1, len(actions) / most).sum()
-                    tell(now - done)
-                    done = now
+            while (lengths == 0).any():
+                time = np.int32(len(actions))
+                stacks, action, thought = _think(
+                    actor, stacks, frames, began, key, time, number, config=self.config, bonuses=bonuses
+                )
+                actions.append(np.asarray(action))
+                if lengths[0] == 0:
+                    thoughts.append(thought)
+                environment.send(0, actions[-1])
+                step = patiently(partial(environment.receive, 0))
+                scores.append(step.score)
+                frames, began = step.frame, step.ended
+                ends_now = step.ended & (lengths == 0)
+                terminated |= ends_now & step.terminated
+                lengths[ends_now] = len(actions)
+                now = np.where(lengths > 0, 1, len(actions) / most).sum()
+                tell(now - done)
+                done = now
         finally:
             environment.close()
         records = [

@@ -130,8 +130,10 @@ class Trainer:
         self._begin = self.seeds.compile(begin, arguments=0)
         self.step = self.seeds.compile(step, arguments=1)  # of states in their places
 
-    def begin(self) -> TrainState:
-        """Fresh states of the seeds, (S, ...)."""
+    def begin(self, stopped: Callable[[], bool] = lambda: False) -> TrainState:
+        """Fresh states of the seeds, (S, ...); nothing is begun when it is to be stopped."""
+        if stopped():
+            raise KeyboardInterrupt
         return self.seeds.cut(self._begin())
 
     def shapes(self) -> TrainState:
@@ -190,7 +192,7 @@ def begin(
         run = trainer(config)  # what it needs is missed before there is a folder
         folder = RunFolder.create(path, config.as_data(), command, overwrite)
         with _ending(folder, config):
-            _go_on(folder, config, run, folder.metrics(), run.begin(), 0, tell, stop)
+            _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop)
         _pass_on(stop, folder)
 
 
@@ -210,7 +212,7 @@ def resume(
         run = trainer(config)
         kept = folder.checkpoints().updates()
         notes = [BEGIN_ANEW] if kept and config.env.game is not None else []
-        restored, log = folder.resume(run.shapes() if kept else run.begin(), command, notes)
+        restored, log = folder.resume(run.shapes() if kept else None, command, notes)
         for warning in restored.warnings:
             warn(warning)
         with _ending(folder, config):
@@ -223,16 +225,19 @@ def _go_on(
     config: TrainConfig,
     run: Trainer | HostTrainer,
     log: MetricsLog,
-    state: TrainState,
+    state: TrainState | None,
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
 ) -> None:
-    """The updates that are missing."""
-    if stop.is_set():
-        raise KeyboardInterrupt
+    """The updates that are missing; from the beginning, where there is no state."""
     try:
+        if state is None:
+            state = run.begin(stop.is_set)
+        if stop.is_set():
+            raise KeyboardInterrupt
         run.start(state)
+        del state
         _train(folder, config, run, log, done, tell, stop)
     except EmulatorsLost as error:
         raise UserError(f"{error}; {_how_to_go_on(folder, config)}") from None

@@ -71,6 +71,7 @@ def _image_bonus(
         actions=actions,
         as_channel=actions > 0 and config.traits.embedding == "channel",
         layers=1 + (MORE_LAYERS if predictor else 0),
-        dtype=sizes.precision,
+        # What the action channel adds is a hundredth of the features: bfloat16 would round it away.
+        dtype="float32" if actions else sizes.precision,
         key=key,
     )

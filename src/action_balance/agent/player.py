@@ -18,6 +18,9 @@ from action_balance.agent.state import Actor, TrainState
 from action_balance.agent.train import Metrics
 from action_balance.envs.host import HostEnvironment
 
+#: What the key of acting is derived with: far from the small numbers that keys are split by.
+ACTING = 0x616374
+
 
 class Rollout:
     """What the host keeps of a rollout, (T, N), and the recordings of the groups when it is over."""
@@ -40,7 +43,7 @@ class Player:
         config = programs.config
         self.steps, self.envs, self.size = config.ppo.rollout_steps, config.envs, programs.group
         self.groups = range(environment.groups)
-        self._key = jax.random.fold_in(state.key, 1)
+        self._key = jax.random.fold_in(state.key, ACTING)
         self.rollouts = int(state.updates)  # that are over; what was under way when a run ended is lost
         self.first_reward = int(state.first_reward)
         self.returns = np.zeros(self.envs)  # of the episodes under way, all begun here

@@ -45,7 +45,7 @@ class Metrics(eqx.Module):
     loss_next_state: jax.Array
     loss_action: jax.Array
     clip_fraction: jax.Array
-    first_ratio: jax.Array  # largest |ratio - 1| of the first minibatch: 0 but for rounding
+    first_ratio: jax.Array  # largest |ratio - 1| of the first minibatch: 0 but for rounding, without lag
     explained_int: jax.Array  # variance of the targets that the intrinsic value explains
     explained_ext: jax.Array
     parameters_finite: jax.Array  # bool

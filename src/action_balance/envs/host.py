@@ -3,17 +3,26 @@
 N environments are stepped in G groups of M, so that one group is emulated while the agent thinks about another.
 """
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVar, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+T = TypeVar("T")
+
 
 class EmulatorsLost(Exception):
     """Emulators have stopped, and what they did is lost; the message is one line."""
+
+
+#: Seconds without an answer after which emulators are given up: a step takes milliseconds.
+PATIENCE = 120.0
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class HostEnvironment(Protocol):
         ...
 
     def reset(self) -> np.ndarray:
-        """The first frame of every environment, (G, M, ...). Called once, before anything is sent."""
+        """The first frame of every environment, (G, M, ...). A second reset begins from the seed again."""
         ...
 
     def send(self, group: int, actions: np.ndarray) -> None:
@@ -79,6 +88,36 @@ class HostEnvironment(Protocol):
     def close(self) -> None:
         """Stop the emulators."""
         ...
+
+
+def patiently(receive: Callable[[], T], patience: float = PATIENCE) -> T:
+    """What emulators bring, in a thread of its own: an answer that never comes is an error, and Ctrl-C works.
+
+    Args:
+        receive: waits for them.
+        patience: seconds.
+    """
+    answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+
+    def wait() -> None:
+        try:
+            answers.put((receive(), None))
+        except BaseException as error:
+            answers.put((None, error))
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        answer, error = answers.get(timeout=patience)
+    except Empty:
+        raise silent(patience) from None
+    if error is not None:
+        raise error
+    return cast(T, answer)
+
+
+def silent(patience: float) -> EmulatorsLost:
+    """What to say of emulators that do not answer."""
+    return EmulatorsLost(f"an emulator has not answered for {patience:.0f} seconds")
 
 
 def push(stack: jax.Array, frame: jax.Array, began: jax.Array) -> jax.Array:

@@ -91,7 +91,14 @@ class ImageActorCritic(eqx.Module):
         self.dtype = jnp.dtype(dtype)
 
     def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W)."""
+        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W).
+
+        With float32, in full float32, as `ActorCritic`: the first ratio of an update is then 1 but for rounding.
+        """
+        with jax.default_matmul_precision("highest" if self.dtype == jnp.float32 else "default"):
+            return self._forward(observation)
+
+    def _forward(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
         x = jnp.moveaxis(observation, 0, -1).astype(self.dtype) / 255
         for layer in self.convolutions:
             x = jax.nn.relu(layer(x))

@@ -9,15 +9,15 @@ from rich.console import Console
 
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.atari import SKIP
+from action_balance.envs.replay import ROOM_BYTE
 from action_balance.errors import UserError
 from action_balance.report import campaign, runs_page
 from action_balance.report.study_folder import StudyFolder
 from action_balance.report.summary import Data, describe_estimate, estimate, number
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import EVALUATION, SUMMARY
 from action_balance.studies import atari
-from action_balance.studies.atari import COMPARED, ROOMED, TABLE_2, TABLE_2_RUNS, AtariSettings, Cell, cells, title
-from action_balance.studies.records import Record, common_settings, method_name, read_rooms
+from action_balance.studies.atari import COMPARED, TABLE_2, TABLE_2_RUNS, AtariSettings, Cell, cells, title
+from action_balance.studies.records import Record, common_settings, method_name, read_evaluation
 from action_balance.studies.settings import check_count
 
 KIND = "reproduce atari"
@@ -59,12 +59,18 @@ def belongs(config: TrainConfig) -> bool:
 
 
 def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) -> bool:
-    """Have a run play, if its rooms can be counted and that was not done; a copy without checkpoints cannot play."""
+    """Have a finished run play, if its rooms can be counted and were not in so many games of its last update.
+
+    A copy without checkpoints cannot play.
+    """
     from action_balance.report.evaluate import evaluate
 
-    if config.env.game not in ROOMED or (path / EVALUATION / SUMMARY).exists():
+    if config.env.game not in ROOM_BYTE:
         return False
-    if not RunFolder.open(path).checkpoints().updates():
+    there = read_evaluation(path)
+    if there is not None and there.update == config.agent.updates and there.games >= games:
+        return False
+    if config.agent.updates not in RunFolder.open(path).checkpoints().updates():
         return False
     evaluate(path, games, "latest", 0, console)
     return True
@@ -83,7 +89,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     folder.summary |= {
         "settings": common,
         "asked": {"games": list(settings.games), "methods": list(settings.methods), "runs": list(settings.plan())},
-        "command": runs_page.command_line(KIND, settings, AtariSettings()),
+        **runs_page.command(KIND, settings, AtariSettings(), records),
         "paper": {"table_2": TABLE_2, "runs": TABLE_2_RUNS},
         "deviations": runs_page.deviations(records, finished, TABLE_2_RUNS),
         "notes": notes,
@@ -138,7 +144,7 @@ def _numbers(found: Sequence[Cell]) -> Data:
             "finished": len(cell.finished),
             "runs": len(cell.runs),
             "so_far": number(cell.so_far),
-            "so_far_steps": max((run.steps_done for run in cell.runs if not run.finished), default=None),
+            "so_far_steps": cell.so_far_steps,
             "agrees": None if verdict is None else verdict.agrees,
         }
         base = next((one for one in found if (one.game, one.method) == (cell.game, BASE)), None)
@@ -148,15 +154,17 @@ def _numbers(found: Sequence[Cell]) -> Data:
 
 
 def _rooms(found: Sequence[Cell]) -> list[Data]:
-    """Rooms in a game of evaluated runs, by game, method and way of acting."""
+    """Rooms in a game, by game, method and way of acting, of runs that were evaluated after their last update."""
     rows = []
     for cell in found:
         by_way: dict[str, list[int]] = {}
         evaluated = 0
         for run in cell.runs:
-            rooms = read_rooms(run.path)
-            evaluated += bool(rooms)
-            for way, counts in rooms.items():
+            evaluation = read_evaluation(run.path)
+            if evaluation is None or evaluation.update != len(run.steps) or not evaluation.rooms:
+                continue
+            evaluated += 1
+            for way, counts in evaluation.rooms.items():
                 by_way.setdefault(way, []).extend(counts)
         for way, counts in by_way.items():
             numbers = {"games": len(counts), "mean": float(np.mean(counts)), "most": max(counts)}
@@ -173,7 +181,8 @@ def _conclude(folder: StudyFolder, console: Console) -> None:
             ours = describe_estimate(row["final"], 0)
             if ours is None:
                 so_far = "no episode yet" if row["so_far"] is None else f"{row['so_far']:.0f}"
-                ours = f"{so_far} after {row['so_far_steps']:,} steps, not finished" if row["so_far_steps"] else so_far
+                steps = row["so_far_steps"] and " to ".join(f"{one:,}" for one in sorted(set(row["so_far_steps"])))
+                ours = f"{so_far} after {steps} steps, not finished" if steps else so_far
             else:
                 ours += f", {row['finished']} run{'s' * (row['finished'] != 1)}"
             published = "" if row["paper"] is None else f"; paper {row['paper']:g}"

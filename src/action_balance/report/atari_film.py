@@ -42,9 +42,6 @@ BARS, NARROW, BONUS = (124, 360), 236, (254, 360)
 #: Pixels by which the coloured row of the action taken sticks out of the panel.
 OUT = 16
 
-#: What the games with a sign in their name are called.
-TITLES = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!"}
-
 
 @dataclass(frozen=True)
 class Story:
@@ -69,11 +66,6 @@ def check_encoder() -> None:
         raise UserError(
             'the installed av cannot write H.264, and the film needs it: pip install --force-reinstall "av"'
         )
-
-
-def title_of(game: str) -> str:
-    """What a game is called."""
-    return TITLES.get(game, game.replace("_", " ").title())
 
 
 def film(moments: Iterable[Moment], story: Story, tell: Callable[[float], None] = lambda _: None) -> bytes:

@@ -27,7 +27,7 @@ def atari_page(summary: Data, svgs: Mapping[str, str]) -> str:
     )
     sections = [_returns(summary), _curves(svgs), _rooms(summary["ours"]["rooms"])]
     sections += [runs_page.runs_section(runs, summary["notes"], summary["asked"]["runs"])]
-    sections += [runs_page.made_section(summary, summary["command"])]
+    sections += [runs_page.made_section(summary)]
     return markup.document(
         title="Action balance: the Atari study",
         kicker="Action balance &middot; Atari study",
@@ -79,12 +79,17 @@ def _cell(row: Data | None, published: float | None) -> str:
         return f"{number(row['final']['value'])}{small}{_small(paper + verdict.get(row['agrees'], ''))}"
     if row["finished"]:
         return f"{NONE}{_small('no game ended')}{_small(paper)}"
-    so_far = _small(f"so far, at {_amount(row['so_far_steps'])} steps")
+    so_far = _small(f"so far, at {_amounts(*row['so_far_steps'])} steps")
     return f'<span class="warn">{number(row["so_far"])}</span>{so_far}{_small(paper)}'
 
 
 def _small(text: str) -> str:
     return f"<small>{text}</small>" if text else ""
+
+
+def _amounts(fewest: int, most: int) -> str:
+    """One number of steps, or from which to which."""
+    return " to ".join(dict.fromkeys(_amount(steps) for steps in (fewest, most)))
 
 
 def _amount(steps: int) -> str:
@@ -169,8 +174,8 @@ def _rooms(rows: list[Data]) -> str:
     return f"""<section id="rooms">
 <h2>Rooms</h2>
 <p class="question">How much of the game does an agent get to see?</p>
-<p>Rooms that are entered in one game, played without learning by the last checkpoint of each run; the emulator&rsquo;s
-memory tells in which room the player is.</p>
+<p>Rooms that are entered in one game, played without learning by the agent of each run after its last update; the
+emulator&rsquo;s memory tells in which room the player is.</p>
 {tables}</section>"""
 
 

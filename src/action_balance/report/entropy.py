@@ -1,4 +1,4 @@
-"""``reproduce entropy``: train what is missing, and tell how flat the action bonus is, as the paper's Figure 7 does."""
+"""``reproduce entropy``: train what is missing, and tell how flat the action bonus is (the paper's Figure 7)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,7 +60,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     folder.summary |= {
         "settings": common,
         "asked": {"runs": list(settings.plan())},
-        "command": runs_page.command_line(KIND, settings, EntropySettings()),
+        **runs_page.command(KIND, settings, EntropySettings(), records),
         "deviations": runs_page.deviations(records, finished, TABLE_2_RUNS),
         "notes": notes,
         "runs": runs,

@@ -16,7 +16,7 @@ from action_balance.studies import statistics
 from action_balance.studies.entropy import FLAT, VARIANTS, Variant, Which
 
 PANELS: dict[Which, str] = {
-    "added": "of softmax(Normalize(r)), as in Figure 7",
+    "added": "of softmax(Normalize(r))",
     "bonus": "of the shares r / Σ r",
 }
 

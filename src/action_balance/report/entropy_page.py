@@ -33,7 +33,7 @@ def entropy_page(summary: Data, svgs: Mapping[str, str]) -> str:
         heading="How flat is the action bonus?",
         lead=lead,
         menu={"entropy": "Entropy", "runs": "Runs", "made": "How it was made"},
-        main="\n".join([*sections, runs_page.made_section(summary, summary["command"])]),
+        main="\n".join([*sections, runs_page.made_section(summary)]),
         footer=runs_page.FOOTER,
     )
 

@@ -133,7 +133,7 @@ def _film(config: TrainConfig, played: Played, console: Console) -> bytes:
     bonus = np.asarray(jax.vmap(lambda one: normalize(one, kind))(thoughts.action_bonus))
     story = atari_film.Story(
         method=config.agent.method,
-        title=f"{atari_film.title_of(record.game)}, {ACTING[FILMED]}",
+        title=f"{atari.title(record.game)}, {ACTING[FILMED]}",
         taken=record.actions,
         logits=thoughts.logits,
         behaviour=thoughts.behaviour if balanced else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 #: What a report of runs on a GPU cannot promise to repeat exactly.
-FOOTER = "Made from the metrics of the runs alone: the same runs give the same page."
+FOOTER = "Made from the files of the runs alone: the same runs give the same page."
 
 #: Runs that are listed at once; more have to be unfolded.
 LISTED = 9
@@ -27,11 +27,11 @@ LISTED = 9
 #: Of the authors' program and of RND, where the paper leaves something open.
 OPEN_POINTS = (
     "The paper does not say how it normalises the bonus, what its final returns are means of, or what its "
-    "hyper-parameters are beyond &ldquo;the same as RND&rdquo;. Here, Normalize is L2 unless the name says otherwise; "
-    "hyper-parameters are RND&rsquo;s, with the 32 environments of the authors&rsquo; program, and its quarter of the "
-    "samples for the predictors.",
-    "The action predictor learns from the pair that was taken, as the paper says; the authors&rsquo; program trains it "
-    "on all actions of a visited state.",
+    "hyper-parameters are beyond &ldquo;the same as RND&rdquo;. Here, Normalize is L2 unless the name says otherwise. "
+    "The preset <code>atari-paper</code> has RND&rsquo;s hyper-parameters, with the 32 environments of the "
+    "authors&rsquo; program, and its quarter of the samples for the predictors.",
+    "In that preset the action predictor learns from the pair that was taken, as the paper says; the authors&rsquo; "
+    "program trains it on all actions of a visited state.",
 )
 
 
@@ -120,7 +120,7 @@ def _status(run: Data) -> str:
     return f"{html.escape(run['status'])}, {share:.0f}&nbsp;%"
 
 
-def made_section(summary: Data, command: str) -> str:
+def made_section(summary: Data) -> str:
     """Command, deviations, settings."""
     settings = _flat(summary["settings"])
     tables = ""
@@ -129,14 +129,24 @@ def made_section(summary: Data, command: str) -> str:
         tables += table(caption, ["Name", "Value"], rows, "plain")
     return f"""<section id="made">
 <h2>How it was made</h2>
-<p>This command trains what is missing and writes this page; the runs are in its folder <code>runs</code>:</p>
-{markup.scrolling(f"<pre><code>{html.escape(command)}</code></pre>", "Command")}
+<p>{_what_the_command_does(summary["other_runs"])}; the runs are in its folder <code>runs</code>:</p>
+{markup.scrolling(f"<pre><code>{html.escape(summary['command'])}</code></pre>", "Command")}
 <h3>Where it differs from the paper</h3>
 <ul>{"".join(f"<li>{one}</li>" for one in summary["deviations"])}</ul>
 <h3>What the paper leaves open</h3>
 <ul>{"".join(f"<li>{one}</li>" for one in OPEN_POINTS)}</ul>
 <div class="pair">{tables}</div>
 </section>"""
+
+
+def _what_the_command_does(others: Sequence[str]) -> str:
+    if not others:
+        return "This command trains what is missing and writes this page"
+    names = html.escape(markup.listed(others if len(others) <= 8 else _shortened(others)))
+    return (
+        f"The study has no flags that train runs like {names}, and would not go on beside them; what is missing can be "
+        "trained with <code>action-balance train --config RUN</code>. This command trains nothing and writes this page"
+    )
 
 
 def _said(value: object) -> str:
@@ -166,17 +176,11 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
         share = agent.steps / PRESET.steps
         said.append(
             f"Runs are {number(agent.steps)} steps long ({number(SKIP * agent.steps)} frames), the paper&rsquo;s "
-            f"{number(PRESET.steps)}: {number(100 * share, 0 if share >= 0.1 else 2)}&nbsp;% of it."
+            f"{number(PRESET.steps)}: {_percent(share)} of it."
         )
-    for what, ours, papers in (
-        ("Games that are played together", agent.envs, PRESET.envs),
-        ("Rollouts of the random agent before training", agent.bonus.warmup_rollouts, PRESET.bonus.warmup_rollouts),
-        ("Channels of the first convolution", agent.image.channels, PRESET.image.channels),
-    ):
-        if ours != papers:
-            said.append(f"{what}: {ours}, not {papers}.")
-    if not said and not as_in_paper(agent):
-        said.append("Hyper-parameters are not all as in the preset <code>atari-paper</code>: see the table below.")
+    others = _not_as_in_preset(agent)
+    if others:
+        said.append(f"Not as in the preset <code>atari-paper</code>: {'; '.join(others)}.")
     fewest, most = min(finished), max(finished)
     if fewest < papers_runs:
         here = f"it is {fewest}" if fewest == most else f"between {fewest} and {most} are finished"
@@ -188,6 +192,38 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
         some = "All runs" if lagging == len(records) else f"{lagging} of {len(records)} runs"
         said.append(f"{some} have lag 1: emulators play on, with the policy before, while an update is made.")
     return said or ["In nothing that is set: length, environments, networks and number of runs are the paper&rsquo;s."]
+
+
+def _percent(share: float) -> str:
+    if share < 1e-4:
+        return "less than 0.01&nbsp;%"
+    return f"{number(100 * share, 0 if share >= 0.1 else 2)}&nbsp;%"
+
+
+#: Settings that `deviations` tells of in sentences of their own, that are compared, or that change nothing.
+TOLD_APART = {"steps", "precision", "method", "normalize", "lag", "groups", "threads"}
+
+
+def _not_as_in_preset(agent: Config) -> list[str]:
+    """All other settings of an agent that are not the preset's, as flags."""
+    ours, presets = (_flat(asdict(one), unset="none") for one in (agent, PRESET))
+    return [
+        f"<code>{flag(name)} {html.escape(str(value))}</code> instead of {presets[name]}"
+        for name, value in ours.items()
+        if name not in TOLD_APART and value != presets[name]
+    ]
+
+
+def command(
+    name: str, asked: "StudySettings", usual: "StudySettings", records: Sequence[Record]
+) -> Data:
+    """For ``summary.json``: the command that goes on with a study, and the runs that it could not be of.
+
+    Where there are such runs, it is the command that only writes the report.
+    """
+    others = [record.path.name for record in records if not asked.training.makes(record.config)]
+    line = command_line(name, replace(asked, training=usual.training) if others else asked, usual)
+    return {"command": f"{line} --report-only" if others else line, "other_runs": others}
 
 
 def command_line(name: str, asked: "DataclassInstance", usual: "DataclassInstance") -> str:

@@ -79,7 +79,8 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task(f"{name}compiling", total=total)
+        begins = "compiling" if config.env.game is None else "playing at random for the statistics, and compiling"
+        task = bar.add_task(f"{name}{begins}", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))
 
 

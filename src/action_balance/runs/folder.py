@@ -168,7 +168,7 @@ class RunFolder:
         """Go back to the newest intact checkpoint, and make the folder as it was then.
 
         Args:
-            initial: the state that the run began with; it is what a run without a checkpoint is resumed from.
+            initial: the state that the run began with; it is what a run without a checkpoint is resumed from, or None.
             command: the command line that resumes it.
             notes: what the user should know in any case, a line each.
 

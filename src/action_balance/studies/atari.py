@@ -17,6 +17,7 @@ from action_balance.envs.atari import PAPER_GAMES, games
 from action_balance.envs.ready import PREFIX, EnvConfig
 from action_balance.errors import UserError
 from action_balance.studies import statistics
+from action_balance.studies.campaign import as_begun
 from action_balance.studies.records import Record, run_name
 from action_balance.studies.settings import check_count, check_names
 from action_balance.studies.statistics import Agreement, Estimate
@@ -39,9 +40,6 @@ TABLE_2_RUNS = 5
 
 #: How games are called, where it is more than their name.
 TITLES = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!"}
-
-#: The games whose rooms the emulator's memory tells.
-ROOMED = ("montezuma_revenge", "pitfall")
 
 #: The settings of the paper's runs.
 PRESET = PRESETS["atari-paper"]
@@ -70,7 +68,9 @@ class AtariTraining:
     """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
 
     def __post_init__(self) -> None:
-        self.agent(PRESET.method)  # which checks the numbers
+        if self.envs % PRESET.ppo.minibatches:
+            raise UserError(f"--envs must be a multiple of {PRESET.ppo.minibatches}, not {self.envs}")
+        self.agent(PRESET.method)  # which checks the other numbers
 
     def agent(self, method: str, normalize: Normalization = PRESET.bonus.normalize) -> Config:
         """The config of an agent."""
@@ -85,15 +85,26 @@ class AtariTraining:
         )
 
     def as_made(self, agent: Config) -> "AtariTraining":
-        """What trains agents like this one, lag as it is here: a run does not tell whether that was asked for."""
-        return replace(
-            self,
-            steps=agent.steps,
-            envs=agent.envs,
-            warmup_rollouts=agent.bonus.warmup_rollouts,
-            channels=agent.image.channels,
-            precision=agent.image.precision,
-        )
+        """What trains agents like this one, as far as it can be told in these settings, and otherwise as it is here.
+
+        Lag is as it is here: a run does not tell whether that was asked for.
+        """
+        made = {
+            "steps": agent.steps,
+            "envs": agent.envs,
+            "warmup_rollouts": agent.bonus.warmup_rollouts,
+            "channels": agent.image.channels,
+            "precision": agent.image.precision,
+        }
+        try:
+            return replace(self, **made)
+        except UserError:  # e.g. 6 environments in 3 minibatches
+            return self
+
+    def makes(self, run: TrainConfig) -> bool:
+        """Whether a run that is there is one that would be trained."""
+        ours = self.run(str(run.env.game), run.agent.method, run.seed, run.agent.bonus.normalize)
+        return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
         """A run of one seed."""
@@ -169,10 +180,21 @@ class Cell:
         return statistics.mean(self.final_returns) if len(self.final_returns) else None
 
     @property
+    def under_way(self) -> tuple[Record, ...]:
+        """The unfinished runs in which an episode has ended; all unfinished ones where none has."""
+        unfinished = tuple(run for run in self.runs if not run.finished)
+        return tuple(run for run in unfinished if math.isfinite(run.final_return)) or unfinished
+
+    @property
     def so_far(self) -> float:
-        """Mean over the unfinished runs of their returns as they now are; nan without any."""
-        returns = [run.final_return for run in self.runs if not run.finished and math.isfinite(run.final_return)]
-        return float(np.mean(returns)) if returns else math.nan
+        """Mean over the runs under way of their returns as they now are; nan without any."""
+        return float(np.mean([run.final_return for run in self.under_way])) if self.under_way else math.nan
+
+    @property
+    def so_far_steps(self) -> tuple[int, int] | None:
+        """Fewest and most environment steps of those runs; None without any."""
+        steps = [run.steps_done for run in self.under_way]
+        return (min(steps), max(steps)) if steps else None
 
     @property
     def curve(self) -> Curve:

@@ -18,12 +18,12 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
         return False
     folder = RunFolder.open(path)
     stored = TrainConfig.from_data(folder.config)
-    if stored != _as_begun(config, stored.agent.host):
+    if stored != as_begun(config, stored.agent.host):
         raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
     return bool(folder.manifest.get("status") == "finished")
 
 
-def _as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
+def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
     """A config with what a run chooses when it begins, lag and groups, as this run has chosen it."""
     asked = config.agent.host
     chosen = {name: getattr(host, name) for name in ("lag", "groups") if getattr(asked, name) is None}

@@ -166,20 +166,31 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
     return records, notes
 
 
-def read_rooms(path: Path) -> dict[str, list[int]]:
-    """Rooms seen in each game of a run's last evaluation, by way of acting; empty where there is none, or no rooms."""
+@dataclass(frozen=True)
+class Evaluation:
+    """What a run's last evaluation has left."""
+
+    update: int  # that was evaluated
+    games: int  # asked for, for each way of acting
+    rooms: dict[str, list[int]]  # seen in each game, by way of acting; empty where the game tells of none
+
+
+def read_evaluation(path: Path) -> Evaluation | None:
+    """Of a run; None where it was not evaluated."""
     folder = path / EVALUATION
     if not (folder / SUMMARY).exists():  # it is written last
-        return {}
+        return None
     rooms: dict[str, list[int]] = {}
     try:
+        summary = json.loads((folder / SUMMARY).read_bytes())
+        update, games = int(summary["checkpoint"]["update"]), int(summary["asked"]["episodes"])
         with open(folder / "episodes.csv", newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 if row.get("rooms"):
                     rooms.setdefault(row["way"], []).append(int(row["rooms"]))
-    except (OSError, UnicodeDecodeError, KeyError, ValueError, csv.Error):
-        raise UserError(f"{folder / 'episodes.csv'} is damaged: evaluate the run again, or delete {folder}") from None
-    return rooms
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, csv.Error):
+        raise UserError(f"{folder} is damaged: evaluate the run again, or delete that folder") from None
+    return Evaluation(update, games, rooms)
 
 
 def common_settings(records: Iterable[Record]) -> Data:
