@@ -32,7 +32,7 @@ class AtariStudy:
 
 @dataclass(frozen=True)
 class Entropy:
-    """How flat the action bonus is in Montezuma's Revenge: raw, L2, channel and L2: for a GPU, and long."""
+    """How flat the action bonus is in Montezuma's Revenge (raw, L2, channel and L2): for a GPU, and long."""
 
     out: Path = Path("results/entropy")
     """Folder for training runs, tables, figures and report.html; what was interrupted there is continued."""

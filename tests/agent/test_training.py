@@ -153,24 +153,6 @@ def test_resume_of_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFix
     assert (whole / "manifest.json").read_bytes() == before
 
 
-def test_zero_weights_give_the_metrics_of_plain_ppo(tmp_path: Path) -> None:
-    names = (
-        "episode_return",
-        "states",
-        "first_reward",
-        "action_frequency",
-        "entropy_pi",
-        "loss_policy",
-        "clip_fraction",
-    )
-    runs = {"ppo": ("ppo",), "zero": ("action-balance-rnd", "--action-coef", "0", "--intrinsic-coef", "0")}
-    told = []
-    for name, method in runs.items():
-        assert call("train", "deep-sea", "--out", str(tmp_path / name), *SMALL, "--method", *method) == 0
-        told.append([[str(row[metric]) for metric in names] for row in read_metrics(tmp_path / name)])
-    assert told[0] == told[1]
-
-
 def test_a_later_update_that_is_not_finite_names_term_update_and_checkpoint() -> None:
     config = TrainConfig(EnvConfig("deep-sea", 4), Config())
     healthy = train.Metrics(**{one.name: jnp.ones(2) for one in fields(train.Metrics)})

@@ -1,5 +1,6 @@
 """Run folders as training leaves them, with numbers that are chosen instead of learned."""
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from action_balance.agent.loop import TrainConfig
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import CHECKPOINTS, Status
+from action_balance.runs.folder import CHECKPOINTS, EVALUATION, SUMMARY, Status
 from action_balance.studies.records import RUNS, run_name
 
 #: Ended episodes of an update, and their mean return.
@@ -30,6 +31,15 @@ def make_run(
         log.append([row], {"steps_per_second": 1000.0 * update})
     folder.finish(status)
     return folder.path
+
+
+def evaluate_run(path: Path, update: int, rooms: Sequence[tuple[str, int]], games: int) -> None:
+    """An evaluation of a run: ways of acting, and rooms in a game of them."""
+    (path / EVALUATION).mkdir(exist_ok=True)
+    table = "".join(f"{way},{count}\n" for way, count in rooms)
+    (path / EVALUATION / "episodes.csv").write_text(f"way,rooms\n{table}")
+    summary = {"checkpoint": {"update": update}, "asked": {"episodes": games}}
+    (path / EVALUATION / SUMMARY).write_text(json.dumps(summary))
 
 
 def strip(path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from action_balance.envs.replay import Moment
 from action_balance.errors import UserError
-from action_balance.report.atari_film import LAST, Story, film, title_of, words
+from action_balance.report.atari_film import LAST, Story, film, words
 from action_balance.report.pixels import BETA, PI, THIRD, rgb
 
 GREEN, VIOLET = (40, 160, 90), (120, 40, 160)
@@ -101,12 +101,11 @@ def test_without_an_action_bonus_there_is_only_pi() -> None:
     assert [length(picture, colour, row) for colour in (BETA, THIRD) for row in range(4)] == [0] * 8
 
 
-def test_actions_and_games_have_readable_names() -> None:
+def test_actions_have_readable_names() -> None:
     assert [words(action) for action in ("NOOP", "UP", "RIGHTFIRE", "DOWNLEFTFIRE")] == [
         *("no-op", "up"),
         *("right fire", "down left fire"),
     ]
-    assert [title_of(game) for game in ("montezuma_revenge", "private_eye")] == ["Montezuma's Revenge", "Private Eye"]
 
 
 def test_what_a_film_needs_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from synthetic_runs import Episodes, make_run, strip, tree
+from rich.console import Console
+from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
 from test_page import browse
 
 from action_balance import cli
 from action_balance.agent.loop import Progress, TrainConfig
 from action_balance.cli_atari import AtariStudy
+from action_balance.envs.host import EmulatorsLost
+from action_balance.errors import UserError
+from action_balance.report.atari import reproduce_atari
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
 from action_balance.studies import campaign
@@ -48,11 +52,8 @@ def partial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_run(out, SMALL.run("montezuma_revenge", "rnd", 1), [(100, 50.0), (100, 300.0)])
     ours = make_run(out, SMALL.run("montezuma_revenge", "action-balance-rnd-channel", 0), [(10, 0.0), (50, 600.0)])
     make_run(out, SMALL.run("solaris", "action-balance-rnd", 0), [(20, 40.0)], "interrupted")
-    table = "way,seed,episode,score,steps,frames,ended,rooms\n"
-    table += "behaviour,0,0,100,9,36,game over,4\nbehaviour,0,1,0,9,36,game over,7\ngreedy,0,0,0,9,36,game over,1\n"
-    (ours / "evaluation").mkdir()
-    (ours / "evaluation" / "episodes.csv").write_text(table)
-    (ours / "evaluation" / "evaluation.json").write_text("{}")
+    evaluate_run(ours, 2, [("behaviour", 4), ("behaviour", 7), ("greedy", 1)], games=2)
+    evaluate_run(out / "runs" / "montezuma_revenge-rnd-0", 1, [("greedy", 20)], games=1)  # not of the last update
     for path in (out / "runs").iterdir():
         strip(path)
     reproduce(out, "--report-only", "--seeds", "2")
@@ -93,8 +94,10 @@ def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(part
         "Of 36 runs, 3 are finished, 1 begun and 32 not begun",
         "interrupted, 50&nbsp;%",
         "1,024 steps long",
-        "Games that are played together: 4, not 32",
-        "Channels of the first convolution: 4, not 32",
+        "the paper&rsquo;s 42,000,000: less than 0.01&nbsp;% of it",
+        "Not as in the preset <code>atari-paper</code>: <code>--envs 4</code> instead of 32; "
+        "<code>--warmup-rollouts 1</code> instead of 50; <code>--channels 4</code> instead of 32.",
+        "This command trains what is missing",
         "between 0 and 2 are finished",
         "--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4",
         "1,250 steps/s",  # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000
@@ -110,8 +113,9 @@ def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(part
 
 
 def test_rooms_are_told_where_a_run_was_evaluated(partial: Path) -> None:
-    (greedy,) = [row for row in _rooms(partial) if row["way"] == "greedy"]
-    (drawn,) = [row for row in _rooms(partial) if row["way"] == "behaviour"]
+    drawn, greedy = _rooms(partial)
+    assert {row["method"] for row in (drawn, greedy)} == {"action-balance-rnd-channel"}  # RND's is of an earlier update
+    assert (drawn["way"], greedy["way"]) == ("behaviour", "greedy")
     assert (drawn["games"], drawn["mean"], drawn["most"]) == (2, 5.5, 7)
     assert (greedy["games"], greedy["mean"]) == (1, 1)
     page = (partial / "report.html").read_text()
@@ -208,6 +212,37 @@ def test_an_interrupt_before_the_first_update_says_so(
     assert "nothing to report yet" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("error", [UserError("no space left"), EmulatorsLost("out of quarters"), MemoryError()])
+def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def lost(path: Path, config: TrainConfig, *_: object) -> tuple[str, ...]:
+        if config.seed == 0:
+            make_run(path.parents[1], config, SEVEN)
+            return ()
+        make_run(path.parents[1], config, SEVEN[:1], "failed")
+        raise error
+
+    settings = AtariSettings(("venture",), ("rnd",), 2, 0, SMALL)
+    monkeypatch.setattr(campaign, "train", lost)
+    with pytest.raises(type(error)) as told:
+        reproduce_atari(settings, tmp_path, 0, False, False, Console(quiet=True))
+    assert told.value is error
+    page = (tmp_path / "report.html").read_text()
+    assert "Of 2 runs, 1 is finished, 1 begun and 0 not begun" in page
+    assert "failed, 50&nbsp;%" in page
+
+
+def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> tuple[str, ...]:
+        raise UserError("no space left")
+
+    monkeypatch.setattr(campaign, "train", lost)
+    with pytest.raises(UserError, match="no space left"):
+        reproduce_atari(AtariSettings(training=SMALL), tmp_path, 0, False, False, Console(quiet=True))
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_runs_with_other_settings_are_refused_before_anything_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,6 +315,7 @@ def test_wrong_words_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "plays no games" in refused(capsys, out, "--report-only", "--evaluate", "3")
     assert "--evaluate must be 0 or more" in refused(capsys, out, "--evaluate", "-1")
     assert "unknown game 'chess'" in refused(capsys, out, "--games", "chess")
+    assert "--envs must be a multiple of 4, not 6" in refused(capsys, out, "--envs", "6")
     assert not out.exists()
 
 
@@ -302,30 +338,6 @@ def test_runs_in_which_no_game_has_ended_yet_are_shown(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert "no game ended" in page
     assert "so far, at 512 steps" in page
-
-
-def test_finished_runs_play_to_have_their_rooms_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played: list[tuple[str, int]] = []
-
-    def evaluate(path: Path, episodes: int, *_: object) -> None:
-        played.append((path.name, episodes))
-        (path / "evaluation").mkdir()
-        (path / "evaluation" / "episodes.csv").write_text("way,rooms\ngreedy,3\n")
-        (path / "evaluation" / "evaluation.json").write_text("{}")
-
-    monkeypatch.setattr("action_balance.report.evaluate.evaluate", evaluate)
-    for game in ("montezuma_revenge", "venture", "pitfall"):
-        path = make_run(tmp_path, SMALL.run(game, "rnd", 0), SEVEN)
-        if game != "pitfall":  # which is a copy
-            (path / "checkpoints" / "00000002").mkdir()
-    words = ("--games", "montezuma_revenge", "venture", "pitfall", "--methods", "rnd", "--seeds", "1", *FLAGS)
-    reproduce(tmp_path, *words)
-    assert played == []
-    reproduce(tmp_path, *words, "--evaluate", "4")
-    assert played == [("montezuma_revenge-rnd-0", 4)]
-    assert _rooms(tmp_path)[0]["mean"] == 3
-    reproduce(tmp_path, *words, "--evaluate", "4")
-    assert len(played) == 1
 
 
 def test_a_curve_of_five_runs_has_a_band_and_five_runs_need_no_excuse(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_the_report_tells_the_order_that_was_found(result: Path) -> None:
         "action-balance reproduce entropy --steps 1024 --envs 4",
     ):
         assert said in page
+    assert "Figure 7" not in (result / "figures" / "entropy.svg").read_text()  # the paper does not say of what it is
     ours = json.loads((result / "summary.json").read_text())["ours"]
     assert ours["variants"]["raw"]["added_below_flat"]["value"] == pytest.approx(0.001)
 

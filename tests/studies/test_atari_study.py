@@ -65,6 +65,7 @@ def test_a_method_in_a_game_is_the_mean_of_its_finished_runs_with_students_inter
     assert cell.final.low == pytest.approx(200 - 1270.62, abs=0.01)
     assert cell.final.high == pytest.approx(200 + 1270.62, abs=0.01)
     assert cell.so_far == 70
+    assert cell.so_far_steps == (512, 512)
     np.testing.assert_allclose(cell.curve.mean, [2, 200])
     np.testing.assert_allclose(cell.curve.steps, [512, 1024])
     np.testing.assert_allclose(cell.curve.high - cell.curve.mean, [12.7062, 1270.62], rtol=1e-5)
@@ -78,6 +79,7 @@ def test_one_run_has_no_interval_and_an_unfinished_one_no_final_return() -> None
     (cell,) = cells([record("rnd", 0, [1, 5], "interrupted"), record("rnd", 1, [3], "running")])
     assert cell.final is None
     assert cell.so_far == 4
+    assert cell.so_far_steps == (512, 1024)
     np.testing.assert_allclose(cell.curve.mean, [2])  # as far as both go
 
 
@@ -133,6 +135,11 @@ def test_precision_and_lag_do_not_make_a_run_incomparable() -> None:
         assert not atari.as_in_paper(other.agent("rnd"))
 
 
+def test_games_have_readable_names() -> None:
+    names = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!", "private_eye": "Private Eye"}
+    assert {game: atari.title(game) for game in names} == names
+
+
 def test_the_study_is_the_papers_by_default() -> None:
     plan = AtariSettings().plan()
     assert len(plan) == 6 * 3 * 5
@@ -170,10 +177,24 @@ def test_settings_that_cannot_be_are_one_line(wrong: dict[str, Any], said: str) 
 
 
 def test_numbers_of_the_training_are_checked_before_it() -> None:
-    with pytest.raises(UserError, match="minibatches do not divide"):
+    with pytest.raises(UserError, match="--envs must be a multiple of 4, not 6"):
         AtariTraining(envs=6)
     with pytest.raises(UserError, match="less than one rollout"):
         AtariTraining(steps=100)
+
+
+def test_a_study_knows_the_runs_that_its_flags_train() -> None:
+    run = SMALL.run("gravitar", "action-balance-rnd", 3, "raw")
+    host = replace(run.agent.host, lag=1, groups=2)  # chosen by the run
+    begun = replace(run, agent=replace(run.agent, host=host))
+    assert AtariTraining().as_made(begun.agent) == SMALL
+    assert SMALL.makes(begun)
+    assert replace(SMALL, lag=0).makes(begun)
+    assert [replace(SMALL, lag=lag).as_made(begun.agent).lag for lag in (None, 0, 1)] == [None, None, 1]
+    faster = replace(begun.agent, ppo=replace(begun.agent.ppo, learning_rate=1e-3))
+    assert not SMALL.makes(replace(begun, agent=faster))
+    odd = replace(begun.agent, envs=6, ppo=replace(begun.agent.ppo, minibatches=3))
+    assert AtariTraining().as_made(odd) == AtariTraining()
 
 
 def test_a_rate_and_a_best_episode_are_of_the_whole_run() -> None:

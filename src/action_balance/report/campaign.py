@@ -1,5 +1,6 @@
 """Studies of many long training runs: trained in turn, stopped at any time, told from whatever is there."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ def reproduce(
     write: Write,
     after: Callable[[Path, TrainConfig], bool] = lambda _path, _config: False,
 ) -> None:
-    """Train what is missing of a study, and write its report after every run, also after one that was interrupted.
+    """Train what is missing of a study, and write its report after every run, also after one that was cut short.
 
     Args:
         kind: the command, e.g. ``reproduce atari``.
@@ -79,6 +80,10 @@ def reproduce(
             raise KeyboardInterrupt(f"there is nothing to report yet; {same} begins again") from None
         report()
         raise KeyboardInterrupt(f"{out / 'report.html'} tells of what is there; {same} goes on from there") from None
+    except Exception:  # a full disk, lost emulators: what ended the study is told after what there is of it
+        with contextlib.suppress(UserError, OSError):
+            report()
+        raise
 
 
 def _delete_runs(out: Path) -> None:

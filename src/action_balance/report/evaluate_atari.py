@@ -23,6 +23,7 @@ from action_balance.files import Data
 from action_balance.report import atari_film
 from action_balance.report.progress import progress_bar
 from action_balance.report.score_table import score_table, short, spread
+from action_balance.studies import atari
 
 #: How the way of acting is told in the film.
 ACTING = {"greedy": "the largest of π", "sampled": "actions sampled from π", "behaviour": "actions sampled from β"}

@@ -4,22 +4,24 @@ import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import Any
 
+from action_balance.agent.config import Config
 from action_balance.envs.atari import SKIP
+from action_balance.errors import flag
 from action_balance.report import markup
 from action_balance.report.markup import counted, number, table
 from action_balance.report.summary import Data
 from action_balance.report.summary import number as plain
-from action_balance.studies.atari import PRESET, as_in_paper, title
+from action_balance.studies.atari import PRESET, AtariSettings, title
+from action_balance.studies.entropy import EntropySettings
 from action_balance.studies.records import RECENT, Record
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 #: What a report of runs on a GPU cannot promise to repeat exactly.
 FOOTER = "Made from the files of the runs alone: the same runs give the same page."
+
+StudySettings = AtariSettings | EntropySettings
 
 #: Runs that are listed at once; more have to be unfolded.
 LISTED = 9
@@ -122,7 +124,7 @@ def _status(run: Data) -> str:
 
 def made_section(summary: Data) -> str:
     """Command, deviations, settings."""
-    settings = _flat(summary["settings"])
+    settings = {name: value for name, value in _flat(summary["settings"]).items() if value is not None}
     tables = ""
     for caption, pairs in (("Hyper-parameters", settings), ("Versions of the report", summary["versions"])):
         rows = [[html.escape(name.replace("_", " ")), html.escape(_said(value))] for name, value in pairs.items()]
@@ -144,8 +146,8 @@ def _what_the_command_does(others: Sequence[str]) -> str:
         return "This command trains what is missing and writes this page"
     names = html.escape(markup.listed(others if len(others) <= 8 else _shortened(others)))
     return (
-        f"The study has no flags that train runs like {names}, and would not go on beside them; what is missing can be "
-        "trained with <code>action-balance train --config RUN</code>. This command trains nothing and writes this page"
+        f"The study has no flags for how these were trained, and would not go on with them: {names}. "
+        "This command trains nothing and writes this page"
     )
 
 
@@ -159,7 +161,7 @@ def _flat(data: Data) -> Data:
     for name, value in data.items():
         if name != "net":
             flat |= value if isinstance(value, dict) else {name: value}
-    return {name: value for name, value in flat.items() if value is not None}
+    return flat
 
 
 def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: int) -> list[str]:
@@ -206,37 +208,35 @@ TOLD_APART = {"steps", "precision", "method", "normalize", "lag", "groups", "thr
 
 def _not_as_in_preset(agent: Config) -> list[str]:
     """All other settings of an agent that are not the preset's, as flags."""
-    ours, presets = (_flat(asdict(one), unset="none") for one in (agent, PRESET))
+    ours, presets = _flat(asdict(agent)), _flat(asdict(PRESET))
     return [
-        f"<code>{flag(name)} {html.escape(str(value))}</code> instead of {presets[name]}"
+        f"<code>{flag(name)} {value}</code> instead of {'none' if presets[name] is None else presets[name]}"
         for name, value in ours.items()
         if name not in TOLD_APART and value != presets[name]
     ]
 
 
-def command(
-    name: str, asked: "StudySettings", usual: "StudySettings", records: Sequence[Record]
-) -> Data:
+def command(name: str, asked: StudySettings, usual: StudySettings, records: Sequence[Record]) -> Data:
     """For ``summary.json``: the command that goes on with a study, and the runs that it could not be of.
 
     Where there are such runs, it is the command that only writes the report.
     """
     others = [record.path.name for record in records if not asked.training.makes(record.config)]
-    line = command_line(name, replace(asked, training=usual.training) if others else asked, usual)
+    line = _command_line(name, replace(asked, training=usual.training) if others else asked, usual)
     return {"command": f"{line} --report-only" if others else line, "other_runs": others}
 
 
-def command_line(name: str, asked: "DataclassInstance", usual: "DataclassInstance") -> str:
+def _command_line(name: str, asked: StudySettings, usual: StudySettings) -> str:
     """The command with every setting that is not usual."""
     words = [f"action-balance {name}"]
     settings, defaults = (_plain_flat(one) for one in (asked, usual))
     for key, value in settings.items():
         if value != defaults[key]:
-            words += [f"--{key.replace('_', '-')}", *(map(str, value) if isinstance(value, list) else [str(value)])]
+            words += [flag(key), *(map(str, value) if isinstance(value, list) else [str(value)])]
     return " ".join(words)
 
 
-def _plain_flat(settings: "DataclassInstance") -> Data:
+def _plain_flat(settings: StudySettings) -> Data:
     data: Data = json.loads(json.dumps(asdict(settings)))
     return {**{key: value for key, value in data.items() if key != "training"}, **data["training"]}
 

@@ -87,23 +87,24 @@ class AtariTraining:
     def as_made(self, agent: Config) -> "AtariTraining":
         """What trains agents like this one, as far as it can be told in these settings, and otherwise as it is here.
 
-        Lag is as it is here: a run does not tell whether that was asked for.
+        A run does not tell whether its lag was asked for: it stays asked for where it is asked for here and the same.
         """
-        made = {
-            "steps": agent.steps,
-            "envs": agent.envs,
-            "warmup_rollouts": agent.bonus.warmup_rollouts,
-            "channels": agent.image.channels,
-            "precision": agent.image.precision,
-        }
         try:
-            return replace(self, **made)
+            return replace(
+                self,
+                steps=agent.steps,
+                envs=agent.envs,
+                warmup_rollouts=agent.bonus.warmup_rollouts,
+                channels=agent.image.channels,
+                precision=agent.image.precision,
+                lag=self.lag if self.lag == agent.host.lag else None,
+            )
         except UserError:  # e.g. 6 environments in 3 minibatches
             return self
 
     def makes(self, run: TrainConfig) -> bool:
-        """Whether a run that is there is one that would be trained."""
-        ours = self.run(str(run.env.game), run.agent.method, run.seed, run.agent.bonus.normalize)
+        """Whether a run that is there is one that would be trained, whatever its lag."""
+        ours = replace(self, lag=None).run(str(run.env.game), run.agent.method, run.seed, run.agent.bonus.normalize)
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
