@@ -123,7 +123,9 @@ def quick_programs(config: Config, stack: tuple[int, ...], actions: int, piece: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jax, "jit", quick)
         patch.setattr(pieces, "PIECE", piece)
-        return Programs(config, stack, actions)
+        programs = Programs(config, stack, actions)
+    programs.begin = jax.jit(programs._begin)  # others trace it in programs of their own, which allow no options
+    return programs
 
 
 def agent(programs: Programs, observations: Moments, seed: int) -> TrainState:

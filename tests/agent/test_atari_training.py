@@ -2,19 +2,30 @@
 
 import json
 import math
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+from host_world import quick_programs
 from rich.console import Console
 
 from action_balance import cli
+from action_balance.agent import host
 from action_balance.agent.config import Config
-from action_balance.agent.loop import BEGIN_ANEW, Progress, TrainConfig
+from action_balance.agent.loop import BEGIN_ANEW, Progress, TrainConfig, trainer
+from action_balance.agent.state import TrainState
 from action_balance.envs.ready import EnvConfig
 from action_balance.report.training import shown
-from action_balance.runs import read_metrics
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.runs.leaves import to_arrays
 
 SMALL = (
     *("--envs", "2", "--rollout-steps", "4", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
@@ -54,3 +65,68 @@ def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsy
     found = json.loads((out / "manifest.json").read_text())
     assert found["starts"][-1]["warnings"] == [BEGIN_ANEW]
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3]
+
+
+# The command line. Once the second update is logged, and before it is in a checkpoint, the process is killed.
+KILLED = """
+import os, signal, sys
+from host_world import quick_programs
+from action_balance import cli
+from action_balance.agent import host
+from action_balance.runs import MetricsLog
+
+def append(log, rows, *more):
+    original(log, rows, *more)
+    if rows[0]["update"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+original, MetricsLog.append = MetricsLog.append, append
+host._programs = quick_programs
+cli.main(sys.argv[1:])
+"""
+LEARNING = (
+    *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
+    *("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8", "--threads", "1"),
+    *("--steps", "96", "--checkpoint-every", "1", "--lag", "1", "--method", "action-balance-rnd-channel"),
+)
+
+
+def test_a_killed_game_is_learned_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "run"
+    monkeypatch.setattr(host, "_programs", cache(quick_programs))
+    # What it compiles is not compiled again here; never do both run at the same time.
+    more = {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "JAX_COMPILATION_CACHE_DIR": str(jax.config.values["jax_compilation_cache_dir"]),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    command = [sys.executable, "-c", KILLED, "train", "atari:pitfall", "--out", str(out), *LEARNING]
+    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **more}, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert [row["update"] for row in read_metrics(out)] == [1, 2]
+    assert RunFolder.open(out).checkpoints().updates() == [1]
+
+    cli.main(["resume", str(out)])
+    folder = RunFolder.open(out)
+    assert folder.manifest["status"] == "finished"
+    assert folder.checkpoints().updates() == [1, 2, 3]
+    rows = read_metrics(out)
+    assert [(row["update"], row["steps"]) for row in rows] == [(1, 32), (2, 64), (3, 96)]
+    for row in rows:
+        unknown = {name for name, value in row.items() if not np.isfinite(value).all()}
+        assert unknown <= {"episode_return", "best_return"}  # no game has ended
+        assert row["parameters_finite"]
+        assert min(row["bonus_mean"], row["bonus_scale"], row["action_bonus_mean"], row["loss_action"]) > 0
+        assert sum(row["action_frequency"]) == pytest.approx(1)
+
+    run = trainer(TrainConfig.from_data(folder.config))
+    first = run.begin()
+    run.close()
+    last: TrainState = folder.checkpoints().restore(run.shapes()).state
+    assert int(last.updates[0]) == 3
+    assert float(last.observations.count[0]) == (1 + 3) * 8 * 4  # the warm-up, and every rollout once
+    # All layers have moved, and those that are never trained have not.
+    moved = [np.abs(b - a).max() for a, b in zip(to_arrays(first.learned), to_arrays(last.learned), strict=True)]
+    assert min(moved) > 0
+    for before, after in zip(to_arrays(first.targets), to_arrays(last.targets), strict=True):
+        np.testing.assert_array_equal(before, after)
