@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import call
 from jax.errors import JaxRuntimeError
 
 from action_balance import cli
@@ -24,15 +25,6 @@ from action_balance.studies import explore
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
 
 COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare", "doctor")
-
-
-def call(*arguments: str) -> int:
-    """Exit code of a command."""
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def reproduce(out: Path, *arguments: str) -> int:

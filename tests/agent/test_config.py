@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import call
 from rich.console import Console
 
 from action_balance import cli
@@ -21,15 +22,6 @@ from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.report.evaluate import _show
 from action_balance.runs import RunFolder
-
-
-def call(*arguments: str) -> int:
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
 
 COUNTS = [
     *("--steps", "--envs", "--rollout-steps", "--epochs", "--minibatches"),

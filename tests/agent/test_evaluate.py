@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command import call
 from PIL import Image
 
-from action_balance import cli
 from action_balance.agent import train
 from action_balance.agent.config import BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.agent.evaluate import WAYS, Evaluation, Way, evaluate, most_episodes, ways
@@ -198,14 +198,6 @@ SMALL = (
     *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
     *("--steps", "640", "--checkpoint-every", "4"),
 )
-
-
-def call(*arguments: str) -> int:
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

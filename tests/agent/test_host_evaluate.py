@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command import call
 from rich.console import Console
 
-from action_balance import cli
 from action_balance.agent.config import Config, ImageConfig, PPOConfig
 from action_balance.agent.evaluate import WAYS
 from action_balance.agent.host_evaluate import (
@@ -166,14 +166,6 @@ def test_the_first_emulators_have_the_same_seeds_however_many_there_are_and_none
     others = [(0, 0), (5, 0), (0, 5), emulator_seed(1, 5, "greedy"), emulator_seed(0, 6, "greedy")]
     others += [emulator_seed(0, 5, "sampled"), emulator_seed(0, 5, "behaviour")]
     assert len({*few, *(_seeds(other, 1).item() for other in others)}) == 8
-
-
-def call(*arguments: str) -> int:
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from command import call
 
 from action_balance import cli
 from action_balance.agent import loop, train
@@ -33,14 +34,6 @@ SMALL = (
     *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2"),
 )
 COMMAND = [sys.executable, "-m", "action_balance"]
-
-
-def call(*arguments: str) -> int:
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 @pytest.fixture(scope="module")

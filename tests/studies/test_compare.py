@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import call
 
-from action_balance import cli
 from action_balance.agent.config import BonusConfig, Config, HostConfig, PPOConfig
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.train import Metrics
@@ -64,14 +64,6 @@ def write_run(
         log.append(rows)
     folder.finish("interrupted" if status == "interrupted" else "finished")
     return path
-
-
-def call(*arguments: str) -> int:
-    try:
-        cli.main(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
