@@ -19,7 +19,7 @@ from action_balance.errors import UserError
 from action_balance.studies import statistics
 from action_balance.studies.campaign import as_begun
 from action_balance.studies.records import Record, run_name
-from action_balance.studies.settings import check_count, check_names
+from action_balance.studies.settings import check_names, check_seeds
 from action_balance.studies.statistics import Agreement, Estimate
 
 #: What the paper compares.
@@ -127,10 +127,7 @@ class AtariSettings:
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_count("--seeds", self.seeds)
-        check_count("--seed", self.seed, 0)
-        if self.seed + self.seeds >= 2**31:
-            raise UserError(f"--seed must be below {2**31 - self.seeds}")
+        check_seeds(self.seed, self.seeds)
         # The emulator is asked only about games that are not the paper's: it need not be there to read a result.
         check_names("game", self.games, PAPER_GAMES if set(self.games) <= set(PAPER_GAMES) else games())
         check_names("method", self.methods, COMPARED)

@@ -16,11 +16,10 @@ import numpy as np
 
 from action_balance.agent.loop import TrainConfig
 from action_balance.core.balance import Normalization
-from action_balance.errors import UserError
 from action_balance.studies import statistics
 from action_balance.studies.atari import AtariTraining
 from action_balance.studies.records import Record, run_name
-from action_balance.studies.settings import check_count
+from action_balance.studies.settings import check_seeds
 from action_balance.studies.statistics import Estimate
 
 #: The game of the figure, and its actions.
@@ -57,10 +56,7 @@ class EntropySettings:
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_count("--seeds", self.seeds)
-        check_count("--seed", self.seed, 0)
-        if self.seed + self.seeds >= 2**31:
-            raise UserError(f"--seed must be below {2**31 - self.seeds}")
+        check_seeds(self.seed, self.seeds)
 
     def plan(self) -> dict[str, TrainConfig]:
         """The runs by name, in order: all variants with the first seed, then with the next."""

@@ -19,7 +19,7 @@ from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.metrics import TIMING
 from action_balance.studies import statistics
 from action_balance.studies.first_reach import FirstReachSteps
-from action_balance.studies.settings import check_count, check_names
+from action_balance.studies.settings import check_names, check_seeds
 from action_balance.studies.statistics import Estimate
 
 #: What the study compares.
@@ -55,12 +55,9 @@ class NeuralSettings:
     """Which studies to run: open, corridor, deep-sea, counting."""
 
     def __post_init__(self) -> None:
-        check_count("--seeds", self.seeds)
-        check_count("--seed", self.seed, 0)
+        check_seeds(self.seed, self.seeds)
         check_names("method", self.methods, METHODS)
         check_names("study", self.studies, WORLDS)
-        if self.seed + self.seeds >= 2**31:
-            raise UserError(f"--seed must be below {2**31 - self.seeds}")
         for world in self.studies:
             self.runs(world)
 

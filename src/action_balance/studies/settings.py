@@ -21,6 +21,14 @@ def check_count(name: str, value: int, least: int = 1) -> None:
         raise UserError(f"{name} must be below {2**31}, not {value}")
 
 
+def check_seeds(seed: int, seeds: int) -> None:
+    """A `UserError` unless ``--seeds`` seeds can follow from ``--seed`` on."""
+    check_count("--seeds", seeds)
+    check_count("--seed", seed, 0)
+    if seed + seeds >= 2**31:
+        raise UserError(f"--seed must be below {2**31 - seeds}")
+
+
 def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:
     """A `UserError` unless every name is known and none is given twice."""
     if not names:
