@@ -40,9 +40,8 @@ from action_balance.studies.first_reach import FirstReachSteps
 from action_balance.studies.goals import Goals
 
 #: Few visits are light, many are dark; perceptually even.
-HEAT = LinearSegmentedColormap.from_list(
-    "visits", ["#bdebd0", "#73d0ae", "#3eb1ac", "#358ba6", "#38619c", "#413a76", "#2a1b33", "#0d0508"]
-)
+HEAT_STOPS = ("#bdebd0", "#73d0ae", "#3eb1ac", "#358ba6", "#38619c", "#413a76", "#2a1b33", "#0d0508")
+HEAT = LinearSegmentedColormap.from_list("visits", HEAT_STOPS)
 WALL = "#aab1ba"
 
 #: Curves are thinned out to about so many points, and single runs drawn up to so many.
@@ -115,8 +114,8 @@ def _increase(result: Coverage, name: str) -> tuple[np.ndarray, np.ndarray]:
 def heatmaps(result: Coverage) -> Figure:
     """Mean visits of each cell until some moments (rows) by each method (columns), all on one colour scale."""
     rows = {
-        f"{moment:,}\nsteps": [method.visits[number] for method in result.methods.values()]
-        for number, moment in enumerate(result.moments)
+        f"{moment:,}\nsteps": [method.visits[result.moments.index(moment)] for method in result.methods.values()]
+        for moment in result.shown_moments
     }
     names = [NAMES[name] for name in result.methods]
     return maps("Where the visits went", result.world, rows, names, np.ones(result.world.cells, bool))

@@ -36,6 +36,7 @@ FILES = (
     *(f"{world}_{table}.csv" for world in ("open", "corridor", "deep-sea") for table in ("states", "agents")),
     "counting.csv",
     "heatmaps.npz",
+    "recording.npz",
     "report.html",
 )
 FIGURES = (

@@ -1,15 +1,24 @@
 """Numbers, sentences, tables and figures as HTML, for `page`. Estimates are those of ``summary.json``."""
 
+import base64
+import hashlib
 import html
 import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from action_balance.report.drawing import NAMES, themed_svg
+from action_balance.report.packing import script_json
 from action_balance.report.summary import Data
 
 #: What the footer of a page promises that is made from settings alone.
 REPEATED = "The same settings and versions give the same page, byte for byte."
+
+#: The scripts of a page with data, in the order in which they need each other.
+SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
+
+NEEDS_SCRIPT = "What moves on this page needs JavaScript; figures and tables do not."
+FAILED = "This browser could not show what moves on this page. A newer one will; figures and tables are all here."
 
 #: What stands where there is no number.
 NONE = "&ndash;"
@@ -116,7 +125,15 @@ def ruler(estimate: Data | None, published: float | None, span: tuple[float, flo
 
 
 def document(
-    title: str, kicker: str, heading: str, lead: str, menu: Mapping[str, str], main: str, footer: str = REPEATED
+    title: str,
+    kicker: str,
+    heading: str,
+    lead: str,
+    menu: Mapping[str, str],
+    main: str,
+    footer: str = REPEATED,
+    data: Data | None = None,
+    follows: bool = False,
 ) -> str:
     """A whole page.
 
@@ -128,14 +145,22 @@ def document(
         menu: titles of the sections by id.
         main: the rest.
         footer: a sentence below it all.
+        data: of what is shown by script.
+        follows: whether the page asks its server for news.
     """
-    style = resources.files("action_balance.report").joinpath("style.css").read_text(encoding="utf-8")
+    style, script = _asset("style.css"), _script(data is not None)
+    held, failed = "", ""
+    if data is not None:
+        style += _asset("page.css")
+        held = f'<script type="application/json" id="data">{script_json(data)}</script>\n'
+        failed = f'<noscript><p class="failed">{NEEDS_SCRIPT}</p></noscript>\n<p class="failed" id="failed" hidden>{FAILED}</p>\n'
     links = "".join(f'<li><a href="#{target}">{name}</a></li>' for target, name in menu.items())
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_policy(script, follows)}">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>{title}</title>
@@ -144,18 +169,41 @@ def document(
 </head>
 <body>
 <header>
+<button type="button" id="theme" hidden></button>
 <p class="kicker">{kicker}</p>
 <h1>{heading}</h1>
 <p class="lead">{lead}</p>
 <nav aria-label="Contents"><ul>{links}</ul></nav>
 </header>
 <main>
-{main}
+{failed}{main}
 </main>
 <footer><p>{footer}</p></footer>
+{held}<script>{script}</script>
 </body>
 </html>
 """
+
+
+def _asset(name: str) -> str:
+    return resources.files("action_balance.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _script(everything: bool) -> str:
+    """The scripts of a page as one, whose names no other script sees; without data, only what changes the theme."""
+    names = SCRIPTS if everything else ("page", "main")
+    return "(() => {\n\"use strict\";\n" + "\n".join(_asset(f"{name}.js") for name in names) + "})();\n"
+
+
+def _policy(script: str, follows: bool) -> str:
+    """What the browser lets the page do: run its own script, and ask nobody but its server, and that only if told."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    allowed = {"script-src": f"'sha256-{digest}'", "style-src": "'unsafe-inline'", "img-src": "data: 'self'"}
+    allowed |= {"media-src": "data: 'self'", "connect-src": "'self'"} if follows else {"media-src": "data:"}
+    if not follows:
+        allowed["img-src"] = "data:"
+    rules = "; ".join(f"{what} {where}" for what, where in allowed.items())
+    return f"default-src 'none'; {rules}; base-uri 'none'; form-action 'none'"
 
 
 def figure(svgs: Mapping[str, str], name: str, caption: str) -> str:

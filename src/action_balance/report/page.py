@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from action_balance.envs.worlds import corridor_world
-from action_balance.report import markup
+from action_balance.report import markup, player
 from action_balance.report import summary as summaries
 from action_balance.report.drawing import HERO, NAMES
 from action_balance.report.markup import NONE, counted, figure, interval, judged, number, parts, stacked, table, told
@@ -18,7 +18,7 @@ from action_balance.studies.statistics import RESAMPLES
 #: The method that `HERO` is compared with.
 BASE = "rnd"
 
-TITLES = {"coverage": "Coverage", "goals": "Goals", "corridor": "Corridor", "made": "How it was made"}
+TITLES = {"watch": "Watch", "coverage": "Coverage", "goals": "Goals", "corridor": "Corridor", "made": "How it was made"}
 
 #: Of each study's headline number: its key, its title and what it is.
 HEADLINES = {
@@ -31,6 +31,12 @@ HEADLINES = {
 SOONER = "action balance RND is sooner", "action balance RND is later"
 
 TIMES = " times the steps of action balance RND"
+#: The same in words, of each study: for an interval below and above 1.
+SHOWS = {
+    "goals": ("Balancing actions finds goals later", "Balancing actions finds goals sooner"),
+    "coverage": ("Balancing actions overtakes random later", "Balancing actions overtakes random sooner"),
+    "corridor": ("Balancing actions finds the treasure later", "Balancing actions finds the treasure sooner"),
+}
 NEEDS_BOTH = "The comparison needs both RND and action balance RND."
 
 DEVIATIONS = (
@@ -43,17 +49,31 @@ DEVIATIONS = (
 )
 
 
-def grid_page(summary: Data, svgs: Mapping[str, str]) -> str:
-    """The whole page: headline numbers, a section per study, and how to make it again."""
+#: What the players show, in words.
+WATCH = (
+    "Visits of every cell up to the same step, on one scale, with the agent and its last steps. Choose a cell to see in "
+    "all four how often each action was tried there (N), the policy without the action bonus (&pi;), the policy that "
+    "acts (&beta;), and the action bonus."
+)
+
+
+def grid_page(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
+    """The whole page: the players, headline numbers, a section per study, and how to make it again.
+
+    Args:
+        summary: of the result.
+        svgs: its figures by name.
+        data: of what moves, see `player.result_data`.
+    """
     settings, ours = summary["settings"], summary["ours"]
     sections = {"coverage": _coverage, "goals": _goals, "corridor": _corridor}
-    studies = [sections[study](summary, svgs) if study in ours else _missing(study) for study in STUDIES]
+    studies = [sections[study](summary, svgs, data) if study in ours else _missing(study) for study in STUDIES]
     beside = "World and agent are the paper&rsquo;s, so its numbers stand beside ours."
     if not summary["as_in_paper"]:
         beside = "World or agent differ from the paper&rsquo;s, so its numbers do not apply and are left out."
     methods = html.escape(markup.listed([NAMES.get(name, name) for name in settings["methods"]]))
     lead = (
-        "The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again: "
+        f"{_shows(summary)}The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again: "
         f"{counted(settings['runs'], 'run')} each of {methods}. {beside}"
     )
     return markup.document(
@@ -61,9 +81,24 @@ def grid_page(summary: Data, svgs: Mapping[str, str]) -> str:
         kicker="Action balance &middot; grid study",
         heading="Does balancing actions help to find unknown states?",
         lead=lead,
-        menu=TITLES,
-        main=f"{_cards(summary)}\n{''.join(studies)}\n{_made(summary)}",
+        menu={name: title for name, title in TITLES.items() if name != "watch" or data["players"]},
+        main=f"{player.watch_section(data['players'], WATCH)}{_cards(summary)}\n{''.join(studies)}\n{_made(summary)}",
+        data=data,
     )
+
+
+def _shows(summary: Data) -> str:
+    """What the study shows, in one sentence; nothing where no interval tells."""
+    for study in ("goals", "coverage", "corridor"):
+        numbers = summary["ours"].get(study)
+        estimate = numbers and numbers[HEADLINES[study][0]]
+        _, low, high = parts(estimate)
+        if not numbers or summaries.given_up(numbers) or math.isnan(low + high):
+            continue
+        if low > 1 or high < 1:
+            said = f"{SHOWS[study][low > 1]}: RND needs {told(estimate, 2, TIMES)}"
+            return f"<strong>{said}.</strong> "
+    return ""
 
 
 def _cards(summary: Data) -> str:
@@ -118,7 +153,7 @@ def _section(study: str, question: str, how: str, findings: Iterable[str], body:
 """
 
 
-def _coverage(summary: Data, svgs: Mapping[str, str]) -> str:
+def _coverage(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
     settings, ours = summary["settings"], summary["ours"]["coverage"]
     question = (
         "In a world without any reward, how many cells does each method get to see, and how soon does it do better "
@@ -129,12 +164,14 @@ def _coverage(summary: Data, svgs: Mapping[str, str]) -> str:
         f"lasts {counted(settings['episode_steps'], 'step')}. A run is {counted(settings['episodes'], 'episode')}; "
         "what the agent has counted stays from one to the next. A cell is covered once the agent acted from it."
     )
-    body = figure(
-        svgs, "coverage_rate", "Mean over runs; the band is its 95&nbsp;% interval. Figure 4a in the paper."
-    ) + figure(
+    body = ""
+    if not any("curves" in one for one in data["players"]):  # they are with the player
+        caption = "Mean over runs; the band is its 95&nbsp;% interval. Figure 4a in the paper."
+        body = figure(svgs, "coverage_rate", caption)
+    body += figure(
         svgs,
         "relative_increase",
-        "The same, relative to random. A dot marks the step from which a mean stays above that of random until the "
+        "Coverage relative to random. A dot marks the step from which a mean stays above that of random until the "
         "end. Where a band includes zero, the difference may be chance. The axis leaves out the first few steps, which "
         "are mostly noise. Figure 4b in the paper.",
     )
@@ -188,7 +225,7 @@ def _coverage_findings(summary: Data) -> list[str]:
     return [first, f"In the end, action balance RND is ahead of RND by {told(more, 1, ' cells')}. {verdict}"]
 
 
-def _goals(summary: Data, svgs: Mapping[str, str]) -> str:
+def _goals(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
     settings, ours = summary["settings"], summary["ours"]["goals"]
     methods = ours["methods"]
     question = "How many steps pass until a goal is found for the first time, if nothing shows the way?"
@@ -206,7 +243,8 @@ def _goals(summary: Data, svgs: Mapping[str, str]) -> str:
     caption = "Mean steps and 95&nbsp;% interval" + (
         ", beside Table&nbsp;I of the paper" if summary["as_in_paper"] else ""
     )
-    body = figure(svgs, "goal_boxes", f"All runs. The axis is logarithmic.{diamonds} Figure 6 in the paper.")
+    body = player.reach_place(data["reach"], "goals")
+    body += figure(svgs, "goal_boxes", f"All runs. The axis is logarithmic.{diamonds} Figure 6 in the paper.")
     body += table(caption, ["Goal", *map(markup.method, methods)], rows, last_is_sum=several)
     return _section("goals", question, how, [*_goals_findings(summary), _given_up(summary, "goals")], body)
 
@@ -251,7 +289,7 @@ def _goals_findings(summary: Data) -> list[str]:
     return findings
 
 
-def _corridor(summary: Data, svgs: Mapping[str, str]) -> str:
+def _corridor(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
     ours, world = summary["ours"]["corridor"], corridor_world()
     methods, room = ours["methods"], world.height
     question = "Does a bonus for the next state make an agent dig on where it happened to go first?"
@@ -275,7 +313,7 @@ def _corridor(summary: Data, svgs: Mapping[str, str]) -> str:
         "Mean visits without a treasure, of the runs that entered the left room before the right one. The circle is "
         "the start, the star the place of the treasure; below each panel stands how the steps in the rooms are shared. "
         "The scale is that of the rooms: the corridor may lie beyond its upper end. After Figure 1 in the paper.",
-    ) + figure(svgs, "treasure_steps", "A curve further to the left is sooner. The axis is logarithmic.")
+    ) + player.reach_place(data["reach"], "corridor")
     head = ["Method", "Steps to the treasure", "Median", "One-sidedness", "Same side again"]
     body += table("Digging, and what it costs: means and 95&nbsp;% intervals", head, rows)
     body += (

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from action_balance.envs.grid import Cell, GridWorld
 from action_balance.errors import UserError
-from action_balance.report import markup, summary, write
+from action_balance.report import markup, recording, summary, write
 from action_balance.report.folder import FILES, SUMMARY, ResultFolder
 from action_balance.report.progress import progress_bar
 from action_balance.report.summary import Data, describe_estimate
-from action_balance.studies import corridor, coverage, goals
+from action_balance.studies import corridor, coverage, goals, watched
 from action_balance.studies.settings import GridSettings
 from action_balance.tabular.simulate import Progress
 
@@ -38,7 +39,22 @@ def _coverage(settings: GridSettings, folder: ResultFolder, progress: Progress) 
         progress,
     )
     write.coverage(folder, result)
+    marked = GridWorld.create(settings.size, settings.size, goals=_inside(settings), episode_steps=settings.episode_steps)
+    _watch(settings, folder, "open", marked, settings.coverage_steps, coverage.STREAM)
     return summary.coverage(result), result.simulated_steps
+
+
+def _inside(settings: GridSettings) -> list[Cell]:
+    """The goals that lie in the world; others are an error only where they are to be reached."""
+    return [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
+
+
+def _watch(
+    settings: GridSettings, folder: ResultFolder, name: str, world: GridWorld, steps: int, stream: int
+) -> None:
+    """Record one run of each method for the page."""
+    seen = watched.run(world, settings.methods, steps, settings.agent, settings.seed, stream)
+    recording.write(folder, name, seen)
 
 
 def _goals(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
@@ -50,6 +66,7 @@ def _goals(settings: GridSettings, folder: ResultFolder, progress: Progress) -> 
 def _corridor(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = corridor.run(settings, progress)
     write.corridor(folder, result)
+    _watch(settings, folder, "corridor", result.world, result.moments[-1], corridor.WALK_STREAM)
     return summary.corridor(result), result.simulated_steps
 
 
@@ -86,7 +103,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
 
 
 def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
-    from action_balance.report import page
+    from action_balance.report import page, player
 
     began = time.perf_counter()
     with progress_bar(console, study, PARTS[study].runs(settings)) as progress:
@@ -95,7 +112,8 @@ def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console:
     folder.summary["ours"][study] = numbers
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "simulated_steps": steps}
     svgs = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.figures.glob("*.svg"))}
-    folder.write("report.html", page.grid_page(folder.summary, svgs).encode())
+    data = player.result_data(folder.path, folder.summary)
+    folder.write("report.html", page.grid_page(folder.summary, svgs, data).encode())
     folder.save()  # last: from now on the study counts as finished
 
 

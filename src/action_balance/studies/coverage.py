@@ -21,6 +21,9 @@ RECORD_EVERY = 10
 #: Steps at which the paper shows heat maps (Figure 5); the end is added.
 MOMENTS = (1000, 2000, 3000, 4000)
 
+#: Visits are kept at about so many moments besides, and of so many cells of all methods in all: a film of the mean run.
+FILM_MOMENTS, FILM_CELLS = 80, 1_000_000
+
 #: Names this study's stream of randomness.
 STREAM = 0
 
@@ -39,7 +42,7 @@ class Coverage:
 
     world: GridWorld
     steps: np.ndarray  # (K,) int, the recorded steps
-    moments: tuple[int, ...]  # steps of the heat maps
+    moments: tuple[int, ...]  # steps of the heat maps, those of the paper among them
     reachable: int  # the cells there are to cover
     methods: dict[str, MethodCoverage]
     simulated_steps: int
@@ -49,6 +52,11 @@ class Coverage:
         rates = self.methods[method].cells / self.reachable
         mean, half = rates.mean(axis=0), statistics.half_width(rates)
         return mean, mean - half, mean + half
+
+    @property
+    def shown_moments(self) -> tuple[int, ...]:
+        """The moments that the paper shows, and the end."""
+        return tuple(moment for moment in self.moments if moment in (*MOMENTS, self.moments[-1]))
 
     def final_cells(self, method: str) -> np.ndarray:
         """Cells covered in the end by each run, (R,)."""
@@ -117,7 +125,7 @@ def run(
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])
     if recorded[-1] != steps:
         recorded = np.append(recorded, steps)
-    moments = (*(moment for moment in MOMENTS if moment < steps), steps)
+    moments = film_moments(steps, world.cells * len(methods))
     cells = {method: np.empty((runs, len(recorded)), np.int32) for method in methods}
     visits = {method: np.zeros((len(moments), world.cells), np.int64) for method in methods}
     cohorts = [Cohort.create(method, settings, (seed, STREAM), world.goals) for method in methods]
@@ -127,6 +135,13 @@ def run(
         visits[method] += visits_until(trace, moments, world.cells)
     results = {method: MethodCoverage(cells[method], visits[method] / runs) for method in methods}
     return Coverage(world, recorded, moments, world.reachable_cells(), results, runs * steps * len(methods))
+
+
+def film_moments(steps: int, cells: int) -> tuple[int, ...]:
+    """The steps at which visits are kept: those of the paper, the end, and even ones between, as memory allows."""
+    count = min(FILM_MOMENTS, steps, FILM_CELLS // cells)
+    even = (steps * (i + 1) // count for i in range(count))
+    return tuple(sorted({*even, *(moment for moment in MOMENTS if moment < steps), steps}))
 
 
 def covered_cells(trace: np.ndarray, recorded: np.ndarray, cells: int) -> np.ndarray:

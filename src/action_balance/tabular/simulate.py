@@ -64,7 +64,7 @@ class Cohort:
         """
         action_coef, state_coef = agent.coefficients(method, settings)
         seed, *path = stream
-        with _on_cpu():
+        with on_cpu():
             key = jax.random.key(seed)
             for number in (*path, list(agent.METHODS).index(method)):
                 key = jax.random.fold_in(key, number)
@@ -74,7 +74,7 @@ class Cohort:
         )
 
 
-def _begin(world: GridWorld, cohort: Cohort, number: jax.Array) -> Run:
+def begin_run(world: GridWorld, cohort: Cohort, number: jax.Array | np.int32) -> Run:
     """Run ``number`` of a cohort, before its first step."""
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(cohort.stream)), number)
     return agent.begin(world, key, cohort.action_coef, cohort.state_coef, cohort.goals)
@@ -86,7 +86,7 @@ def _refill(
     """The first ``count`` of the given runs begin in the lanes given for them; each array has one row a lane."""
 
     def one(i: jax.Array, lanes: Run) -> Run:
-        run = _begin(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
+        run = begin_run(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
         return jax.tree.map(lambda all_lanes, new: all_lanes.at[lane[i]].set(new), lanes, run)
 
     return jax.lax.fori_loop(0, count, one, lanes)
@@ -118,8 +118,8 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
 
     world = GridWorld.create(width, height)
     cohorts, numbers = _take([Cohort.create("random", settings, (0,), world.goals)], 1, np.zeros(1, np.int64))
-    begin = jax.vmap(_begin, in_axes=(None, 0, 0))
-    with _on_cpu():
+    begin = jax.vmap(begin_run, in_axes=(None, 0, 0))
+    with on_cpu():
         lanes = jax.eval_shape(begin, world, cohorts, numbers)
         lane, count = np.zeros(LANES, np.int32), np.zeros((), np.int32)
         program = (
@@ -130,7 +130,7 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
     return Program(*program, updates * settings.update_every, time.perf_counter() - began)
 
 
-def _on_cpu() -> AbstractContextManager[None]:
+def on_cpu() -> AbstractContextManager[None]:
     """Small tables and a long loop belong on a CPU, even beside an accelerator."""
     return jax.default_device(jax.devices("cpu")[0])
 
@@ -153,11 +153,11 @@ class Workers:
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
         """Do ``work`` on some thread, on the CPU."""
 
-        def on_cpu() -> T:
-            with _on_cpu():
+        def there() -> T:
+            with on_cpu():
                 return work(*args)
 
-        return self._pool.submit(on_cpu)
+        return self._pool.submit(there)
 
     def check(self) -> None:
         """Leave the thread if the work is no longer wanted."""
@@ -178,7 +178,7 @@ def walk(
     Yields:
         the number of the cohort, which of its runs, and the cells that these acted from, (runs, steps) int32.
     """
-    settings = _shortened(settings, steps)
+    settings = shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
 
     def chunk(workers: Workers, rows: np.ndarray) -> np.ndarray:
@@ -225,7 +225,7 @@ def reach(
     progress: Progress = silent,
 ) -> FirstReach:
     """``runs`` runs of each cohort, each until it reaches one of its goals or has taken ``max_steps`` steps."""
-    settings = _shortened(settings, max_steps)
+    settings = shortened(settings, max_steps)
     program = compiled(world.width, world.height, settings)
     total = len(cohorts) * runs
     steps = np.zeros(total, np.int64)
@@ -272,7 +272,7 @@ def reach(
     return FirstReach(steps.reshape(shape), reached.reshape(shape), lane_steps)
 
 
-def _shortened(settings: TabularSettings, steps: int) -> TabularSettings:
+def shortened(settings: TabularSettings, steps: int) -> TabularSettings:
     """An update that would come after the last step can come at it: nobody sees what it learns."""
     return replace(settings, update_every=min(settings.update_every, steps))
 

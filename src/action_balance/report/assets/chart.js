@@ -1,0 +1,180 @@
+// Curves with bands, a cursor, and a legend that tells the values at the cursor.
+
+/** Round numbers between two ends, about so many. */
+function ticks(low, high, count) {
+  if (!(high > low)) return [low];
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= raw);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) found.push(i * step);
+  return found;
+}
+
+/** 1, 2 and 5 of each power of ten between two ends; fewer where there is no room. */
+function logTicks(low, high, count) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+    for (const factor of [1, 2, 5]) {
+      const value = factor * 10 ** power;
+      if (value >= low && value <= high) found.push(value);
+    }
+  }
+  return found.length <= count ? found : found.filter((value) => /^1/.test(String(value)) || value < 1);
+}
+
+/** The place of the last x that is not beyond a value; -1 before the first. */
+function placeOf(xs, value) {
+  let [low, high] = [0, xs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (xs[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/**
+ * A chart of lines. A series has name, method (its colour), x, y and perhaps low, high, dash, thin and label.
+ * With `scrub`, the cursor is somebody else's: dragging calls it, and `cursor(x)` moves it.
+ */
+class Chart {
+  constructor(host, { title, xLabel, yFormat, xFormat = shown, log = false, steps = false, height = 260, scrub = null, from = null }) {
+    Object.assign(this, { host, xLabel, yFormat, xFormat, log, steps, height, scrub, from });
+    this.series = [];
+    this.at = null;
+    this.legend = make("ul", { class: "legend" });
+    this.drawing = make("svg", { role: "img", "aria-label": title, class: scrub ? "scrubbed" : "" });
+    host.classList.add("chart");
+    host.append(make("h3", {}, title), this.legend, this.drawing);
+    this.drawing.addEventListener("pointermove", (event) => this.#point(event));
+    this.drawing.addEventListener("pointerdown", (event) => {
+      if (this.scrub) this.drawing.setPointerCapture(event.pointerId);
+      this.#point(event, true);
+    });
+    this.drawing.addEventListener("pointerleave", () => { if (!this.scrub) this.cursor(null); });
+    new ResizeObserver(() => this.draw()).observe(this.drawing);
+  }
+
+  show(series) {
+    this.series = series.filter((one) => one.x.length);
+    this.items = this.series.map((one) => make("output", {}, ""));
+    this.legend.replaceChildren(...this.series.filter((one) => one.name).map((one) => make("li", {},
+      swatch(one), one.name, this.items[this.series.indexOf(one)])));
+    this.draw();
+  }
+
+  /** Move the cursor; null for none. */
+  cursor(x) {
+    this.at = x;
+    this.#place();
+  }
+
+  #point(event, pressed = false) {
+    if (!this.scale) return;
+    const box = this.drawing.getBoundingClientRect();
+    const x = this.scale.back(event.clientX - box.left);
+    if (!this.scrub) this.cursor(x);
+    else if (pressed || event.buttons) this.scrub(x);
+  }
+
+  #limits() {
+    const xs = this.series.flatMap((one) => [one.x[0], one.x[one.x.length - 1]]);
+    let [left, right] = [this.from ?? (this.log ? Math.max(1, Math.min(...xs)) : Math.min(0, ...xs)), Math.max(...xs)];
+    if (!(right > left)) right = left + 1;
+    let [low, high] = [Infinity, -Infinity];
+    for (const one of this.series) {
+      for (const values of [one.y, one.low, one.high]) {
+        for (const value of values ?? []) {
+          if (Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value); }
+        }
+      }
+    }
+    if (low > high) [low, high] = [0, 1];
+    if (low >= 0 && low < 0.6 * high) low = 0;
+    if (low === high) { low -= Math.abs(low) / 10 || 0.5; high += Math.abs(high) / 10 || 0.5; }
+    return { left, right, low, high: high + 0.03 * (high - low) };
+  }
+
+  draw() {
+    const width = this.drawing.clientWidth;
+    if (!width || !this.series.length) { this.drawing.replaceChildren(); return; }
+    const { left, right, low, high } = this.#limits();
+    const [height, top, bottom, margin, end] = [this.height, 8, 40, 52, 14];
+    const fx = this.log ? Math.log : (value) => value;
+    const [a, b] = [fx(left), fx(right)];
+    const px = (x) => margin + ((fx(Math.max(x, left)) - a) / (b - a)) * (width - margin - end);
+    const py = (y) => height - bottom - ((y - low) / (high - low)) * (height - top - bottom);
+    const inverse = (pixel) => a + ((pixel - margin) / (width - margin - end)) * (b - a);
+    this.scale = { px, py, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
+    const parts = [];
+    for (const y of ticks(low, high, 4)) {
+      parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
+        make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yFormat(y)));
+    }
+    const room = Math.max(2, Math.floor((width - margin) / 90));
+    for (const x of this.log ? logTicks(left, right, room) : ticks(left, right, room)) {
+      parts.push(make("line", { class: "tick", x1: px(x), x2: px(x), y1: height - bottom, y2: height - bottom + 4 }),
+        make("text", { x: px(x), y: height - bottom + 17, "text-anchor": px(x) > width - 30 ? "end" : "middle" }, this.xFormat(x)));
+    }
+    parts.push(make("line", { class: "axis", x1: margin, x2: width - end, y1: height - bottom, y2: height - bottom }),
+      make("text", { class: "label", x: width - end, y: height - 4, "text-anchor": "end" }, this.xLabel));
+    for (const one of this.series) if (one.low) parts.push(make("path", { d: band(one, px, py), fill: tint(one), opacity: 0.14 }));
+    for (const one of this.series) {
+      parts.push(make("path", { d: line(one, px, py, this.steps), class: one.thin ? "curve thin" : "curve", stroke: tint(one), "stroke-dasharray": one.dash }));
+    }
+    this.rule = make("line", { class: "cursor", y1: top, y2: height - bottom });
+    this.dots = this.series.map((one) => make("circle", { r: one.thin ? 3 : 4.5, fill: tint(one), class: "dot" }));
+    this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.drawing.style.height = `${height}px`;
+    this.drawing.replaceChildren(...parts, this.rule, ...this.dots);
+    this.#place();
+  }
+
+  #place() {
+    if (!this.scale || !this.rule) return;
+    const { px, py } = this.scale;
+    const hidden = this.at === null;
+    this.rule.toggleAttribute("hidden", hidden);
+    if (!hidden) for (const end of ["x1", "x2"]) this.rule.setAttribute(end, px(this.at));
+    this.series.forEach((one, number) => {
+      const place = hidden ? one.x.length - 1 : placeOf(one.x, this.at);
+      const value = place < 0 ? NaN : one.y[place];
+      this.items[number].textContent = this.yFormat(value);
+      const gone = hidden || !Number.isFinite(value);
+      this.dots[number].toggleAttribute("hidden", gone);
+      if (!gone) {
+        this.dots[number].setAttribute("cx", px(this.at));
+        this.dots[number].setAttribute("cy", py(value));
+      }
+    });
+  }
+}
+
+/** A method's colour; a run of no known method is grey. */
+const tint = (one) => `var(--${one.method}, var(--muted))`;
+
+function swatch(one) {
+  return make("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
+    make("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: tint(one), "stroke-width": one.thin ? 1.5 : 3, "stroke-dasharray": one.dash }));
+}
+
+/** The path of a line; gaps where there is no number. */
+function line(one, px, py, steps) {
+  let path = "";
+  let before = null;
+  for (let i = 0; i < one.x.length; i += 1) {
+    if (!Number.isFinite(one.y[i])) { before = null; continue; }
+    const [x, y] = [px(one.x[i]).toFixed(1), py(one.y[i]).toFixed(1)];
+    if (before === null) path += `M${x} ${y}`;
+    else path += steps ? `H${x}V${y}` : `L${x} ${y}`;
+    before = y;
+  }
+  return /L|H/.test(path) ? path : `${path}h0.01`;
+}
+
+function band(one, px, py) {
+  const there = [...one.x.keys()].filter((i) => Number.isFinite(one.low[i]) && Number.isFinite(one.high[i]));
+  const edge = (values) => there.map((i) => `${px(one.x[i]).toFixed(1)} ${py(values[i]).toFixed(1)}`);
+  return there.length ? `M${[...edge(one.high), ...edge(one.low).reverse()].join("L")}Z` : "";
+}

@@ -1,0 +1,211 @@
+// Plays runs: heat maps side by side, one clock for all, the curves' cursor in step, one chosen cell in all.
+
+const SPEEDS = [0.25, 0.5, 1, 2, 4];
+
+/** At speed 1 a run plays in about so many seconds. */
+const SECONDS = 40;
+
+class Player {
+  constructor(host, data, stops) {
+    this.data = data;
+    this.host = host;
+    this.scale = new HeatScale(stops);
+    this.world = { ...data, wallSet: new Set(data.walls) };
+    this.step = Math.round(data.steps * data.begin);
+    this.chosen = this.pinned = data.chosen;
+    this.speed = 1;
+    this.playing = false;
+  }
+
+  async start() {
+    const { data, world } = this;
+    this.kinds = {};
+    if (data.panels[0].pairs) this.kinds.run = await Promise.all(data.panels.map((panel) => TraceSource.read(panel, world)));
+    if (data.mean) {
+      this.kinds.mean = await Promise.all(data.panels.map((panel) =>
+        SnapshotSource.read(data.mean.counts[panel.key], data.mean.moments[panel.key], world, data.mean.actions, data.mean.over[panel.key])));
+    }
+    this.kind = this.kinds.run ? "run" : "mean";
+    this.#build();
+    themeChanged.addEventListener("change", () => this.show());
+    this.show();
+  }
+
+  #build() {
+    const { data, host, world } = this;
+    this.maps = [];
+    this.inspectors = [];
+    this.facts = [];
+    const cards = data.panels.map((panel) => {
+      const [frame, details] = [make("div", { class: "frame" }), make("div", { class: "details" })];
+      this.maps.push(new HeatMap(frame, world, panel, {
+        choose: (cell, pressed) => this.choose(cell, pressed),
+        label: `${panel.name}: visits of each cell. The arrow keys choose a cell.`,
+      }));
+      this.inspectors.push(new Inspector(details, world));
+      const fact = make("output", { class: "fact" });
+      this.facts.push(fact);
+      return make("article", { class: "panel", "data-method": panel.method },
+        make("h3", {}, make("span", { class: "dot" }), make("span", { class: "name" }, panel.name), fact), frame, details);
+    });
+    cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
+    this.place = make("p", { class: "place" });
+    this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
+    host.append(...[this.#choices(), make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(),
+      make("div", { class: "below" }, this.place, this.#legend()), this.spoken].filter(Boolean));
+    if (this.kinds.run || data.curves) this.#chart();
+    host.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** One run, or the mean of all: where both are there. */
+  #choices() {
+    if (Object.keys(this.kinds).length < 2) return null;
+    const name = `kind-${this.data.id}`;
+    const option = (kind, text) => make("label", {},
+      make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
+    return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
+      option("run", `One run (${this.data.run})`), option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`));
+  }
+
+  #transport() {
+    this.button = make("button", { type: "button", class: "play", onclick: () => this.toggle() });
+    this.slider = make("input", { type: "range", min: 0, max: this.data.steps, step: 1, "aria-label": "Step",
+      oninput: () => { this.pause(); this.seek(Number(this.slider.value)); } });
+    this.readout = make("output", { class: "readout" });
+    const select = make("select", { "aria-label": "Speed", onchange: () => { this.speed = Number(select.value); } },
+      ...SPEEDS.map((speed) => make("option", { value: speed, selected: speed === 1 }, `${speed}\u00d7`)));
+    return make("div", { class: "transport", role: "group", "aria-label": "Playback" }, this.button, this.slider, this.readout, select);
+  }
+
+  #legend() {
+    this.strip = make("canvas", { role: "img" });
+    this.strip.className = "strip";
+    this.numbers = make("div", { class: "numbers", "aria-hidden": "true" });
+    this.caption = make("span", {});
+    return make("div", { class: "scale" }, this.caption, make("div", {}, this.strip, this.numbers));
+  }
+
+  #chart() {
+    const { data } = this;
+    const host = make("div", {});
+    this.host.append(host);
+    this.chart = new Chart(host, {
+      title: "Share of the world covered", xLabel: "step", yFormat: (value) => (Number.isFinite(value) ? percent(value) : NONE),
+      scrub: (step) => { this.pause(); this.seek(Math.round(step)); }, from: 0,
+    });
+    const series = [];
+    for (const [i, panel] of data.panels.entries()) {
+      const mean = data.curves?.methods[panel.key];
+      const dash = panel.method === "random" ? "5 3" : undefined;
+      if (mean) series.push({ name: panel.name, method: panel.method, dash, x: data.curves.steps, y: mean.mean, low: mean.low, high: mean.high });
+      if (!this.kinds.run) continue;
+      const covered = this.kinds.run[i].covered;
+      const every = Math.max(1, Math.floor(data.steps / 400));
+      const x = Array.from({ length: Math.floor(data.steps / every) + 1 }, (_, k) => k * every);
+      series.push({ name: mean ? "" : panel.name, method: panel.method, thin: Boolean(mean), dash: mean ? undefined : dash, x, y: x.map((step) => covered[step] / data.reachable) });
+    }
+    this.chart.show(series);
+    if (data.curves) host.append(make("p", { class: "hint" }, data.curves.caption));
+  }
+
+  get sources() { return this.kinds[this.kind]; }
+
+  /** Draw the moment. */
+  show() {
+    const { data } = this;
+    for (const source of this.sources) source.seek(this.step);
+    const visits = this.sources.flatMap((source) => [Math.max(...source.visits)]);
+    this.scale.most = Math.max(2, ...visits);
+    this.scale.least = this.kind === "run" ? 1 : Math.min(1, 1 / Math.max(...this.sources.map((source) => source.over ?? 1)));
+    this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
+    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen)));
+    this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
+    this.slider.value = this.step;
+    this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
+    const episode = data.episodeSteps ? ` \u00b7 episode ${shown(Math.max(1, Math.ceil(this.step / data.episodeSteps)))}` : "";
+    this.readout.textContent = `step ${shown(this.step)} of ${shown(data.steps)}${episode}`;
+    this.button.textContent = this.playing ? "Pause" : "Play";
+    this.chart?.cursor(this.step);
+    const [x, y] = [this.chosen % data.width, Math.floor(this.chosen / data.width)];
+    this.place.replaceChildren(make("strong", {}, `Cell (${x}, ${y})`), this.world.wallSet.has(this.chosen) ? " is a wall" : this.#role());
+    this.caption.textContent = this.kind === "run" && !data.mean?.only ? "visits" : data.meanWord;
+    this.scale.legend(this.strip, this.numbers, this.caption.textContent);
+  }
+
+  #role() {
+    if (this.chosen === this.data.start) return ", the start";
+    return this.data.goals.includes(this.chosen) ? `, ${this.data.goalWord}` : "";
+  }
+
+  #fact(i) {
+    const covered = this.kind === "run" ? this.sources[i].covered[this.step] : this.sources[i].visits.reduce((sum, visits) => sum + (visits > 0), 0);
+    if (this.kind === "run") return `${shown(covered)} cells`;
+    const mean = this.data.curves?.methods[this.data.panels[i].key];
+    const place = mean ? placeOf(this.data.curves.steps, this.step) : -1;
+    return place < 0 ? `${shown(covered)} cells` : `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+  }
+
+  seek(step) {
+    this.step = Math.min(this.data.steps, Math.max(0, step));
+    this.show();
+  }
+
+  toggle() { if (this.playing) this.pause(); else this.play(); }
+
+  pause() {
+    this.playing = false;
+    this.button.textContent = "Play";
+  }
+
+  play() {
+    if (this.step >= this.data.steps) this.step = 0;
+    this.playing = true;
+    let [before, at] = [null, this.step];
+    const tick = (now) => {
+      if (!this.playing) return;
+      if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS);
+      before = now;
+      if (at >= this.data.steps) this.pause();
+      this.seek(Math.floor(at));
+      // Scrubbing while playing pauses, so that `at` is never behind.
+      if (this.playing) requestAnimationFrame(tick);
+    };
+    requestAnimationFrame(tick);
+    this.show();
+  }
+
+  /** Choose a cell in all maps; a press keeps it when the pointer leaves. */
+  choose(cell, pressed) {
+    if (pressed) this.pinned = cell;
+    const chosen = cell ?? this.pinned;
+    if (chosen === this.chosen) return;
+    this.chosen = chosen;
+    if (!this.playing) this.show();
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || ["SELECT", "TEXTAREA"].includes(event.target.tagName)) return;
+    if (event.target.type === "radio") return;
+    const { data } = this;
+    const onMap = event.target.tagName === "CANVAS";
+    const step = event.shiftKey ? Math.ceil(data.steps / 20) : data.keyStep;
+    const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (event.key === " " && event.target !== this.button) this.toggle();
+    else if (event.key === "Home") { this.pause(); this.seek(0); }
+    else if (event.key === "End") { this.pause(); this.seek(data.steps); }
+    else if (move && onMap) this.#step(move);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") { this.pause(); this.seek(this.step + move[0] * step); }
+    else return;
+    event.preventDefault();
+  }
+
+  /** Another cell with the keyboard, said aloud. */
+  #step([dx, dy]) {
+    const { width, height } = this.data;
+    const x = Math.min(width - 1, Math.max(0, (this.chosen % width) + dx));
+    const y = Math.min(height - 1, Math.max(0, Math.floor(this.chosen / width) + dy));
+    this.choose(y * width + x, true);
+    const visits = this.data.panels.map((panel, i) => `${panel.name} ${short(this.sources[i].cell(this.chosen).visits)}`);
+    this.spoken.textContent = `Cell ${x}, ${y}. Visits: ${visits.join(", ")}.`;
+  }
+}

@@ -1,0 +1,21 @@
+// How soon goals are found: the share of runs that have reached one after each step.
+
+function startReach(host, data) {
+  const select = make("select", { "aria-label": "Goal" }, ...data.groups.map((group, i) => make("option", { value: i }, group.label)));
+  if (data.groups.length > 1) host.append(make("label", { class: "pick" }, "Goal ", select));
+  const body = make("div", {});
+  host.append(body);
+  const chart = new Chart(body, {
+    title: data.title, xLabel: "steps (logarithmic)", yFormat: (value) => (Number.isFinite(value) ? percent(value, 0) : "0 %"), log: true, steps: true, height: 240,
+  });
+  const note = host.appendChild(make("p", { class: "hint" }));
+  const draw = () => {
+    const group = data.groups[Number(select.value || 0)];
+    chart.show(group.methods.map((one) => ({
+      name: one.name, method: one.method, dash: one.method === "random" ? "5 3" : undefined, x: one.steps, y: one.shares,
+    })));
+    note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. A curve further to the left is sooner.`;
+  };
+  select.addEventListener("change", draw);
+  draw();
+}

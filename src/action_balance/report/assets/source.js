@@ -1,0 +1,135 @@
+// What is known of every cell at a moment: counts of pairs and, where the run tells, both policies.
+
+/** One run of one method, every step of it. */
+class TraceSource {
+  static async read(panel, world) {
+    const [pairs, advantages] = await Promise.all([unpack(panel.pairs), unpack(panel.advantage)]);
+    return new TraceSource(pairs, advantages, panel.actionCoef, world);
+  }
+
+  constructor(pairs, advantages, actionCoef, { width, height, actions, updateEvery }) {
+    Object.assign(this, { pairs, advantages, actionCoef, updateEvery });
+    this.actions = actions.length;
+    this.cells = width * height;
+    this.#restart();
+    this.covered = this.#coverage();
+  }
+
+  #restart() {
+    this.step = 0;
+    this.visits = new Uint32Array(this.cells);
+    this.counts = new Uint32Array(this.cells * this.actions);
+    // The agent acts with what it knew at its last update.
+    this.known = 0;
+    this.knownCounts = new Uint32Array(this.cells * this.actions);
+    this.advantage = new Float32Array(this.cells * this.actions);
+  }
+
+  /** Distinct cells after each step, from 0 on. */
+  #coverage() {
+    const [seen, covered] = [new Uint8Array(this.cells), new Uint32Array(this.pairs.length + 1)];
+    this.pairs.forEach((pair, i) => {
+      const cell = Math.floor(pair / this.actions);
+      covered[i + 1] = covered[i] + (seen[cell] ? 0 : 1);
+      seen[cell] = 1;
+    });
+    return covered;
+  }
+
+  get length() { return this.pairs.length; }
+
+  /** Go to the moment after so many steps; what came before is counted anew only on the way back. */
+  seek(step) {
+    if (step < this.step) this.#restart();
+    for (; this.step < step; this.step += 1) {
+      const pair = this.pairs[this.step];
+      this.counts[pair] += 1;
+      this.visits[Math.floor(pair / this.actions)] += 1;
+    }
+    for (const end = step - (step % this.updateEvery); this.known < end; this.known += 1) {
+      const pair = this.pairs[this.known];
+      this.knownCounts[pair] += 1;
+      this.advantage[pair] = this.advantages[this.known];
+    }
+  }
+
+  /** Where the agent stands, and the cells before, the newest last. */
+  trail(length, episodeSteps) {
+    const begin = Math.max(0, this.step - (this.step % episodeSteps || episodeSteps), this.step - length);
+    return Array.from(this.pairs.subarray(begin, this.step), (pair) => Math.floor(pair / this.actions));
+  }
+
+  /** Everything about a cell. */
+  cell(cell) {
+    const begin = cell * this.actions;
+    const part = (table) => Array.from(table.subarray(begin, begin + this.actions));
+    const known = part(this.knownCounts);
+    const root = Math.sqrt(known.reduce((sum, count) => sum + count, 0));
+    const bonus = known.map((count) => root / (1 + count));
+    const advantage = part(this.advantage);
+    return {
+      visits: this.visits[cell],
+      counts: part(this.counts),
+      bonus: lengthOne(bonus),
+      pi: softmax(advantage),
+      beta: softmax(advantage.map((value, a) => value + this.actionCoef * bonus[a])),
+      balanced: this.actionCoef > 0,
+    };
+  }
+}
+
+/** Counts at some moments: of the mean run, or of a run of the neural agent. */
+class SnapshotSource {
+  static async read(packed, moments, world, actions, over) {
+    return new SnapshotSource(await unpack(packed), moments, world.width * world.height, actions, over);
+  }
+
+  /** `increments` are (moments, cells, actions), whole numbers; what is shown is their sum over `over`. */
+  constructor(increments, moments, cells, actions, over) {
+    Object.assign(this, { increments, moments, cells, actions, over });
+    this.covered = null;
+    this.#restart();
+  }
+
+  #restart() {
+    this.place = -1;
+    this.visits = new Float64Array(this.cells);
+    this.counts = new Float64Array(this.cells * this.actions);
+  }
+
+  get length() { return this.moments[this.moments.length - 1]; }
+
+  seek(step) {
+    const place = placeOf(this.moments, step);
+    if (place < this.place) this.#restart();
+    while (this.place < place) {
+      this.place += 1;
+      const begin = this.place * this.counts.length;
+      for (let pair = 0; pair < this.counts.length; pair += 1) {
+        const more = this.increments[begin + pair] / this.over;
+        this.counts[pair] += more;
+        this.visits[Math.floor(pair / this.actions)] += more;
+      }
+    }
+  }
+
+  trail() { return []; }
+
+  cell(cell) {
+    const counts = this.actions > 1 ? Array.from(this.counts.subarray(cell * this.actions, (cell + 1) * this.actions)) : null;
+    return { visits: this.visits[cell], counts };
+  }
+}
+
+function softmax(logits) {
+  const highest = Math.max(...logits);
+  const weights = logits.map((logit) => Math.exp(logit - highest));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => weight / total);
+}
+
+/** A vector divided by its length; zeros stay zeros. */
+function lengthOne(vector) {
+  const length = Math.hypot(...vector);
+  return vector.map((value) => (length ? value / length : 0));
+}

@@ -1,0 +1,39 @@
+"""Data inside a page: arrays as short text, and JSON that no value can break out of."""
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+
+from action_balance.files import Data
+
+
+def packed(array: np.ndarray) -> Data:
+    """An array as base64 of zlib of its little-endian numbers, row by row, with the name of their type.
+
+    Whole numbers take as few bits as hold them all; other numbers are 32-bit floats.
+    """
+    if np.issubdtype(array.dtype, np.integer) or array.dtype == bool:
+        if array.size and int(array.min()) < 0:
+            raise ValueError("only numbers that are not negative can be packed")
+        largest = int(array.max()) if array.size else 0
+        bits = next(bits for bits in (8, 16, 32) if largest < 2**bits)
+        name, dtype = f"Uint{bits}", f"<u{bits // 8}"
+    else:
+        name, dtype = "Float32", "<f4"
+    content = zlib.compress(np.ascontiguousarray(array.astype(dtype)).tobytes(), 9)
+    return {"type": name, "data": base64.b64encode(content).decode("ascii")}
+
+
+def unpacked(data: Data) -> np.ndarray:
+    """What `packed` has packed, one axis."""
+    dtype = {"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]]
+    return np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), dtype)
+
+
+def script_json(data: Any) -> str:
+    """JSON for a script element: nothing in it can end the element or begin a comment, and it is still JSON."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,80 @@
+"""``recording.npz``: one run of each method, every step of it, for the page. `docs/view.md` states the format."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from action_balance.envs.worlds import draw_map
+from action_balance.errors import UserError
+from action_balance.report.folder import ResultFolder
+from action_balance.studies.watched import Watched
+from action_balance.tabular.agent import METHODS
+from action_balance.tabular.trace import Trace
+
+RECORDING = "recording.npz"
+HEATMAPS = "heatmaps.npz"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What the file holds of one world."""
+
+    map: str  # its first line is the top; see `action_balance.envs.worlds`
+    reachable: int  # cells that can be covered
+    traces: dict[str, Trace]  # by method
+
+
+def write(folder: ResultFolder, name: str, watched: Watched) -> None:
+    """Add what was watched in a world to the file.
+
+    Args:
+        folder: of the result.
+        name: of the world; the arrays begin with it.
+        watched: the runs.
+    """
+    pairs_fit = np.uint16 if 4 * watched.world.cells <= 2**16 else np.uint32
+    arrays = {
+        f"{name}_map": np.array(draw_map(watched.world)),
+        f"{name}_reachable": np.array(watched.world.reachable_cells()),
+    }
+    for method, trace in watched.traces.items():
+        arrays[f"{name}_{method}_pairs"] = trace.pairs.astype(pairs_fit)
+        arrays[f"{name}_{method}_advantage"] = trace.advantage
+    folder.add_arrays(RECORDING, arrays)
+
+
+def read(path: Path) -> dict[str, Recording]:
+    """The recordings of a result by name of the world; none where an older version made it."""
+    arrays = read_arrays(path / RECORDING)
+    found = {}
+    for key in arrays:
+        name, _, what = key.rpartition("_")
+        if what == "map":
+            try:
+                found[name] = Recording(
+                    str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_")
+                )
+            except (KeyError, TypeError, ValueError):
+                raise UserError(f"{path / RECORDING} is damaged: make the result anew with --overwrite") from None
+    return found
+
+
+def _traces(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Trace]:
+    there = [method for method in METHODS if f"{prefix}{method}_pairs" in arrays]
+    return {
+        method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in there
+    }
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an ``.npz`` file; none where there is no such file."""
+    if not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return dict(found)
+    except (OSError, ValueError, EOFError, BadZipFile):
+        raise UserError(f"{path} is damaged: make the result anew with --overwrite") from None
