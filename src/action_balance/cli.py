@@ -26,6 +26,7 @@ from action_balance.agent.loop import TrainConfig
 from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
 from action_balance.cli_atari import AtariStudy, Entropy
+from action_balance.cli_view import View
 from action_balance.envs.grid import Cell
 from action_balance.envs.host import EmulatorsLost
 from action_balance.envs.ready import EnvConfig
@@ -252,7 +253,7 @@ def _earlier(path: Path) -> TrainConfig:
     return TrainConfig.from_data(read_config(path))
 
 
-Command = Reproduce | Explore | Train | Resume | Evaluate | Compare | Doctor
+Command = Reproduce | Explore | Train | Resume | Evaluate | Compare | View | Doctor
 
 
 def _commands(train: Train | None) -> Any:

@@ -35,6 +35,9 @@ from action_balance.runs.folder import Status
 #: Seconds between two checkpoints of an Atari run, which are large.
 PATIENCE = 300.0
 
+#: Visits of all pairs are kept at about so many moments of a run, in worlds with at most so many pairs.
+VISITS_KEPT, MOST_PAIRS = 60, 40_000
+
 #: What a resumed Atari run tells: a checkpoint does not hold the emulators.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
 
@@ -150,6 +153,11 @@ class Trainer:
         told: Metrics = jax.tree.map(np.asarray, self.seeds.cut(metrics))
         return told
 
+    def visits(self) -> np.ndarray:
+        """How often each pair was taken so far, in all seeds together, (states, actions)."""
+        counts: np.ndarray = np.asarray(self.seeds.cut(self._state.visits)).sum(axis=0)
+        return counts
+
     def state(self) -> TrainState:
         """States of the seeds, (S, ...)."""
         made: TrainState = self.seeds.cut(self._state)
@@ -257,6 +265,7 @@ def _train(
     checkpoints, total = folder.checkpoints(), config.agent.updates
     every = config.checkpoint_every or (50 if config.env.game is None else total)
     patience = math.inf if config.checkpoint_every or config.env.game is None else PATIENCE
+    watched = -(-total // VISITS_KEPT)
     saved = began = time.perf_counter()
     for update in range(done + 1, total + 1):
         numbers = run.advance()
@@ -269,6 +278,10 @@ def _train(
             _rows(numbers, update, steps, config),
             {"update": update, "steps": steps, "steps_per_second": rate, **memory()},
         )
+        if isinstance(run, Trainer) and (update % watched == 0 or update == total):
+            counts = run.visits()
+            if 0 < counts.size <= MOST_PAIRS:
+                log.append_visits(update, steps, counts)
         tell(_progress(numbers, update, steps, config))
         stopping = stop.is_set()
         if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:

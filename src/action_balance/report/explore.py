@@ -7,12 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from action_balance.envs.worlds import draw_map, read_map
+from action_balance.envs.worlds import draw_map, parse_map, read_map
 from action_balance.errors import UserError
 from action_balance.report import summary
 from action_balance.report.folder import ResultFolder
 from action_balance.report.progress import progress_bar
-from action_balance.studies import explore, statistics
+from action_balance.studies import coverage, explore, statistics, watched
 from action_balance.studies.explore import Exploration
 from action_balance.studies.settings import RunSettings
 from action_balance.studies.statistics import Estimate
@@ -38,7 +38,8 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         console.print("add --out DIR for heat maps, curves and tables as files", highlight=False)
         return
     folder.summary["timings"]["seconds"] = round(seconds, 3)
-    _write(folder, result)
+    _write(folder, result, settings)
+    console.print(f"watch it with: action-balance view {out}", highlight=False, soft_wrap=True)
     console.print(f"wrote tables, heat maps and figures to {out}", highlight=False, soft_wrap=True)
 
 
@@ -73,10 +74,13 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
     return f"{estimate.value:,.{digits}f}{half}"
 
 
-def _write(folder: ResultFolder, result: Exploration) -> None:
-    from action_balance.report import drawing, figures, write
+def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
+    from action_balance.report import drawing, figures, recording, write
 
     write.coverage(folder, result.coverage)
+    world, steps = parse_map(folder.summary["map"], settings.episode_steps), settings.coverage_steps
+    seen = watched.run(world, settings.methods, steps, settings.agent, settings.seed, coverage.STREAM)
+    recording.write(folder, "map", seen)
     ours = {"coverage": summary.coverage(result.coverage)}
     if result.first_reach:
         write.first_reach(folder, "reach.csv", result.first_reach)

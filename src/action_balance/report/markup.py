@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
+from action_balance.packing import script_json
 from action_balance.report.drawing import NAMES, themed_svg
-from action_balance.report.packing import script_json
 from action_balance.report.summary import Data
 
 #: What the footer of a page promises that is made from settings alone.
@@ -132,8 +132,9 @@ def document(
     menu: Mapping[str, str],
     main: str,
     footer: str = REPEATED,
+    shows: str = "",
     data: Data | None = None,
-    follows: bool = False,
+    served: bool = False,
 ) -> str:
     """A whole page.
 
@@ -145,22 +146,24 @@ def document(
         menu: titles of the sections by id.
         main: the rest.
         footer: a sentence below it all.
+        shows: what was found, in one sentence.
         data: of what is shown by script.
-        follows: whether the page asks its server for news.
+        served: whether the page may ask its server for files and news.
     """
     style, script = _asset("style.css"), _script(data is not None)
     held, failed = "", ""
     if data is not None:
         style += _asset("page.css")
         held = f'<script type="application/json" id="data">{script_json(data)}</script>\n'
-        failed = f'<noscript><p class="failed">{NEEDS_SCRIPT}</p></noscript>\n<p class="failed" id="failed" hidden>{FAILED}</p>\n'
+        failed = f'<noscript><p class="failed">{NEEDS_SCRIPT}</p></noscript>\n'
+        failed += f'<p class="failed" id="failed" hidden>{FAILED}</p>\n'
     links = "".join(f'<li><a href="#{target}">{name}</a></li>' for target, name in menu.items())
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script, follows)}">
+<meta http-equiv="Content-Security-Policy" content="{_policy(script, served)}">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="data:,">
 <title>{title}</title>
@@ -172,6 +175,7 @@ def document(
 <button type="button" id="theme" hidden></button>
 <p class="kicker">{kicker}</p>
 <h1>{heading}</h1>
+{f'<p class="shows">{shows}</p>' if shows else ""}
 <p class="lead">{lead}</p>
 <nav aria-label="Contents"><ul>{links}</ul></nav>
 </header>
@@ -192,18 +196,16 @@ def _asset(name: str) -> str:
 def _script(everything: bool) -> str:
     """The scripts of a page as one, whose names no other script sees; without data, only what changes the theme."""
     names = SCRIPTS if everything else ("page", "main")
-    return "(() => {\n\"use strict\";\n" + "\n".join(_asset(f"{name}.js") for name in names) + "})();\n"
+    return '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in names) + "})();\n"
 
 
-def _policy(script: str, follows: bool) -> str:
-    """What the browser lets the page do: run its own script, and ask nobody but its server, and that only if told."""
+def _policy(script: str, served: bool) -> str:
+    """What the browser lets the page do: run its own script, and ask nobody, but for its server where it has one."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    allowed = {"script-src": f"'sha256-{digest}'", "style-src": "'unsafe-inline'", "img-src": "data: 'self'"}
-    allowed |= {"media-src": "data: 'self'", "connect-src": "'self'"} if follows else {"media-src": "data:"}
-    if not follows:
-        allowed["img-src"] = "data:"
-    rules = "; ".join(f"{what} {where}" for what, where in allowed.items())
-    return f"default-src 'none'; {rules}; base-uri 'none'; form-action 'none'"
+    own = " 'self'" if served else ""
+    rules = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:{own}; media-src data:{own}"
+    asks = "; connect-src 'self'" if served else ""
+    return f"default-src 'none'; {rules}{asks}; base-uri 'none'; form-action 'none'"
 
 
 def figure(svgs: Mapping[str, str], name: str, caption: str) -> str:

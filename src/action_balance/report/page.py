@@ -51,8 +51,8 @@ DEVIATIONS = (
 
 #: What the players show, in words.
 WATCH = (
-    "Visits of every cell up to the same step, on one scale, with the agent and its last steps. Choose a cell to see in "
-    "all four how often each action was tried there (N), the policy without the action bonus (&pi;), the policy that "
+    "Visits of every cell up to the same step, on one scale, with the agent and its last steps. Choose a cell to see "
+    "in all how often each action was tried there (N), the policy without the action bonus (&pi;), the policy that "
     "acts (&beta;), and the action bonus."
 )
 
@@ -73,13 +73,14 @@ def grid_page(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
         beside = "World or agent differ from the paper&rsquo;s, so its numbers do not apply and are left out."
     methods = html.escape(markup.listed([NAMES.get(name, name) for name in settings["methods"]]))
     lead = (
-        f"{_shows(summary)}The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again: "
+        "The grid worlds of &ldquo;Exploring Unknown States with Action Balance&rdquo;, run again: "
         f"{counted(settings['runs'], 'run')} each of {methods}. {beside}"
     )
     return markup.document(
         title="Action balance: the grid study",
         kicker="Action balance &middot; grid study",
         heading="Does balancing actions help to find unknown states?",
+        shows=_shows(summary),
         lead=lead,
         menu={name: title for name, title in TITLES.items() if name != "watch" or data["players"]},
         main=f"{player.watch_section(data['players'], WATCH)}{_cards(summary)}\n{''.join(studies)}\n{_made(summary)}",
@@ -97,7 +98,7 @@ def _shows(summary: Data) -> str:
             continue
         if low > 1 or high < 1:
             said = f"{SHOWS[study][low > 1]}: RND needs {told(estimate, 2, TIMES)}"
-            return f"<strong>{said}.</strong> "
+            return f"{said}."
     return ""
 
 
@@ -175,7 +176,7 @@ def _coverage(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
         "end. Where a band includes zero, the difference may be chance. The axis leaves out the first few steps, which "
         "are mostly noise. Figure 4b in the paper.",
     )
-    body += _coverage_table(ours)
+    body += coverage_table(ours)
     body += figure(
         svgs,
         "heatmaps",
@@ -187,7 +188,8 @@ def _coverage(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
     return _section("coverage", question, how, _coverage_findings(summary), body)
 
 
-def _coverage_table(ours: Data) -> str:
+def coverage_table(ours: Data) -> str:
+    """Cells covered in the end, by method."""
     compared = "random" in ours["methods"] and len(ours["methods"]) > 1
     head = ["Method", "Cells in the end", "95&nbsp;% interval", f"Share of {ours['reachable_cells']:,}"]
     head += ["Over random", "Above random from step"] if compared else []

@@ -9,9 +9,9 @@ import numpy as np
 
 from action_balance.envs.grid import ACTIONS
 from action_balance.errors import UserError
+from action_balance.packing import packed
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
-from action_balance.report.packing import packed
 from action_balance.report.recording import HEATMAPS, Recording, read, read_arrays
 from action_balance.report.summary import Data
 from action_balance.tabular.agent import TabularSettings, coefficients
@@ -69,7 +69,7 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
         "keyStep": max(1, steps // 200),
         "reachable": recording.reachable,
         "actions": list(ACTIONS),
-        "run": f"run 0, seed {settings['seed']}",
+        "run": f"run 0 of seed {settings['seed']}",
         "meanWord": "mean visits of a run",
         "panels": [
             {
@@ -85,16 +85,14 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
     }
     if name != "corridor":
         data["mean"] = _mean(path, steps, settings["runs"])
-        data["curves"] = coverage_curves(path, steps)
+        data["curves"] = coverage_curves(path, steps, data["run"])
     return data
 
 
 def cells_of(rows: Sequence[str], symbol: str) -> list[int]:
     """Indices of the cells that a map draws with a symbol; its first row is the top, y grows upwards."""
     width = len(rows[0])
-    return [
-        y * width + x for y, row in enumerate(reversed(rows)) for x, drawn in enumerate(row) if drawn == symbol
-    ]
+    return [y * width + x for y, row in enumerate(reversed(rows)) for x, drawn in enumerate(row) if drawn == symbol]
 
 
 def _mean(path: Path, steps: int, runs: int) -> Data | None:
@@ -116,7 +114,7 @@ def _mean(path: Path, steps: int, runs: int) -> Data | None:
     }
 
 
-def coverage_curves(path: Path, steps: int) -> Data | None:
+def coverage_curves(path: Path, steps: int, run: str) -> Data | None:
     """The curves of ``coverage.csv``, thinned out."""
     rows = read_table(path / "coverage.csv", ("method", "step", "mean", "low", "high"))
     if not rows:
@@ -132,8 +130,8 @@ def coverage_curves(path: Path, steps: int) -> Data | None:
     return {
         "steps": sorted(chosen),
         "methods": methods,
-        "caption": "Thick: mean of all runs with its 95 % interval. Thin: the run that is played. The legend tells "
-        "the values at the cursor.",
+        "caption": f"Thick: mean of all runs with its 95 % interval. Thin: the run that is played, {run}. "
+        "The legend tells the means at the cursor.",
     }
 
 
@@ -151,7 +149,7 @@ def _reach(path: Path) -> list[Data]:
         ("corridor", "Share of runs that have found the treasure"),
         ("reach", "Share of runs that have reached a goal"),
     ):
-        methods = {}
+        methods: dict[str, list[str]] = {}
         for row in read_table(path / f"{name}.csv", ("method", "steps")):
             methods.setdefault(row["method"], []).append(row["steps"])
         if methods:
@@ -178,6 +176,14 @@ def _distributions(methods: Mapping[str, Sequence[str]]) -> list[Data]:
             }
         )
     return made
+
+
+def figures_of(path: Path) -> dict[str, str]:
+    """The figures of a result by name."""
+    try:
+        return {one.stem: one.read_text(encoding="utf-8") for one in sorted((path / "figures").glob("*.svg"))}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the figures of {path}: {error}; make the result anew with --overwrite") from None
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:

@@ -54,9 +54,7 @@ def read(path: Path) -> dict[str, Recording]:
         name, _, what = key.rpartition("_")
         if what == "map":
             try:
-                found[name] = Recording(
-                    str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_")
-                )
+                found[name] = Recording(str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_"))
             except (KeyError, TypeError, ValueError):
                 raise UserError(f"{path / RECORDING} is damaged: make the result anew with --overwrite") from None
     return found
@@ -64,9 +62,7 @@ def read(path: Path) -> dict[str, Recording]:
 
 def _traces(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Trace]:
     there = [method for method in METHODS if f"{prefix}{method}_pairs" in arrays]
-    return {
-        method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in there
-    }
+    return {method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in there}
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -39,7 +39,9 @@ def _coverage(settings: GridSettings, folder: ResultFolder, progress: Progress) 
         progress,
     )
     write.coverage(folder, result)
-    marked = GridWorld.create(settings.size, settings.size, goals=_inside(settings), episode_steps=settings.episode_steps)
+    marked = GridWorld.create(
+        settings.size, settings.size, goals=_inside(settings), episode_steps=settings.episode_steps
+    )
     _watch(settings, folder, "open", marked, settings.coverage_steps, coverage.STREAM)
     return summary.coverage(result), result.simulated_steps
 
@@ -49,9 +51,7 @@ def _inside(settings: GridSettings) -> list[Cell]:
     return [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
 
 
-def _watch(
-    settings: GridSettings, folder: ResultFolder, name: str, world: GridWorld, steps: int, stream: int
-) -> None:
+def _watch(settings: GridSettings, folder: ResultFolder, name: str, world: GridWorld, steps: int, stream: int) -> None:
     """Record one run of each method for the page."""
     seen = watched.run(world, settings.methods, steps, settings.agent, settings.seed, stream)
     recording.write(folder, name, seen)
@@ -111,9 +111,8 @@ def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console:
     seconds = time.perf_counter() - began
     folder.summary["ours"][study] = numbers
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "simulated_steps": steps}
-    svgs = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.figures.glob("*.svg"))}
     data = player.result_data(folder.path, folder.summary)
-    folder.write("report.html", page.grid_page(folder.summary, svgs, data).encode())
+    folder.write("report.html", page.grid_page(folder.summary, player.figures_of(folder.path), data).encode())
     folder.save()  # last: from now on the study counts as finished
 
 

@@ -3,6 +3,7 @@
 ``config.json``      what was asked for, and the format of the folder; it marks the folder as a run
 ``manifest.json``    where it came from, and how it ended
 ``metrics.jsonl``    one line per update and seed (see `action_balance.runs.metrics`), ``timing.jsonl`` besides
+``visits.jsonl``     in worlds whose states can be counted: how often each pair was taken, now and then
 ``tensorboard/``     the same numbers for TensorBoard
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
 ``evaluation/``      what the last evaluation of a checkpoint found
@@ -22,7 +23,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data, reason, to_json, write_atomically
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
-from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, MetricsLog
+from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
@@ -38,7 +39,7 @@ FORMAT = "action-balance run"
 VERSION = 2
 
 #: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, METRICS, TIMING, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
+CONTENTS = (MANIFEST, METRICS, TIMING, VISITS, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
 
 Status = Literal["finished", "interrupted", "failed"]
 

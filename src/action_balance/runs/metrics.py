@@ -3,7 +3,8 @@
 A line of ``metrics.jsonl`` has ``update``, ``seed`` and ``steps`` (environment steps so far), then numbers and lists of
 numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. What depends on the clock is in ``timing.jsonl``
 (one line per update: ``update``, ``steps``, numbers by name) instead, so that the same run always has the same
-``metrics.jsonl``, byte for byte, however often it was interrupted.
+``metrics.jsonl``, byte for byte, however often it was interrupted. ``visits.jsonl`` has a line now and then: how often
+each pair of state and action had been taken by then.
 """
 
 import json
@@ -16,10 +17,12 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Data, reason, write_atomically
+from action_balance.packing import packed
 from action_balance.runs.events import EventLog
 
 METRICS = "metrics.jsonl"
 TIMING = "timing.jsonl"
+VISITS = "visits.jsonl"
 TENSORBOARD = "tensorboard"
 
 #: The entries of a row that say which it is.
@@ -49,7 +52,7 @@ def _line(row: Data) -> bytes:
     return (json.dumps({name: _encode(value) for name, value in row.items()}, allow_nan=False) + "\n").encode()
 
 
-def _row(line: bytes) -> Data | None:
+def parse_row(line: bytes) -> Data | None:
     """The row of a line; None where it is half-written or damaged."""
     if not line.endswith(b"\n"):
         return None
@@ -83,7 +86,7 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
         lines.pop()
     rows = []
     for number, line in enumerate(lines, start=1):
-        row = _row(line)
+        row = parse_row(line)
         if row is None:
             raise UserError(f"line {number} of {path / name} is damaged: delete it to read the rest")
         rows.append(row)
@@ -122,6 +125,10 @@ class MetricsLog:
         except OSError as error:
             raise UserError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}") from None
 
+    def append_visits(self, update: int, steps: int, counts: np.ndarray) -> None:
+        """Write how often each pair was taken so far, (states, actions), in all seeds together."""
+        self._append(VISITS, _line({"update": update, "steps": steps, **packed(counts)}))
+
     def _append(self, name: str, content: bytes) -> None:
         try:
             with open(self.path / name, "ab") as file:
@@ -137,6 +144,7 @@ class MetricsLog:
         """
         kept = self._truncate(METRICS, update)
         self._truncate(TIMING, update)
+        self._truncate(VISITS, update)
         self._events.forget_from(kept["steps"] + 1 if kept else 0)
         last = kept["update"] if kept else 0
         if last < update:
@@ -149,7 +157,7 @@ class MetricsLog:
         kept: list[bytes] = []
         last = None
         for line in lines:
-            row = _row(line)
+            row = parse_row(line)
             if row is None or row["update"] > update:
                 break
             last = row

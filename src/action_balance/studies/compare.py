@@ -233,21 +233,41 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
     return [f"{run.path}: {how} at update {update} of {updates}"]
 
 
-def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
-    """Curves by environment, both labelled and in order."""
-    varying: dict[str, list[str]] = defaultdict(list)  # settings to name, by method
+def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
+    """What environment and curve of each run are called; runs that differ only in their seeds have the same two."""
+    keys = [(_sized(config.env), _as_it_learns(config.agent)) for config in configs]
+    groups: dict[EnvConfig, dict[Config, None]] = defaultdict(dict)
+    for environment, agent in keys:
+        groups[environment][agent] = None
+    varying = _varying(groups)
+    return [
+        (_environment_label(environment, groups), _label(agent.method, _settings(agent), varying[agent.method]))
+        for environment, agent in keys
+    ]
+
+
+def _varying(groups: Mapping[EnvConfig, Iterable[Config]]) -> dict[str, list[str]]:
+    """Settings to name, by method: what is told in one environment is told in all, so that labels agree."""
+    varying: dict[str, list[str]] = defaultdict(list)
     for configs in groups.values():
         for method in METHODS:
             same = [_settings(config) for config in configs if config.method == method]
-            # what is told of a method in one environment is told in all, so that its labels agree
             varying[method] = _unique([*varying[method], *_differing(same)])
+    return varying
+
+
+def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> str:
+    others = [_settings(other) for other in groups if _name(other) == _name(environment)]
+    return _label(_name(environment), _settings(environment), _differing(others))
+
+
+def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
+    """Curves by environment, both labelled and in order."""
+    varying = _varying(groups)
     named: dict[str, tuple[Curve, ...]] = {}
     for environment in sorted(groups, key=_rank):
-        configs = groups[environment]
-        others = [_settings(other) for other in groups if _name(other) == _name(environment)]
-        name = _label(_name(environment), _settings(environment), _differing(others))
-        ordered = sorted(configs.items(), key=lambda item: _place(item[0], varying))
-        named[name] = tuple(
+        ordered = sorted(groups[environment].items(), key=lambda item: _place(item[0], varying))
+        named[_environment_label(environment, groups)] = tuple(
             _curve(_label(config.method, _settings(config), varying[config.method]), config, seeds)
             for config, seeds in ordered
         )

@@ -7,7 +7,7 @@ function ticks(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= raw);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) found.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) found.push(i * step + 0);
   return found;
 }
 
@@ -39,8 +39,8 @@ function placeOf(xs, value) {
  * With `scrub`, the cursor is somebody else's: dragging calls it, and `cursor(x)` moves it.
  */
 class Chart {
-  constructor(host, { title, xLabel, yFormat, xFormat = shown, log = false, steps = false, height = 260, scrub = null, from = null }) {
-    Object.assign(this, { host, xLabel, yFormat, xFormat, log, steps, height, scrub, from });
+  constructor(host, { title, xLabel, yFormat, yTick = tick, log = false, steps = false, height = 260, scrub = null, from = null }) {
+    Object.assign(this, { host, xLabel, yFormat, yTick, log, steps, height, scrub, from });
     this.series = [];
     this.at = null;
     this.legend = make("ul", { class: "legend" });
@@ -110,12 +110,12 @@ class Chart {
     const parts = [];
     for (const y of ticks(low, high, 4)) {
       parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
-        make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yFormat(y)));
+        make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yTick(y)));
     }
     const room = Math.max(2, Math.floor((width - margin) / 90));
     for (const x of this.log ? logTicks(left, right, room) : ticks(left, right, room)) {
       parts.push(make("line", { class: "tick", x1: px(x), x2: px(x), y1: height - bottom, y2: height - bottom + 4 }),
-        make("text", { x: px(x), y: height - bottom + 17, "text-anchor": px(x) > width - 30 ? "end" : "middle" }, this.xFormat(x)));
+        make("text", { x: px(x), y: height - bottom + 17, "text-anchor": px(x) > width - 30 ? "end" : "middle" }, tick(x)));
     }
     parts.push(make("line", { class: "axis", x1: margin, x2: width - end, y1: height - bottom, y2: height - bottom }),
       make("text", { class: "label", x: width - end, y: height - 4, "text-anchor": "end" }, this.xLabel));

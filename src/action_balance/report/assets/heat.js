@@ -11,7 +11,7 @@ class HeatScale {
   /** The colour of a share of the scale, from 0 to 1. */
   at(share) {
     const stops = this.stops;
-    const place = (isDark() ? 1 - share : share) * (stops.length - 1);
+    const place = (isDark() ? 0.78 * (1 - share) : share) * (stops.length - 1);
     const i = Math.min(stops.length - 2, Math.floor(place));
     return stops[i].map((from, c) => Math.round(from + (stops[i + 1][c] - from) * (place - i)));
   }
@@ -32,7 +32,7 @@ class HeatScale {
     }
     const numbers = logTicks(this.least, this.most, 6);
     labels.replaceChildren(...numbers.map((number) => {
-      const label = make("span", {}, short(number));
+      const label = make("span", {}, tick(number));
       label.style.left = `${100 * this.share(number)}%`;
       return label;
     }));
@@ -116,14 +116,17 @@ class HeatMap {
     if (!cells.length) return;
     const own = colour(`var(--${this.panel.method})`);
     context.lineCap = context.lineJoin = "round";
-    for (let i = 1; i < cells.length; i += 1) {
-      context.globalAlpha = i / cells.length;
-      context.beginPath();
-      context.moveTo(...centre(cells[i - 1]));
-      context.lineTo(...centre(cells[i]));
-      context.lineWidth = Math.max(1.4 * density, 0.22 * side);
-      context.strokeStyle = own;
-      context.stroke();
+    const paper = colour("var(--paper)");
+    for (const [stroke, width] of [[paper, 4], [own, 2]]) {
+      for (let i = 1; i < cells.length; i += 1) {
+        context.globalAlpha = i / cells.length;
+        context.beginPath();
+        context.moveTo(...centre(cells[i - 1]));
+        context.lineTo(...centre(cells[i]));
+        context.lineWidth = Math.max(width * density, 0.11 * width * side);
+        context.strokeStyle = stroke;
+        context.stroke();
+      }
     }
     context.globalAlpha = 1;
     context.beginPath();
@@ -131,7 +134,7 @@ class HeatMap {
     context.fillStyle = own;
     context.fill();
     context.lineWidth = 1.6 * density;
-    context.strokeStyle = colour("var(--paper)");
+    context.strokeStyle = paper;
     context.stroke();
   }
 

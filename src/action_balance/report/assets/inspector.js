@@ -4,20 +4,22 @@ class Inspector {
   constructor(host, world) {
     this.world = world;
     this.visits = make("output", {});
+    this.place = make("span", { class: "place" });
     this.rose = make("svg", { class: "rose", viewBox: "-60 -60 120 120", role: "img", "aria-label": "Both policies as arrows" });
     this.head = make("tr", {});
     this.rows = make("tbody", {});
     this.note = make("p", { class: "note" });
     host.append(
-      make("p", { class: "visits" }, make("span", {}, "visits"), this.visits),
+      make("p", { class: "visits" }, this.place, this.visits),
       this.rose,
       make("table", { class: "actions" }, make("thead", {}, this.head), this.rows),
       this.note,
     );
   }
 
-  show(found) {
+  show(found, place) {
     const { visits, counts, pi, beta, bonus, balanced } = found;
+    this.place.textContent = `visits of ${place}`;
     this.visits.textContent = Number.isInteger(visits) ? shown(visits) : short(visits);
     this.rose.toggleAttribute("hidden", !counts);
     if (!counts) {
@@ -45,14 +47,14 @@ class Inspector {
     return make("td", { class: used ? "bonus" : "bonus unused" }, make("span", { class: "bar" }, bar), shown(bonus, 2));
   }
 
-  /** Arrows from the middle: beta filled, pi as a line across it. */
+  /** Arrows from the middle, the longest as long as there is room: beta filled, pi as a line across it. */
   #arrows(pi, beta) {
     const parts = [make("rect", { x: -7, y: -7, width: 14, height: 14, class: "here" })];
-    const reach = 48;
+    const reach = 48 / Math.max(0.4, ...beta, ...(pi ?? []));
     this.world.actions.forEach((action, a) => {
       const [dx, dy] = DIRECTIONS[action] ?? [0, 0];
       const angle = (Math.atan2(-dy, dx) * 180) / Math.PI;
-      const arrow = make("g", { transform: `rotate(${angle})` }, make("line", { x1: 9, x2: 9 + reach, y1: 0, y2: 0, class: "track" }));
+      const arrow = make("g", { transform: `rotate(${angle})` }, make("line", { x1: 9, x2: 57, y1: 0, y2: 0, class: "track" }));
       const length = beta[a] * reach;
       if (length > 0.5) {
         const head = Math.min(length, 7);

@@ -24,6 +24,11 @@ function shown(value, digits = 0) {
   return text.replace("-", MINUS);
 }
 
+/** A number of an axis: no more digits than it needs. */
+function tick(value) {
+  return (value + 0).toLocaleString("en-US", { maximumSignificantDigits: 6 }).replace("-", MINUS);
+}
+
 /** A number with about so many digits that count. */
 function short(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return shown(value);
@@ -33,7 +38,7 @@ function short(value, digits = 3) {
   return shown(value, size === 0 ? 0 : Math.max(0, Math.min(4, digits - 1 - Math.floor(Math.log10(size)))));
 }
 
-const percent = (share, digits = 1) => `${shown(100 * share, digits)} %`;
+const percent = (share, digits = 1) => (Number.isFinite(share) ? `${shown(100 * share, digits)} %` : NONE);
 
 /** Seconds as words. */
 function duration(seconds) {

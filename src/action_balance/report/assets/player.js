@@ -49,10 +49,9 @@ class Player {
         make("h3", {}, make("span", { class: "dot" }), make("span", { class: "name" }, panel.name), fact), frame, details);
     });
     cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
-    this.place = make("p", { class: "place" });
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
-    host.append(...[this.#choices(), make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(),
-      make("div", { class: "below" }, this.place, this.#legend()), this.spoken].filter(Boolean));
+    host.append(make("div", { class: "above" }, this.#choices(), this.#legend()),
+      make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(), this.spoken);
     if (this.kinds.run || data.curves) this.#chart();
     host.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -64,7 +63,7 @@ class Player {
     const option = (kind, text) => make("label", {},
       make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
     return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
-      option("run", `One run (${this.data.run})`), option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`));
+      option("run", "One run"), option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`));
   }
 
   #transport() {
@@ -90,7 +89,7 @@ class Player {
     const host = make("div", {});
     this.host.append(host);
     this.chart = new Chart(host, {
-      title: "Share of the world covered", xLabel: "step", yFormat: (value) => (Number.isFinite(value) ? percent(value) : NONE),
+      title: "Share of the world covered", xLabel: "step", yFormat: percent, yTick: (value) => percent(value, 0),
       scrub: (step) => { this.pause(); this.seek(Math.round(step)); }, from: 0,
     });
     const series = [];
@@ -118,7 +117,8 @@ class Player {
     this.scale.most = Math.max(2, ...visits);
     this.scale.least = this.kind === "run" ? 1 : Math.min(1, 1 / Math.max(...this.sources.map((source) => source.over ?? 1)));
     this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
-    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen)));
+    const place = this.#placeName();
+    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place));
     this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
@@ -126,15 +126,16 @@ class Player {
     this.readout.textContent = `step ${shown(this.step)} of ${shown(data.steps)}${episode}`;
     this.button.textContent = this.playing ? "Pause" : "Play";
     this.chart?.cursor(this.step);
-    const [x, y] = [this.chosen % data.width, Math.floor(this.chosen / data.width)];
-    this.place.replaceChildren(make("strong", {}, `Cell (${x}, ${y})`), this.world.wallSet.has(this.chosen) ? " is a wall" : this.#role());
     this.caption.textContent = this.kind === "run" && !data.mean?.only ? "visits" : data.meanWord;
     this.scale.legend(this.strip, this.numbers, this.caption.textContent);
   }
 
-  #role() {
-    if (this.chosen === this.data.start) return ", the start";
-    return this.data.goals.includes(this.chosen) ? `, ${this.data.goalWord}` : "";
+  #placeName() {
+    const { data, chosen } = this;
+    const cell = `(${chosen % data.width}, ${Math.floor(chosen / data.width)})`;
+    if (this.world.wallSet.has(chosen)) return `${cell}, a wall`;
+    if (chosen === data.start) return `${cell}, the start`;
+    return data.goals.includes(chosen) ? `${cell}, ${data.goalWord}` : cell;
   }
 
   #fact(i) {

@@ -6,7 +6,7 @@ function startReach(host, data) {
   const body = make("div", {});
   host.append(body);
   const chart = new Chart(body, {
-    title: data.title, xLabel: "steps (logarithmic)", yFormat: (value) => (Number.isFinite(value) ? percent(value, 0) : "0 %"), log: true, steps: true, height: 240,
+    title: data.title, xLabel: "steps (logarithmic)", yFormat: (value) => percent(value || 0, 0), yTick: (value) => percent(value, 0), log: true, steps: true, height: 240,
   });
   const note = host.appendChild(make("p", { class: "hint" }));
   const draw = () => {

@@ -1,1 +1,135 @@
-async function startRuns() {}
+// Training runs: curves of their metrics, and, of runs that are still training, what is new.
+
+/** Milliseconds between two questions to the server, and after one that failed. */
+const [ASK_EVERY, ASK_AGAIN] = [1000, 4000];
+
+/** Curves of one method in one chart are told apart by their dashes. */
+const DASHES = [undefined, "7 3", "2 3", "9 3 2 3", "4 2 1 2 1 2"];
+
+const STATES = {
+  waiting: "not begun yet",
+  running: "training",
+  finished: "finished",
+  interrupted: "interrupted",
+  failed: "stopped by an error",
+  silent: "no news",
+};
+
+/** All charts of one environment. */
+class RunCharts {
+  constructor(host, environment, curves, { charts, first }) {
+    this.curves = curves;
+    this.charts = new Map();
+    const used = {};
+    for (const curve of curves) curve.dash = DASHES[(used[curve.method] = (used[curve.method] ?? -1) + 1) % DASHES.length];
+    const [main, more] = [make("div", { class: "charts" }), make("div", { class: "charts" })];
+    Object.entries(charts).forEach(([name, title], i) => {
+      const place = make("div", {});
+      (i < first ? main : more).append(place);
+      this.charts.set(name, new Chart(place, { title, xLabel: "steps", yFormat: short, height: i < first ? 220 : 180, from: 0 }));
+    });
+    host.append(main, make("details", {}, make("summary", {}, "All metrics"), more));
+    this.show();
+  }
+
+  show() {
+    for (const [name, chart] of this.charts) {
+      const series = this.curves.filter((curve) => curve.metrics[name]).map((curve) => {
+        const { mean, low, high } = curve.metrics[name];
+        const gaps = (values) => values?.map((value) => (value === null ? NaN : value));
+        return { name: curve.label, method: curve.method, dash: curve.dash, x: curve.steps, y: gaps(mean), low: gaps(low), high: gaps(high) };
+      });
+      chart.host.hidden = !series.length;
+      if (series.length) chart.show(series);
+    }
+  }
+}
+
+/** Append what is new to a curve, with gaps where a metric begins later. */
+function extend(curve, fresh) {
+  if (fresh.anew) Object.assign(curve, { steps: [], metrics: {} });
+  const before = curve.steps.length;
+  curve.steps.push(...fresh.steps);
+  for (const name of new Set([...Object.keys(curve.metrics), ...Object.keys(fresh.metrics)])) {
+    const metric = (curve.metrics[name] ??= { mean: [], ...(curve.seeds > 1 ? { low: [], high: [] } : {}) });
+    for (const part of Object.keys(metric)) {
+      while (metric[part].length < before) metric[part].push(null);
+      metric[part].push(...(fresh.metrics[name]?.[part] ?? fresh.steps.map(() => null)));
+    }
+  }
+  curve.place = fresh.place;
+}
+
+/** How far the runs are. */
+class Progress {
+  constructor(host, count) {
+    this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
+    this.rows = Array.from({ length: count }, () => {
+      const row = { name: make("strong", {}), bar: make("progress", { max: 1, value: 0 }), said: make("output", {}) };
+      host.append(make("div", { class: "progress" }, row.name, row.bar, row.said));
+      return row;
+    });
+    host.append(this.spoken);
+    this.before = [];
+  }
+
+  show(number, progress) {
+    const { name, status, update = 0, updates = 0, steps, rate, left, silent } = progress;
+    const row = this.rows[number];
+    row.name.textContent = name;
+    row.bar.value = updates ? update / updates : 0;
+    row.bar.setAttribute("aria-label", `Progress of ${name}`);
+    const said = [STATES[status] ?? status];
+    if (status === "silent") said[0] = `no news for ${duration(silent)}: it may have been killed`;
+    if (updates) said.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
+    if (rate && ["running", "silent"].includes(status)) said.push(`${shown(rate)} steps/s`);
+    if (left !== null && left !== undefined && status === "running") said.push(`${duration(left)} left`);
+    row.said.textContent = said.join(" \u00b7 ");
+    row.said.dataset.status = status;
+    if (this.before[number] !== undefined && this.before[number] !== status) this.spoken.textContent = `${name}: ${said[0]}`;
+    this.before[number] = status;
+  }
+}
+
+async function startRuns(data) {
+  const all = new Map();
+  for (const [i, environment] of data.environments.entries()) {
+    const curves = data.curves.filter((curve) => curve.environment === environment);
+    all.set(environment, new RunCharts(document.getElementById(`charts-${i}`), environment, curves, data));
+  }
+  const host = document.getElementById("progress");
+  if (!host) return;
+  const bars = new Progress(host, data.progress.length);
+  data.progress.forEach((one, i) => bars.show(i, one));
+  if (data.live) follow(data, all, bars);
+}
+
+/** Ask for what is new until every run has ended. */
+async function follow(data, all, bars) {
+  const state = document.getElementById("connection");
+  const over = () => data.progress.every((one) => ["finished", "interrupted", "failed"].includes(one.status));
+  const runs = data.progress.map((one, number) => ({ number, curve: data.curves.find((curve) => curve.key === one.curve) }));
+  for (;;) {
+    let wait = ASK_EVERY;
+    try {
+      for (const { curve, number } of runs) {
+        const answer = await fetch(`news?run=${number}&place=${encodeURIComponent(curve?.place ?? "")}`);
+        if (!answer.ok) throw new Error(answer.statusText);
+        const fresh = await answer.json();
+        if (!curve && fresh.place !== undefined) { location.reload(); return; }
+        data.progress[number] = fresh.progress;
+        bars.show(number, fresh.progress);
+        if (curve && (fresh.anew || fresh.steps.length)) {
+          extend(curve, fresh);
+          all.get(curve.environment).show();
+        } else if (curve) curve.place = fresh.place;
+      }
+      state.textContent = over() ? "All runs have ended." : "Following.";
+      if (over()) wait = ASK_AGAIN; // one that was interrupted may be resumed
+    } catch {
+      state.textContent = "The server does not answer: is the command still running? Trying again.";
+      wait = ASK_AGAIN;
+    }
+    await new Promise((resolve) => { setTimeout(resolve, wait); });
+  }
+}

@@ -1,4 +1,4 @@
-"""Data inside a page: arrays as short text, and JSON that no value can break out of."""
+"""Arrays as short text, for a page and for lines of a run, and JSON that no value can break out of."""
 
 import base64
 import json

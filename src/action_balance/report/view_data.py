@@ -1,0 +1,318 @@
+"""Training runs as the page shows them: curves over seeds, visits over time, and how far each run is.
+
+Axes: U updates, S seeds, B buckets of updates, K kept moments.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from action_balance.agent.loop import TrainConfig
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.packing import packed, unpacked
+from action_balance.report.drawing import NAMES
+from action_balance.report.scene import Scene, scene_of
+from action_balance.runs import Place, RunFolder, read_metrics, read_new
+from action_balance.runs.metrics import METRICS, TIMING, VISITS
+from action_balance.studies import compare
+
+#: A curve has at most about so many points: each is the mean of as many updates as that takes.
+POINTS = 500
+
+#: Of the last so many updates, the speed is told.
+RECENT = 20
+
+#: A run that is silent for longer than this and than so many of its updates may have been killed.
+SILENT_SECONDS, SILENT_UPDATES = 60.0, 20
+
+#: What has a chart of its own, in order: name and title; the rest has to be unfolded.
+CHARTS = {
+    "episode_return": "Return of an episode",
+    "best_return": "Best return so far",
+    "states": "Distinct states reached",
+    "bonus_mean": "Next-state bonus",
+    "action_bonus_mean": "Action bonus",
+    "entropy_pi": "Entropy of \u03c0",
+    "entropy_beta": "Entropy of \u03b2",
+    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
+    "entropy_bonus": "Entropy of the action bonus",
+    "entropy_added": "Entropy of softmax(Normalize(bonus))",
+    "bonus_scale": "Scale of the next-state bonus",
+    "explained_int": "Explained variance, intrinsic value",
+    "explained_ext": "Explained variance, extrinsic value",
+    "loss_policy": "Policy loss",
+    "loss_value_int": "Value loss, intrinsic",
+    "loss_value_ext": "Value loss, extrinsic",
+    "loss_next_state": "Distillation loss, next state",
+    "loss_action": "Distillation loss, action",
+    "clip_fraction": "Clipped share of samples",
+}
+FIRST_CHARTS = 4
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One run that is shown; without a config as long as it has not begun."""
+
+    path: Path
+    folder: RunFolder | None
+    config: TrainConfig | None
+
+    @classmethod
+    def open(cls, path: Path, live: bool = False) -> "Watched":
+        """A run that is there; or, to be followed, one that may begin later."""
+        if live and not RunFolder.holds_run(path):
+            if path.is_file():
+                raise UserError(f"{path} is a file: give the folder of a run")
+            return cls(path, None, None)
+        folder = RunFolder.open(path)
+        try:
+            return cls(path, folder, TrainConfig.from_data(folder.config))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.path.resolve().name
+
+
+def bucket_of(config: TrainConfig) -> int:
+    """Updates that one point of a curve is the mean of."""
+    return -(-config.agent.updates // POINTS)
+
+
+def columns(rows: Sequence[Mapping[str, object]], seeds: int, bucket: int) -> Data:
+    """Rows of updates, ``seeds`` of each, as columns: steps, and of each metric mean, least and most over seeds.
+
+    Where a metric is not a number, it is left out of the means; where there is none at all, it is None.
+    """
+    if not rows:
+        return {"steps": [], "metrics": {}}
+    updates = len(rows) // seeds
+    ends = [min((b + 1) * bucket, updates) for b in range(-(-updates // bucket))]
+    metrics = {}
+    for name in CHARTS:
+        if name not in rows[0]:
+            continue
+        table = np.array([_float(row.get(name)) for row in rows[: updates * seeds]]).reshape(updates, seeds)
+        parts = [table[end - min(bucket, end - b * bucket) : end] for b, end in enumerate(ends)]
+        by_seed = np.array([_mean(part) for part in parts])  # (B, S)
+        curve = {"mean": [_plain(value) for value in _mean(by_seed.T)]}
+        if seeds > 1:
+            known = [row[np.isfinite(row)] for row in by_seed]
+            curve["low"] = [_plain(row.min() if len(row) else math.nan) for row in known]
+            curve["high"] = [_plain(row.max() if len(row) else math.nan) for row in known]
+        if any(value is not None for value in curve["mean"]):
+            metrics[name] = curve
+    return {"steps": [_steps(rows[end * seeds - 1]) for end in ends], "metrics": metrics}
+
+
+def _steps(row: Mapping[str, object]) -> int:
+    steps = row["steps"]
+    assert isinstance(steps, int)
+    return steps
+
+
+def _float(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _mean(table: np.ndarray) -> np.ndarray:
+    """Over the first axis, of what is finite; nan where nothing is."""
+    known = np.isfinite(table)
+    count = known.sum(axis=0)
+    total = np.where(known, table, 0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), math.nan)
+
+
+def _plain(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
+    """A curve for each run, or for all runs that differ only in their seeds.
+
+    Args:
+        runs: that have begun.
+        pooled: whether runs that differ only in their seeds are one curve.
+    """
+    configs = [run.config for run in runs if run.config is not None]
+    named = compare.labels(configs)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for number, (environment, label) in enumerate(named):
+        mark = "" if pooled else str(number)
+        groups.setdefault((environment, label, mark), []).append(number)
+    made: list[Data] = []
+    for (environment, label, _), members in groups.items():
+        config = configs[members[0]]
+        alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
+        method = config.agent.method
+        text = NAMES.get(method, method) + label[len(method) :].replace("_", " ")
+        rows, place, seeds = _rows([runs[number] for number in members])
+        made.append(
+            {
+                "key": f"c{len(made)}",
+                "environment": environment,
+                "label": text if alone else f"{text} ({runs[members[0]].name})",
+                "method": method,
+                "seeds": seeds,
+                "runs": members,
+                "bucket": bucket_of(config),
+                "place": str(place),
+                **columns(rows, seeds, bucket_of(config)),
+            }
+        )
+    return made
+
+
+def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
+    """The rows of all seeds of some runs, as far as all of them are, update by update."""
+    by_seed: list[list[Data]] = []
+    place = Place()
+    for run in runs:
+        assert run.config is not None
+        seeds = run.config.seeds
+        if len(runs) > 1:
+            rows = read_metrics(run.path)
+        else:
+            together = seeds * (bucket_of(run.config) if status_of(run) == "running" else 1)
+            rows, place = read_new(run.path / METRICS, Place(), together)
+        by_seed += [rows[number::seeds] for number in range(seeds)]
+    common = min(map(len, by_seed))
+    return (
+        [row for update in zip(*(one[:common] for one in by_seed), strict=True) for row in update],
+        place,
+        len(by_seed),
+    )
+
+
+def status_of(run: Watched) -> str:
+    """``waiting``, ``running``, ``finished``, ``interrupted`` or ``failed``, as its manifest has it."""
+    return "waiting" if run.folder is None else str(run.folder.manifest.get("status", "running"))
+
+
+def news(path: Path, place: str) -> Data:
+    """What is new in a run since a place: rows as columns, and its progress."""
+    run = Watched.open(path, live=True)
+    if run.config is None:
+        return {"progress": progress(run)}
+    before = Place.parse(place)
+    told = progress(run)  # first: rows that come after it come next time
+    bucket = bucket_of(run.config) if told["status"] == "running" else 1
+    rows, after = read_new(path / METRICS, before, run.config.seeds * bucket)
+    anew = before.offset > 0 and after.file != before.file
+    fresh = columns(rows, run.config.seeds, bucket_of(run.config))
+    return {"progress": told, "place": str(after), "anew": anew, **fresh}
+
+
+def progress(run: Watched) -> Data:
+    """How far a run is, how fast, and what is left."""
+    status = status_of(run)
+    if run.config is None:
+        return {"name": run.name, "status": status}
+    rows = _newest(run.path / TIMING, RECENT + 1)
+    update = int(rows[-1]["update"]) if rows else 0
+    speeds = [1 / speed for row in rows[1:] if (speed := _float(row.get("steps_per_second"))) > 0]
+    agent, seeds = run.config.agent, run.config.seeds
+    rate = len(speeds) / sum(speeds) if speeds else math.nan
+    left = (agent.updates - update) * agent.steps_per_update * seeds / rate if speeds else math.nan
+    silent = _silent(run.path / TIMING, seeds * agent.steps_per_update / rate if speeds else 0.0)
+    return {
+        "name": run.name,
+        "method": agent.method,
+        "status": "silent" if status == "running" and silent else status,
+        "silent": round(silent) if status == "running" else 0,
+        "update": update,
+        "updates": agent.updates,
+        "steps": update * agent.steps_per_update,
+        "seeds": seeds,
+        "rate": _plain(rate),
+        "left": _plain(left) if status == "running" else None,
+    }
+
+
+def _newest(file: Path, count: int) -> list[Data]:
+    """About the last rows of a file, without reading all of it."""
+    try:
+        size = file.stat().st_size
+        inode = file.stat().st_ino
+    except OSError:
+        return []
+    rows, _ = read_new(file, Place(inode, max(0, size - 400 * count)))
+    return rows[-count:]
+
+
+def _silent(file: Path, update_seconds: float) -> float:
+    """Seconds since something was written; 0 if that is usual."""
+    try:
+        age = time.time() - file.stat().st_mtime
+    except OSError:
+        return 0.0
+    return age if age > max(SILENT_SECONDS, SILENT_UPDATES * update_seconds) else 0.0
+
+
+def players(runs: Sequence[Watched]) -> list[Data]:
+    """A player for each environment whose visits were kept; a panel for each run."""
+    by_world: dict[str, list[tuple[Watched, Scene, list[Data]]]] = {}
+    begun = [run for run in runs if run.config is not None]
+    named = compare.labels([run.config for run in begun if run.config is not None])
+    for run, (environment, _) in zip(begun, named, strict=True):
+        assert run.config is not None
+        kept = read_metrics(run.path, VISITS)
+        scene = scene_of(run.config.environment(jax.random.key(run.config.seed))) if kept else None
+        if scene is not None:
+            by_world.setdefault(environment, []).append((run, scene, kept))
+    return [_player(f"world{number}", title, shown) for number, (title, shown) in enumerate(by_world.items())]
+
+
+def _player(name: str, title: str, shown: Sequence[tuple[Watched, Scene, list[Data]]]) -> Data:
+    scene = shown[0][1]
+    world = scene.world
+    counts, moments, over, panels = {}, {}, {}, []
+    for number, (run, one, kept) in enumerate(shown):
+        assert run.config is not None
+        key, method = f"p{number}", run.config.agent.method
+        tables = [_as_drawn(one, unpacked(row)) for row in kept]
+        counts[key] = packed(np.diff(np.stack(tables), axis=0, prepend=0))
+        moments[key] = [int(row["steps"]) for row in kept]
+        over[key] = run.config.seeds
+        twice = sum(other.config is not None and other.config.agent.method == method for other, _, _ in shown) > 1
+        panels.append({"key": key, "method": method, "name": run.name if twice else NAMES.get(method, method)})
+    steps = max(last for *_, last in moments.values())
+    start = int(world.start)
+    return {
+        "id": name,
+        "title": title,
+        "width": world.width,
+        "height": world.height,
+        "walls": np.flatnonzero(world.walls).tolist(),
+        "start": start,
+        "goals": np.flatnonzero(world.goals).tolist(),
+        "goalWord": "a goal",
+        "chosen": start,
+        "episodeSteps": 0,
+        "steps": steps,
+        "begin": 1,
+        "keyStep": max(1, steps // 60),
+        "reachable": world.reachable_cells(),
+        "actions": list(scene.actions),
+        "meanWord": "visits, mean over seeds",
+        "panels": panels,
+        "mean": {"counts": counts, "moments": moments, "over": over, "actions": len(scene.actions), "only": True},
+    }
+
+
+def _as_drawn(scene: Scene, counts: np.ndarray) -> np.ndarray:
+    """Counts of pairs, (S * A,), as those of drawn cells and actions, (cells, A)."""
+    by_state = counts.reshape(len(scene.cell), -1).astype(np.int64)
+    in_order = np.take_along_axis(by_state, scene.order, axis=1)
+    drawn = np.zeros((scene.world.cells, in_order.shape[1]), np.int64)
+    drawn[scene.cell] = in_order
+    return drawn

@@ -1,0 +1,49 @@
+"""Only what is new in a file of rows that is still being written."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from action_balance.errors import UserError
+from action_balance.files import Data, reason
+from action_balance.runs.metrics import parse_row
+
+
+@dataclass(frozen=True)
+class Place:
+    """Up to where a file was read. A resumed run has another file, which is read from its beginning."""
+
+    file: int = 0  # its number in the file system
+    offset: int = 0  # bytes
+
+    def __str__(self) -> str:
+        return f"{self.file}-{self.offset}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Place":
+        """The place that `str` has written; the beginning, for anything else."""
+        file, _, offset = text.partition("-")
+        fine = all(part.isascii() and part.isdigit() and len(part) < 20 for part in (file, offset))
+        return cls(int(file), int(offset)) if fine else cls()
+
+
+def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:
+    """The rows after a place and the new place; as many rows as are whole groups of ``together``.
+
+    A place at another file or beyond the end stands for the beginning. A row that is damaged counts and is left out.
+    """
+    try:
+        with open(file, "rb") as opened:
+            about = os.fstat(opened.fileno())
+            begin = place.offset if place.file == about.st_ino and place.offset <= about.st_size else 0
+            opened.seek(begin)
+            lines = opened.read().splitlines(keepends=True)
+    except FileNotFoundError:
+        return [], Place()
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {reason(error)}") from None
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    lines = lines[: len(lines) // together * together]
+    rows = [row for row in map(parse_row, lines) if row is not None]
+    return rows, Place(about.st_ino, begin + sum(map(len, lines)))
