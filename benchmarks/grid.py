@@ -122,7 +122,7 @@ def simulate_case(case: Case, seed: int) -> tuple[int, int]:
         found = simulate.reach(world, cohorts, case.runs, SETTINGS, 2**31 - 1)
         return int(found.steps.sum()), found.lane_steps
     cohorts = [Cohort.create(method, SETTINGS, (seed,), world.goals) for method in case.methods]
-    steps = sum(cells.size for _, _, cells in simulate.walk(world, cohorts, case.runs, SETTINGS, case.steps))
+    steps = sum(cells.size for _, _, cells, _ in simulate.walk(world, cohorts, case.runs, SETTINGS, case.steps))
     block = simulate.compiled(case.size, case.size, SETTINGS).block
     chunks = len(cohorts) * math.ceil(case.runs / LANES)
     return steps, chunks * LANES * math.ceil(case.steps / block) * block

@@ -47,7 +47,7 @@ def cohort(method: str, settings: TabularSettings, goals: Array, *stream: int) -
 def walk_all(world: GridWorld, cohorts: list[Cohort], runs: int, settings: TabularSettings, steps: int) -> np.ndarray:
     """The cells acted from, (C, R, steps), put together from the chunks."""
     cells = np.full((len(cohorts), runs, steps), -1)
-    for number, chosen, chunk in simulate.walk(world, cohorts, runs, settings, steps):
+    for number, chosen, chunk, _ in simulate.walk(world, cohorts, runs, settings, steps):
         assert (cells[number, chosen] == -1).all()
         cells[number, chosen] = chunk
     return cells

@@ -12,7 +12,7 @@ from action_balance.errors import UserError
 from action_balance.report import summary
 from action_balance.report.folder import ResultFolder
 from action_balance.report.progress import progress_bar
-from action_balance.studies import coverage, explore, statistics, watched
+from action_balance.studies import explore, statistics
 from action_balance.studies.explore import Exploration
 from action_balance.studies.settings import RunSettings
 from action_balance.studies.statistics import Estimate
@@ -78,9 +78,8 @@ def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> 
     from action_balance.report import drawing, figures, recording, write
 
     write.coverage(folder, result.coverage)
-    world, steps = parse_map(folder.summary["map"], settings.episode_steps), settings.coverage_steps
-    seen = watched.run(world, settings.methods, steps, settings.agent, settings.seed, coverage.STREAM)
-    recording.write(folder, "map", seen)
+    world = parse_map(folder.summary["map"], settings.episode_steps)
+    recording.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
     ours = {"coverage": summary.coverage(result.coverage)}
     if result.first_reach:
         write.first_reach(folder, "reach.csv", result.first_reach)

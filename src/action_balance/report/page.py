@@ -166,7 +166,7 @@ def _coverage(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
         "what the agent has counted stays from one to the next. A cell is covered once the agent acted from it."
     )
     body = ""
-    if not any("curves" in one for one in data["players"]):  # they are with the player
+    if not any(one.get("curves") for one in data["players"]):  # they are with the player
         caption = "Mean over runs; the band is its 95&nbsp;% interval. Figure 4a in the paper."
         body = figure(svgs, "coverage_rate", caption)
     body += figure(

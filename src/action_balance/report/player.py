@@ -27,9 +27,10 @@ WORLDS = {
 }
 
 KEYS = (
-    "Space plays and pauses, the arrow keys step, Home and End go to the ends; on a map the arrow keys choose a cell. "
-    "Drag in the curves to move through time."
+    "Space plays and pauses, the arrow keys step (with Shift further), Home and End go to the ends; on a map the arrow "
+    "keys choose a cell."
 )
+DRAG = " Drag in the curves to move through time."
 
 
 def result_data(path: Path, summary: Data) -> Data:
@@ -83,9 +84,15 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
             for method, trace in traces.items()
         ],
     }
+    data["caption"] = f"The run that is played, {data['run']}. The legend tells the values at the cursor."
     if name != "corridor":
         data["mean"] = _mean(path, steps, settings["runs"])
-        data["curves"] = coverage_curves(path, steps, data["run"])
+        data["curves"] = coverage_curves(path, steps)
+    if data.get("curves"):
+        data["caption"] = (
+            f"Thick: mean of all runs with its 95 % interval. Thin: the run that is played, {data['run']}. "
+            "The legend tells the means at the cursor."
+        )
     return data
 
 
@@ -114,7 +121,7 @@ def _mean(path: Path, steps: int, runs: int) -> Data | None:
     }
 
 
-def coverage_curves(path: Path, steps: int, run: str) -> Data | None:
+def coverage_curves(path: Path, steps: int) -> Data | None:
     """The curves of ``coverage.csv``, thinned out."""
     rows = read_table(path / "coverage.csv", ("method", "step", "mean", "low", "high"))
     if not rows:
@@ -130,8 +137,6 @@ def coverage_curves(path: Path, steps: int, run: str) -> Data | None:
     return {
         "steps": sorted(chosen),
         "methods": methods,
-        "caption": f"Thick: mean of all runs with its 95 % interval. Thin: the run that is played, {run}. "
-        "The legend tells the means at the cursor.",
     }
 
 
@@ -220,7 +225,7 @@ def watch_section(players: Sequence[Data], lead: str) -> str:
 <div class="top"><h2>Watch</h2>{tabs}</div>
 <p>{lead}</p>
 {places}
-<p class="hint">{KEYS}</p>
+<p class="hint">{KEYS}{DRAG if "pairs" in players[0]["panels"][0] else ""}</p>
 </section>
 """
 

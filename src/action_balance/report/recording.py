@@ -7,15 +7,18 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from action_balance.envs.grid import GridWorld
 from action_balance.envs.worlds import draw_map
 from action_balance.errors import UserError
 from action_balance.report.folder import ResultFolder
-from action_balance.studies.watched import Watched
 from action_balance.tabular.agent import METHODS
-from action_balance.tabular.trace import Trace
+from action_balance.tabular.simulate import Trace
 
 RECORDING = "recording.npz"
 HEATMAPS = "heatmaps.npz"
+
+#: Of a longer run, only so many steps are kept.
+MOST_STEPS = 50_000
 
 
 @dataclass(frozen=True)
@@ -27,22 +30,24 @@ class Recording:
     traces: dict[str, Trace]  # by method
 
 
-def write(folder: ResultFolder, name: str, watched: Watched) -> None:
-    """Add what was watched in a world to the file.
+def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, Trace | None]) -> None:
+    """Add what was done in a world to the file.
 
     Args:
         folder: of the result.
         name: of the world; the arrays begin with it.
-        watched: the runs.
+        world: with the goals that are to be marked.
+        runs: one of each method.
     """
-    pairs_fit = np.uint16 if 4 * watched.world.cells <= 2**16 else np.uint32
+    pairs_fit = np.uint16 if 4 * world.cells <= 2**16 else np.uint32
     arrays = {
-        f"{name}_map": np.array(draw_map(watched.world)),
-        f"{name}_reachable": np.array(watched.world.reachable_cells()),
+        f"{name}_map": np.array(draw_map(world)),
+        f"{name}_reachable": np.array(world.reachable_cells()),
     }
-    for method, trace in watched.traces.items():
-        arrays[f"{name}_{method}_pairs"] = trace.pairs.astype(pairs_fit)
-        arrays[f"{name}_{method}_advantage"] = trace.advantage
+    for method, trace in runs.items():
+        if trace is not None:
+            arrays[f"{name}_{method}_pairs"] = trace.pairs[:MOST_STEPS].astype(pairs_fit)
+            arrays[f"{name}_{method}_advantage"] = trace.advantage[:MOST_STEPS]
     folder.add_arrays(RECORDING, arrays)
 
 

@@ -13,7 +13,7 @@ from action_balance.report import markup, recording, summary, write
 from action_balance.report.folder import FILES, SUMMARY, ResultFolder
 from action_balance.report.progress import progress_bar
 from action_balance.report.summary import Data, describe_estimate
-from action_balance.studies import corridor, coverage, goals, watched
+from action_balance.studies import corridor, coverage, goals
 from action_balance.studies.settings import GridSettings
 from action_balance.tabular.simulate import Progress
 
@@ -42,19 +42,13 @@ def _coverage(settings: GridSettings, folder: ResultFolder, progress: Progress) 
     marked = GridWorld.create(
         settings.size, settings.size, goals=_inside(settings), episode_steps=settings.episode_steps
     )
-    _watch(settings, folder, "open", marked, settings.coverage_steps, coverage.STREAM)
+    recording.write(folder, "open", marked, {name: one.first for name, one in result.methods.items()})
     return summary.coverage(result), result.simulated_steps
 
 
 def _inside(settings: GridSettings) -> list[Cell]:
     """The goals that lie in the world; others are an error only where they are to be reached."""
     return [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
-
-
-def _watch(settings: GridSettings, folder: ResultFolder, name: str, world: GridWorld, steps: int, stream: int) -> None:
-    """Record one run of each method for the page."""
-    seen = watched.run(world, settings.methods, steps, settings.agent, settings.seed, stream)
-    recording.write(folder, name, seen)
 
 
 def _goals(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
@@ -66,7 +60,7 @@ def _goals(settings: GridSettings, folder: ResultFolder, progress: Progress) -> 
 def _corridor(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = corridor.run(settings, progress)
     write.corridor(folder, result)
-    _watch(settings, folder, "corridor", result.world, result.moments[-1], corridor.WALK_STREAM)
+    recording.write(folder, "corridor", result.world, {name: one.first for name, one in result.digging.items()})
     return summary.corridor(result), result.simulated_steps
 
 

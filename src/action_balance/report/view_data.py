@@ -34,7 +34,7 @@ SILENT_SECONDS, SILENT_UPDATES = 60.0, 20
 #: What has a chart of its own, in order: name and title; the rest has to be unfolded.
 CHARTS = {
     "episode_return": "Return of an episode",
-    "best_return": "Best return so far",
+    "best_return": "Best return of an update",
     "states": "Distinct states reached",
     "bonus_mean": "Next-state bonus",
     "action_bonus_mean": "Action bonus",

@@ -24,7 +24,7 @@ from action_balance.studies.first_reach import FirstReachSteps
 from action_balance.studies.settings import GridSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
-from action_balance.tabular.simulate import Cohort, Progress, silent
+from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
 #: The visits are shown after so many episodes.
 MOMENTS = (1, 5, 10, 25)
@@ -46,6 +46,7 @@ class Digging:
     left_first: int  # the number of those runs
     one_sidedness: np.ndarray  # (R,) float64, nan for a run that entered no room
     same_side_again: np.ndarray  # (R,) float64, share of pairs of successive episodes; nan where there are none
+    first: Trace | None = None  # all that the first run did
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,11 @@ def _walks(world: GridWorld, settings: GridSettings, moments: Sequence[int], pro
     ]
     side_of_cell = sides(world)
     parts: dict[str, list[Digging]] = {method: [] for method in settings.methods}
-    for number, _, trace in simulate.walk(empty, cohorts, settings.runs, settings.agent, moments[-1], progress):
+    for number, _, trace, first in simulate.walk(empty, cohorts, settings.runs, settings.agent, moments[-1], progress):
         first_room, one_sidedness, same_side_again = dig(trace, side_of_cell, settings.episode_steps)
         leftwards = left_first(first_room)
         visits = visits_until(trace[leftwards], moments, world.cells).astype(np.float64)
-        part = Digging(visits, int(leftwards.sum()), one_sidedness, same_side_again)
+        part = Digging(visits, int(leftwards.sum()), one_sidedness, same_side_again, first)
         parts[settings.methods[number]].append(part)
     return {method: _join(several) for method, several in parts.items()}
 
@@ -145,4 +146,5 @@ def _join(parts: list[Digging]) -> Digging:
         left_first=count,
         one_sidedness=np.concatenate([part.one_sidedness for part in parts]),
         same_side_again=np.concatenate([part.same_side_again for part in parts]),
+        first=parts[0].first,
     )

@@ -13,7 +13,7 @@ from action_balance.studies import statistics
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
 from action_balance.tabular.agent import TabularSettings
-from action_balance.tabular.simulate import Cohort, Progress, silent
+from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
 #: Coverage is recorded every so many steps.
 RECORD_EVERY = 10
@@ -34,6 +34,7 @@ class MethodCoverage:
 
     cells: np.ndarray  # (R, K) int32, cells acted from so far, at each recorded step
     visits: np.ndarray  # (M, S) float64, times each cell was acted from until each moment, mean over runs
+    first: Trace | None = None  # all that the first run did
 
 
 @dataclass(frozen=True)
@@ -129,11 +130,14 @@ def run(
     cells = {method: np.empty((runs, len(recorded)), np.int32) for method in methods}
     visits = {method: np.zeros((len(moments), world.cells), np.int64) for method in methods}
     cohorts = [Cohort.create(method, settings, (seed, STREAM), world.goals) for method in methods]
-    for number, chosen, trace in simulate.walk(world, cohorts, runs, settings, steps, progress):
+    first: dict[str, Trace] = {}
+    for number, chosen, trace, of_first in simulate.walk(world, cohorts, runs, settings, steps, progress):
         method = methods[number]
         cells[method][chosen] = covered_cells(trace, recorded, world.cells)
         visits[method] += visits_until(trace, moments, world.cells)
-    results = {method: MethodCoverage(cells[method], visits[method] / runs) for method in methods}
+        if chosen.start == 0:
+            first[method] = of_first
+    results = {method: MethodCoverage(cells[method], visits[method] / runs, first[method]) for method in methods}
     return Coverage(world, recorded, moments, world.reachable_cells(), results, runs * steps * len(methods))
 
 

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from action_balance.envs import grid
 from action_balance.envs.grid import Array, GridWorld
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Run, TabularSettings
@@ -64,7 +65,7 @@ class Cohort:
         """
         action_coef, state_coef = agent.coefficients(method, settings)
         seed, *path = stream
-        with on_cpu():
+        with _on_cpu():
             key = jax.random.key(seed)
             for number in (*path, list(agent.METHODS).index(method)):
                 key = jax.random.fold_in(key, number)
@@ -74,7 +75,7 @@ class Cohort:
         )
 
 
-def begin_run(world: GridWorld, cohort: Cohort, number: jax.Array | np.int32) -> Run:
+def _begin(world: GridWorld, cohort: Cohort, number: jax.Array) -> Run:
     """Run ``number`` of a cohort, before its first step."""
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(cohort.stream)), number)
     return agent.begin(world, key, cohort.action_coef, cohort.state_coef, cohort.goals)
@@ -86,10 +87,28 @@ def _refill(
     """The first ``count`` of the given runs begin in the lanes given for them; each array has one row a lane."""
 
     def one(i: jax.Array, lanes: Run) -> Run:
-        run = begin_run(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
+        run = _begin(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
         return jax.tree.map(lambda all_lanes, new: all_lanes.at[lane[i]].set(new), lanes, run)
 
     return jax.lax.fori_loop(0, count, one, lanes)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Made:
+    """What the lanes did in some updates. Axes: U updates, T steps of one."""
+
+    cells: jax.Array  # (U, L, T) int32, acted from
+    pairs: jax.Array  # (U, T) int32, cell * A + action, of the first lane
+    advantage: jax.Array  # (U, T) float32, A(s, a) of these pairs after the update that learned from the step
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one run did, every step of it, and what it learned: counts, bonuses and policies of any moment follow."""
+
+    pairs: np.ndarray  # (T,) int32, cell * A + action of each step
+    advantage: np.ndarray  # (T,) float32, A(s, a) of that pair after the update that learned from the step
 
 
 @dataclass(frozen=True)
@@ -98,7 +117,7 @@ class Program:
 
     begin: Callable[[GridWorld, Cohort, np.ndarray], Run]
     refill: Callable[[GridWorld, Run, np.ndarray, Cohort, np.ndarray, np.ndarray], Run]
-    advance: Callable[[GridWorld, Run], tuple[Run, jax.Array]]  # the cells acted from: (updates, L, T)
+    advance: Callable[[GridWorld, Run], tuple[Run, "Made"]]
     block: int  # steps that one call of `advance` makes
     compile_seconds: float
 
@@ -109,17 +128,19 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
     began = time.perf_counter()
     updates = max(1, BLOCK_STEPS // settings.update_every)
 
-    def advance(world: GridWorld, lanes: Run) -> tuple[Run, jax.Array]:
-        def update(lanes: Run, _: None) -> tuple[Run, jax.Array]:
+    def advance(world: GridWorld, lanes: Run) -> tuple[Run, Made]:
+        def update(lanes: Run, _: None) -> tuple[Run, Made]:
             lanes, batch = jax.vmap(lambda run: agent.advance(world, run, settings))(lanes)
-            return lanes, batch.cell
+            cell, action = batch.cell[0], batch.action[0]
+            learned = lanes.tables.advantage[0, cell, action]
+            return lanes, Made(batch.cell, cell * len(grid.MOVES) + action, learned)
 
         return jax.lax.scan(update, lanes, None, length=updates)
 
     world = GridWorld.create(width, height)
     cohorts, numbers = _take([Cohort.create("random", settings, (0,), world.goals)], 1, np.zeros(1, np.int64))
-    begin = jax.vmap(begin_run, in_axes=(None, 0, 0))
-    with on_cpu():
+    begin = jax.vmap(_begin, in_axes=(None, 0, 0))
+    with _on_cpu():
         lanes = jax.eval_shape(begin, world, cohorts, numbers)
         lane, count = np.zeros(LANES, np.int32), np.zeros((), np.int32)
         program = (
@@ -130,7 +151,7 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
     return Program(*program, updates * settings.update_every, time.perf_counter() - began)
 
 
-def on_cpu() -> AbstractContextManager[None]:
+def _on_cpu() -> AbstractContextManager[None]:
     """Small tables and a long loop belong on a CPU, even beside an accelerator."""
     return jax.default_device(jax.devices("cpu")[0])
 
@@ -153,11 +174,11 @@ class Workers:
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
         """Do ``work`` on some thread, on the CPU."""
 
-        def there() -> T:
-            with on_cpu():
+        def on_cpu() -> T:
+            with _on_cpu():
                 return work(*args)
 
-        return self._pool.submit(there)
+        return self._pool.submit(on_cpu)
 
     def check(self) -> None:
         """Leave the thread if the work is no longer wanted."""
@@ -172,29 +193,33 @@ def walk(
     settings: TabularSettings,
     steps: int,
     progress: Progress = silent,
-) -> Iterator[tuple[int, slice, np.ndarray]]:
+) -> Iterator[tuple[int, slice, np.ndarray, Trace]]:
     """``runs`` runs of each cohort, each ``steps`` steps long; a chunk of runs at a time. Goals change nothing.
 
     Yields:
-        the number of the cohort, which of its runs, and the cells that these acted from, (runs, steps) int32.
+        the number of the cohort, which of its runs, the cells that these acted from, (runs, steps) int32, and all
+        that the first of them did.
     """
-    settings = shortened(settings, steps)
+    settings = _shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
 
-    def chunk(workers: Workers, rows: np.ndarray) -> np.ndarray:
+    def chunk(workers: Workers, rows: np.ndarray) -> tuple[np.ndarray, Trace]:
         lanes = program.begin(world, *_take(cohorts, runs, rows))
         cells = np.empty((len(rows), steps), np.int32)
+        first = Trace(np.empty(steps, np.int32), np.empty(steps, np.float32))
         for begin in range(0, steps, program.block):
             workers.check()
-            lanes, block = program.advance(world, lanes)
+            lanes, made = program.advance(world, lanes)
             end = min(begin + program.block, steps)
-            by_run = np.asarray(block).swapaxes(0, 1).reshape(LANES, -1)
+            by_run = np.asarray(made.cells).swapaxes(0, 1).reshape(LANES, -1)
             cells[:, begin:end] = by_run[: len(rows), : end - begin]
+            first.pairs[begin:end] = np.asarray(made.pairs).ravel()[: end - begin]
+            first.advantage[begin:end] = np.asarray(made.advantage).ravel()[: end - begin]
             progress((end - begin) / steps * len(rows))
-        return cells
+        return cells, first
 
     with Workers() as workers:
-        pending: deque[tuple[int, slice, Future[np.ndarray]]] = deque()
+        pending: deque[tuple[int, slice, Future[tuple[np.ndarray, Trace]]]] = deque()
         chunks = itertools.product(range(len(cohorts)), range(0, runs, LANES))
         while True:
             for number, begin in itertools.islice(chunks, workers.count + 1 - len(pending)):  # bounds the memory
@@ -204,7 +229,7 @@ def walk(
             if not pending:
                 break
             done, chosen, future = pending.popleft()
-            yield done, chosen, future.result()
+            yield done, chosen, *future.result()
 
 
 @dataclass(frozen=True)
@@ -225,7 +250,7 @@ def reach(
     progress: Progress = silent,
 ) -> FirstReach:
     """``runs`` runs of each cohort, each until it reaches one of its goals or has taken ``max_steps`` steps."""
-    settings = shortened(settings, max_steps)
+    settings = _shortened(settings, max_steps)
     program = compiled(world.width, world.height, settings)
     total = len(cohorts) * runs
     steps = np.zeros(total, np.int64)
@@ -272,7 +297,7 @@ def reach(
     return FirstReach(steps.reshape(shape), reached.reshape(shape), lane_steps)
 
 
-def shortened(settings: TabularSettings, steps: int) -> TabularSettings:
+def _shortened(settings: TabularSettings, steps: int) -> TabularSettings:
     """An update that would come after the last step can come at it: nobody sees what it learns."""
     return replace(settings, update_every=min(settings.update_every, steps))
 

@@ -20,7 +20,7 @@ function logTicks(low, high, count) {
       if (value >= low && value <= high) found.push(value);
     }
   }
-  return found.length <= count ? found : found.filter((value) => /^1/.test(String(value)) || value < 1);
+  return found.length <= count ? found : found.filter((value) => Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6));
 }
 
 /** The place of the last x that is not beyond a value; -1 before the first. */

@@ -30,7 +30,10 @@ class HeatScale {
       context.fillStyle = `rgb(${this.at(x / 255).join(" ")})`;
       context.fillRect(x, 0, 1, 1);
     }
-    const numbers = logTicks(this.least, this.most, 6);
+    const numbers = [];
+    for (const number of logTicks(this.least, this.most, 6)) {
+      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 0.09) numbers.push(number);
+    }
     labels.replaceChildren(...numbers.map((number) => {
       const label = make("span", {}, tick(number));
       label.style.left = `${100 * this.share(number)}%`;
@@ -97,7 +100,7 @@ class HeatMap {
 
   /** The start is a ring, goals are diamonds. */
   #marks(context, centre, side, density) {
-    const size = Math.max(0.42 * side, 3.2 * density);
+    const size = Math.min(Math.max(0.42 * side, 3.2 * density), 8 * density);
     const outline = (width, stroke) => { context.lineWidth = width * density; context.strokeStyle = stroke; context.stroke(); };
     for (const [cells, shape] of [[[this.world.start], "ring"], [this.world.goals, "diamond"]]) {
       for (const cell of cells) {
@@ -130,7 +133,7 @@ class HeatMap {
     }
     context.globalAlpha = 1;
     context.beginPath();
-    context.arc(...centre(cells[cells.length - 1]), Math.max(0.5 * side, 4 * density), 0, 2 * Math.PI);
+    context.arc(...centre(cells[cells.length - 1]), Math.min(Math.max(0.5 * side, 4 * density), 9 * density), 0, 2 * Math.PI);
     context.fillStyle = own;
     context.fill();
     context.lineWidth = 1.6 * density;

@@ -5,7 +5,8 @@ class Inspector {
     this.world = world;
     this.visits = make("output", {});
     this.place = make("span", { class: "place" });
-    this.rose = make("svg", { class: "rose", viewBox: "-60 -60 120 120", role: "img", "aria-label": "Both policies as arrows" });
+    const flat = world.actions.every((action) => DIRECTIONS[action]?.[1] === 0);
+    this.rose = make("svg", { class: "rose", viewBox: flat ? "-60 -14 120 28" : "-60 -60 120 120", role: "img", "aria-label": "Both policies as arrows" });
     this.head = make("tr", {});
     this.rows = make("tbody", {});
     this.note = make("p", { class: "note" });

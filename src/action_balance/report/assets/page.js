@@ -33,6 +33,7 @@ function tick(value) {
 function short(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return shown(value);
   const size = Math.abs(value);
+  if (Number.isInteger(value) && size < 1e7) return shown(value);
   if (size !== 0 && size < 1e-3) return value.toExponential(digits - 1).replaceAll("-", MINUS);
   if (size >= 1e7) return `${short(value / 1e6)} M`;
   return shown(value, size === 0 ? 0 : Math.max(0, Math.min(4, digits - 1 - Math.floor(Math.log10(size)))));

@@ -79,7 +79,7 @@ class Player {
   #legend() {
     this.strip = make("canvas", { role: "img" });
     this.strip.className = "strip";
-    this.numbers = make("div", { class: "numbers", "aria-hidden": "true" });
+    this.numbers = make("div", { class: "marks", "aria-hidden": "true" });
     this.caption = make("span", {});
     return make("div", { class: "scale" }, this.caption, make("div", {}, this.strip, this.numbers));
   }
@@ -104,7 +104,7 @@ class Player {
       series.push({ name: mean ? "" : panel.name, method: panel.method, thin: Boolean(mean), dash: mean ? undefined : dash, x, y: x.map((step) => covered[step] / data.reachable) });
     }
     this.chart.show(series);
-    if (data.curves) host.append(make("p", { class: "hint" }, data.curves.caption));
+    host.append(make("p", { class: "hint" }, data.caption));
   }
 
   get sources() { return this.kinds[this.kind]; }

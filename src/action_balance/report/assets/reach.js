@@ -11,8 +11,14 @@ function startReach(host, data) {
   const note = host.appendChild(make("p", { class: "hint" }));
   const draw = () => {
     const group = data.groups[Number(select.value || 0)];
-    chart.show(group.methods.map((one) => ({
-      name: one.name, method: one.method, dash: one.method === "random" ? "5 3" : undefined, x: one.steps, y: one.shares,
+    const known = group.methods.filter((one) => one.steps.length);
+    const end = Math.max(...known.map((one) => one.steps[one.steps.length - 1]));
+    chart.show(known.map((one) => ({
+      name: one.name,
+      method: one.method,
+      dash: one.method === "random" ? "5 3" : undefined,
+      x: [one.steps[0], ...one.steps, end],
+      y: [0, ...one.shares, one.shares[one.shares.length - 1]],
     })));
     note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. A curve further to the left is sooner.`;
   };
