@@ -24,7 +24,7 @@ from action_balance.studies import explore
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
 
-COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare", "doctor")
+COMMANDS = ("reproduce", "explore", "train", "resume", "evaluate", "compare", "view", "doctor")
 
 
 def reproduce(out: Path, *arguments: str) -> int:
@@ -51,6 +51,7 @@ def test_reproduce_writes_every_file(result: Path) -> None:
         "coverage_final.csv",
         "corridor.csv",
         "heatmaps.npz",
+        "recording.npz",
         "summary.json",
         "figures",
         "report.html",
@@ -86,9 +87,9 @@ def test_tables_have_their_columns_and_rows(result: Path) -> None:
 
 def test_heat_maps_hold_every_step(result: Path) -> None:
     with np.load(result / "heatmaps.npz") as maps:
-        assert maps["moments"].tolist() == [300]
-        assert maps["rnd"].shape == (1, 6, 6)
-        assert maps["rnd"].sum() == pytest.approx(300)
+        assert maps["moments"].tolist() == [300 * (i + 1) // 80 for i in range(80)]
+        assert maps["rnd"].shape == (80, 6, 6)
+        assert maps["rnd"].sum(axis=(1, 2)) == pytest.approx(maps["moments"])
         assert maps["corridor_rnd"].shape == (4, 11, 31)
 
 
@@ -335,6 +336,7 @@ def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest
         "coverage_final.csv",
         "reach.csv",
         "heatmaps.npz",
+        "recording.npz",
         "summary.json",
         "figures",
     }

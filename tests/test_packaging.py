@@ -57,7 +57,8 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: dict[str, bytes]) -> 
     assert {name for name in wheel if not name.startswith(f"{info}/")} == {
         name for name in ours if "__pycache__" not in name
     }
-    assert {"action_balance/py.typed", "action_balance/report/style.css"} <= set(wheel)
+    assets = "action_balance/report/assets"
+    assert {"action_balance/py.typed", f"{assets}/style.css", f"{assets}/main.js"} <= set(wheel)
     assert f"{info}/licenses/LICENSE" in wheel
     assert wheel[f"{info}/entry_points.txt"].split() == [
         b"[console_scripts]",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from browser import look
+from playwright.sync_api import Browser
 from rich.console import Console
 from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
-from test_page import browse
 
 from action_balance import cli
 from action_balance.agent.loop import Progress, TrainConfig
@@ -137,9 +138,8 @@ def test_a_report_needs_no_checkpoints_and_changes_no_run(partial: Path) -> None
 
 
 @pytest.mark.parametrize("width", [500, 800, 1280])
-def test_the_page_never_scrolls_sideways(partial: Path, tmp_path: Path, width: int) -> None:
-    flags = ("--blink-settings=preferredColorScheme=0",) if width == 800 else ()
-    seen = browse(partial / "report.html", tmp_path, width, *flags)
+def test_the_page_never_scrolls_sideways(partial: Path, browser: Browser, width: int) -> None:
+    seen = look(browser, partial / "report.html", width, dark=width == 800)
     assert seen["overflow"] == 0
     assert seen["figures"] == 1
     assert seen["requests"] == 0

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import look
+from playwright.sync_api import Browser
 from synthetic_runs import make_run, strip, tree
-from test_page import browse
 
 from action_balance import cli
 from action_balance.agent.loop import TrainConfig
@@ -94,8 +95,8 @@ def test_a_report_changes_no_run_and_is_the_same_again(result: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [500, 1280])
-def test_the_page_never_scrolls_sideways(result: Path, tmp_path: Path, width: int) -> None:
-    seen = browse(result / "report.html", tmp_path, width)
+def test_the_page_never_scrolls_sideways(result: Path, browser: Browser, width: int) -> None:
+    seen = look(browser, result / "report.html", width)
     assert (seen["overflow"], seen["figures"], seen["requests"], seen["ids"]) == (0, 1, 0, 0)
 
 

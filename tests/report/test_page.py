@@ -1,34 +1,22 @@
-"""The report in a real browser: headless Chromium opens it, and a script inside tells what it sees."""
+"""The page of the grid study in a real browser: it plays, and tells the numbers of the files."""
 
-import os
+import json
+import math
 import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from browser import LOOK, look, shown, until
+from playwright.sync_api import Browser, Page
 
 from action_balance import cli
+from action_balance.report import recording
 
-BROWSER = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-
-PROBE = """
-<script>
-window.addEventListener("load", () => {
-  const seen = {
-    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    figures: [...document.querySelectorAll("figure svg")].filter(s => s.getBoundingClientRect().width > 200).length,
-    tables: document.querySelectorAll("table").length,
-    dark: matchMedia("(prefers-color-scheme: dark)").matches,
-    ink: getComputedStyle(document.body).color,
-    paper: getComputedStyle(document.documentElement).backgroundColor,
-    requests: performance.getEntriesByType("resource").length,
-    ids: (() => {const i = [...document.querySelectorAll("[id]")].map(e => e.id); return i.length - new Set(i).size})(),
-  };
-  document.documentElement.setAttribute("data-seen", JSON.stringify(seen));
-});
-</script>
-"""
+#: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
+CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
+WIDTH = 40
 
 
 @pytest.fixture(scope="module")
@@ -38,50 +26,183 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report.html"
 
 
-def browse(page: Path, folder: Path, width: int, *flags: str) -> dict[str, object]:
-    """What the probe sees in a copy of the page."""
-    import json
-
-    if BROWSER is None:
-        if os.environ.get("REQUIRE_BROWSER"):
-            pytest.fail("no Chromium on the path, and REQUIRE_BROWSER is set")
-        pytest.skip("no Chromium on the path: install one to test the report")
-    probed = folder / "probed.html"
-    probed.write_text(page.read_text().replace("</body>", PROBE + "</body>"))
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--window-size={width},900"]
-    command += [f"--user-data-dir={folder / 'profile'}", *flags, probed.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-    found = re.search(r'data-seen="([^"]*)"', shown)
-    assert found, "the page did not finish loading"
-    seen: dict[str, object] = json.loads(found[1].replace("&quot;", '"'))
-    return seen
+@pytest.fixture(scope="module")
+def page(browser: Browser, report: Path) -> Iterator[Page]:
+    """The page, opened once for the tests that play; at the end nothing was asked for and nothing went wrong."""
+    with shown(browser, report.as_uri(), width=1280) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        yield found.page
+        assert found.errors == []
+        assert found.requests == [report.as_uri()]
 
 
-@pytest.mark.parametrize("width", [500, 1280])
-def test_page_shows_its_figures_and_never_scrolls_sideways(report: Path, tmp_path: Path, width: int) -> None:
-    seen = browse(report, tmp_path, width)
-    assert seen["overflow"] == 0
-    assert seen["figures"] == 7
-    assert isinstance(seen["tables"], int)
+def step_of(page: Page) -> int:
+    readout = page.locator("#player-open .readout").inner_text()
+    return int(readout.split()[1].replace(",", ""))
+
+
+def seek(page: Page, step: int) -> None:
+    page.locator("#player-open input[type=range]").fill(str(step))
+    assert step_of(page) == step
+
+
+def hover(page: Page, panel: int, cell: tuple[int, int]) -> None:
+    box = page.locator("#player-open canvas[tabindex]").nth(panel).bounding_box()
+    assert box is not None
+    x, y = ((cell[0] + 0.5) / WIDTH, (WIDTH - cell[1] - 0.5) / WIDTH)
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def told(page: Page, panel: int) -> dict[str, list[float]]:
+    """N, pi, beta and bonus of each action, as one method's details tell them."""
+    rows = page.locator("#player-open .details").nth(panel).locator("tbody tr")
+    numbers = [[float(text.replace(",", "")) for text in row.locator("td").all_inner_texts()] for row in rows.all()]
+    return dict(zip(("counts", "pi", "beta", "bonus"), map(list, zip(*numbers, strict=True)), strict=True))
+
+
+def softmax(logits: list[float]) -> list[float]:
+    weights = [math.exp(logit) for logit in logits]
+    return [weight / sum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize(("panel", "method", "action_coef"), [(2, "rnd", 0), (3, "action-balance-rnd", 1)])
+def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
+    page: Page, report: Path, panel: int, method: str, action_coef: float
+) -> None:
+    trace = recording.read(report.parent)["open"].traces[method]
+    first = 4 * (CELL[1] * WIDTH + CELL[0])
+    pairs = [first + action for action in range(4)]
+    counts = [int((trace.pairs[:STEP] == pair).sum()) for pair in pairs]
+    known = [int((trace.pairs[:KNOWN] == pair).sum()) for pair in pairs]
+    written = [np.flatnonzero(trace.pairs[:KNOWN] == pair) for pair in pairs]
+    advantage = [float(trace.advantage[steps[-1]]) if len(steps) else 0.0 for steps in written]
+    bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
+    length = math.hypot(*bonus)
+    seek(page, STEP)
+    page.locator("#player-open canvas[tabindex]").nth(panel).scroll_into_view_if_needed()
+    hover(page, panel, CELL)
+    found = told(page, panel)
+    assert found["counts"] == counts
+    assert found["pi"] == pytest.approx(softmax(advantage), abs=0.0051)
+    behaviour = softmax([a + action_coef * b for a, b in zip(advantage, bonus, strict=True)])
+    assert found["beta"] == pytest.approx(behaviour, abs=0.0051)
+    assert found["bonus"] == pytest.approx([one / length for one in bonus], abs=0.0051)
+    details = page.locator("#player-open .details")
+    assert details.nth(panel).locator(".visits output").inner_text() == str(sum(counts))
+    assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
+
+
+def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
+    seek(page, 500)
+    before = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    cursor = page.locator("#player-open .cursor").get_attribute("x1")
+    page.get_by_label("Speed").first.select_option("4")
+    page.locator("#player-open .play").click()
+    until(page, lambda: step_of(page) > 800)
+    page.locator("#player-open .play").click()
+    stopped = step_of(page)
+    assert page.locator("#player-open .play").inner_text() == "Play"
+    assert page.locator("#player-open .cursor").get_attribute("x1") != cursor
+    assert page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()") != before
+    page.wait_for_timeout(100)
+    assert step_of(page) == stopped
+
+
+def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
+    page.locator("#player-open input[type=range]").focus()
+    for key, step in (
+        ("Home", 0),
+        ("ArrowRight", 100),
+        ("Shift+ArrowRight", 1100),
+        ("ArrowLeft", 1000),
+        ("End", 20000),
+    ):
+        page.keyboard.press(key)
+        assert step_of(page) == step
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    assert page.locator("#player-open .play").inner_text() == "Pause"
+    page.keyboard.press("Space")
+    assert page.locator("#player-open .play").inner_text() == "Play"
+    canvas = page.locator("#player-open canvas[tabindex]").first
+    canvas.click(position={"x": 1, "y": 1})
+    canvas.press("ArrowRight")
+    canvas.press("ArrowDown")
+    assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
+    assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live]").inner_text()
+
+
+def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:
+    rows = [line.split(",") for line in (report.parent / "coverage.csv").read_text().splitlines()]
+    (final,) = (float(row[2]) for row in rows if row[:2] == ["rnd", "20000"])
+    seek(page, 20000)
+    legend = page.locator("#player-open .legend li", has_text=re.compile("^RND")).inner_text()
+    assert legend.split("\n")[-1].replace("RND", "").strip() == f"{100 * final:.1f} %"
+
+
+def test_the_mean_of_all_runs_is_that_of_the_heat_maps(page: Page, report: Path) -> None:
+    with np.load(report.parent / "heatmaps.npz") as maps:
+        visits = float(maps["random"][-1, CELL[1], CELL[0]])
+    page.get_by_label("Mean of 3 runs").check()
+    seek(page, 20000)
+    hover(page, 0, CELL)
+    found = page.locator("#player-open .details").first.locator(".visits output").inner_text()
+    page.get_by_label("One run").check()
+    assert float(found.replace(",", "")) == pytest.approx(visits, rel=0.005)
+
+
+def test_the_other_world_and_the_goals_can_be_chosen(page: Page) -> None:
+    page.get_by_label("Corridor", exact=True).check()
+    page.wait_for_selector("#player-corridor[data-ready]")
+    assert page.locator("#player-corridor .readout").inner_text() == "step 500 of 5,000 · episode 3"
+    assert page.locator("#player-open").is_hidden()
+    page.get_by_label("Open grid").check()
+    before = page.locator("#reach-0 .hint").inner_text()
+    page.get_by_label("Goal", exact=True).select_option(label="(16, 16)")
+    assert page.locator("#reach-0 .hint").inner_text() != before
+
+
+def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
+    light = page.evaluate(LOOK)
+    map_in_light = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    page.get_by_label("Use the dark theme").click()
+    dark = page.evaluate(LOOK)
+    map_in_dark = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    page.get_by_label("Use the light theme").click()
+    assert light["paper"] == page.evaluate(LOOK)["paper"] != dark["paper"]
+    assert light["ink"] != dark["ink"]
+    assert map_in_light != map_in_dark
+
+
+def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser: Browser, report: Path) -> None:
+    with shown(browser, report.as_uri(), width=360, dark=True) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        seen = found.page.evaluate(LOOK)
+        took = found.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        assert found.errors == []
+    assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
     assert seen["tables"] >= 4
-    assert seen["ids"] == 0
-    assert seen["requests"] == 0
+    assert seen["dark"]
+    assert took < 2000
+    assert report.stat().st_size < 3_000_000
 
 
-def test_page_follows_dark_mode(report: Path, tmp_path: Path) -> None:
-    light = browse(report, tmp_path, 1000)
-    dark = browse(report, tmp_path, 1000, "--blink-settings=preferredColorScheme=0")
+def test_page_follows_the_systems_dark_mode(browser: Browser, report: Path) -> None:
+    light, dark = (look(browser, report, 1000, dark=one) for one in (False, True))
     assert not light["dark"]
     assert dark["dark"]
-    assert light["ink"] != dark["ink"]
     assert light["paper"] != dark["paper"]
 
 
-def test_page_is_one_file(report: Path) -> None:
+def test_page_is_one_file_and_lets_nothing_in(report: Path) -> None:
     text = report.read_text()
     outside = re.findall(r'(?:src|href|xlink:href)="(?!#|data:)([^"]*)"|url\((?!["\']?(?:#|data:))([^)]*)\)', text)
     assert outside == []
     assert "@import" not in text
+    assert "default-src 'none'; script-src 'sha256-" in text
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    assert [player["id"] for player in json.loads(data[1])["players"]] == ["open", "corridor"]
 
 
 def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:

@@ -65,14 +65,28 @@ def test_rate_divides_by_the_cells_that_can_be_covered() -> None:
 def test_study_records_every_ten_steps_and_the_end() -> None:
     result = coverage.run(open_world(3, 5), tuple(METHODS), runs=3, steps=25, settings=TabularSettings(4), seed=0)
     assert result.steps.tolist() == [10, 20, 25]
-    assert result.moments == (25,)
+    assert result.moments == tuple(range(1, 26))
     for method in result.methods.values():
-        assert method.visits.sum() == pytest.approx(25)  # mean over runs: every step acts from one cell
+        assert method.visits.sum(axis=1).tolist() == pytest.approx(
+            range(1, 26)
+        )  # mean over runs: every step acts from one cell
         assert (np.diff(method.cells, axis=1) >= 0).all()
         assert (method.cells[:, -1] <= 9).all()
 
 
 def test_heat_maps_are_taken_at_the_papers_moments() -> None:
     result = coverage.run(open_world(3, 5), ("rnd",), runs=2, steps=2500, settings=TabularSettings(4), seed=0)
-    assert result.moments == (1000, 2000, 2500)
-    assert result.methods["rnd"].visits.sum(axis=1).tolist() == [1000, 2000, 2500]
+    assert result.shown_moments == (1000, 2000, 2500)
+    assert len(result.moments) == 80  # 1000 and 2000 are 32 and 64 of 80 even parts
+    assert result.methods["rnd"].visits.sum(axis=1).tolist() == list(result.moments)
+    assert coverage.film_moments(2500, 200_000) == (500, 1000, 1500, 2000, 2500)  # a large world has fewer
+
+
+def test_the_first_run_is_kept_step_by_step() -> None:
+    result = coverage.run(open_world(3, 5), ("rnd",), runs=2, steps=25, settings=TabularSettings(4), seed=0)
+    first = result.methods["rnd"].first
+    assert first is not None
+    cells = first.pairs // 4
+    assert cells[::5].tolist() == [0] * 5  # every episode begins at the start
+    assert [len(set(cells[:step].tolist())) for step in (10, 20, 25)] == result.methods["rnd"].cells[0].tolist()
+    assert first.advantage[0] > 0  # a cell never seen before is better than nothing
