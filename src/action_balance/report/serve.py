@@ -111,26 +111,28 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self, path: Path) -> None:
         """A file of a run, or the part of it that is asked for; none that a link leads out of its folder to."""
         try:
-            inside = path.resolve(strict=True).is_relative_to(path.parent.resolve(strict=True))
-            with open(path, "rb") if inside else open(path / "nowhere", "rb") as file:
-                size = path.stat().st_size
-                begin, end = _range(self.headers.get("Range"), size)
-                partial = (begin, end) != (0, size)
-                self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
-                if partial:
-                    self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
-                self.send_header("Accept-Ranges", "bytes")
-                self._headers(mime_type(path), end - begin)
-                file.seek(begin)
-                while self.command == "GET" and (part := file.read(min(CHUNK, end - begin))):
-                    self.wfile.write(part)
-                    begin += len(part)
-        except FileNotFoundError:
+            real = path.resolve(strict=True)
+            if not real.is_relative_to(path.parent.resolve(strict=True)):
+                raise FileNotFoundError(path)
+            size = real.stat().st_size
+            begin, end = _range(self.headers.get("Range"), size)
+        except OSError:
             self._refuse(HTTPStatus.NOT_FOUND)
+            return
         except ValueError:
             self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-        except OSError:
-            self.close_connection = True
+            return
+        with open(real, "rb") as file:
+            partial = (begin, end) != (0, size)
+            self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
+            if partial:
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
+            self.send_header("Accept-Ranges", "bytes")
+            self._headers(mime_type(path), end - begin)
+            file.seek(begin)
+            while self.command == "GET" and (part := file.read(min(CHUNK, end - begin))):
+                self.wfile.write(part)
+                begin += len(part)
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._answer(status, "text/plain; charset=utf-8", f"{status.value} {status.phrase}\n".encode())
