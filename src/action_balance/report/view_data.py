@@ -21,6 +21,7 @@ from action_balance.report.scene import Scene, scene_of
 from action_balance.runs import Place, RunFolder, read_metrics, read_new
 from action_balance.runs.metrics import METRICS, TIMING, VISITS
 from action_balance.studies import compare
+from action_balance.studies.atari import title
 
 #: A curve has at most about so many points: each is the mean of as many updates as that takes.
 POINTS = 500
@@ -144,7 +145,7 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
         pooled: whether runs that differ only in their seeds are one curve.
     """
     configs = [run.config for run in runs if run.config is not None]
-    named = compare.labels(configs)
+    named = _named(configs)
     groups: dict[tuple[str, str, str], list[int]] = {}
     for number, (environment, label) in enumerate(named):
         mark = "" if pooled else str(number)
@@ -170,6 +171,15 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
             }
         )
     return made
+
+
+def _named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
+    """What environment and curve of each run are called; games by their titles."""
+    named = []
+    for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
+        game = config.env.game
+        named.append((environment if game is None else title(game) + environment[len(game) :], label))
+    return named
 
 
 def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
@@ -262,17 +272,17 @@ def players(runs: Sequence[Watched]) -> list[Data]:
     """A player for each environment whose visits were kept; a panel for each run."""
     by_world: dict[str, list[tuple[Watched, Scene, list[Data]]]] = {}
     begun = [run for run in runs if run.config is not None]
-    named = compare.labels([run.config for run in begun if run.config is not None])
+    named = _named([run.config for run in begun if run.config is not None])
     for run, (environment, _) in zip(begun, named, strict=True):
         assert run.config is not None
         kept = read_metrics(run.path, VISITS)
         scene = scene_of(run.config.environment(jax.random.key(run.config.seed))) if kept else None
         if scene is not None:
             by_world.setdefault(environment, []).append((run, scene, kept))
-    return [_player(f"world{number}", title, shown) for number, (title, shown) in enumerate(by_world.items())]
+    return [_player(f"world{number}", *item) for number, item in enumerate(by_world.items())]
 
 
-def _player(name: str, title: str, shown: Sequence[tuple[Watched, Scene, list[Data]]]) -> Data:
+def _player(name: str, environment: str, shown: Sequence[tuple[Watched, Scene, list[Data]]]) -> Data:
     scene = shown[0][1]
     world = scene.world
     counts, moments, over, panels = {}, {}, {}, []
@@ -289,7 +299,7 @@ def _player(name: str, title: str, shown: Sequence[tuple[Watched, Scene, list[Da
     start = int(world.start)
     return {
         "id": name,
-        "title": title,
+        "title": environment,
         "width": world.width,
         "height": world.height,
         "walls": np.flatnonzero(world.walls).tolist(),

@@ -9,7 +9,7 @@ from action_balance.files import Data
 from action_balance.report import markup, player, view_data
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
-from action_balance.report.markup import NONE, counted, number, table
+from action_balance.report.markup import NONE, counted, interval, number, table
 from action_balance.report.player import read_table
 from action_balance.report.view_data import CHARTS, FIRST_CHARTS, Watched, progress
 from action_balance.runs.folder import EVALUATION
@@ -168,8 +168,7 @@ def _evaluation(run: Watched, link: Link) -> str:
 
 def _numbers(one: Data) -> list[str]:
     score = one["return"] if "return" in one else one["score"]
-    between = f"{number(score['low'], 2)} to {number(score['high'], 2)}"
-    return [number(score["mean"], 2), between, number(score["median"], 2), number(score["max"], 2)]
+    return [number(score["mean"], 2), interval(score, 2), number(score["median"], 2), number(score["max"], 2)]
 
 
 def _rooms(folder: Path, rooms: Sequence[object]) -> str:
@@ -177,7 +176,8 @@ def _rooms(folder: Path, rooms: Sequence[object]) -> str:
     counts = [
         int(row["rooms"]) for row in read_table(folder / "episodes.csv", ("way",)) if row.get("rooms", "").isdigit()
     ]
-    each = f" In one game, {min(counts)} to {max(counts)} of them." if counts else ""
+    span = f"{min(counts)} to {max(counts)}" if counts and min(counts) < max(counts) else f"{max(counts, default=0)}"
+    each = f" In one game, {span} of them." if counts else ""
     return html.escape(f"{counted(len(rooms), 'room')} visited: {', '.join(map(str, rooms))}.{each}")
 
 

@@ -121,6 +121,8 @@ class Chart {
       make("text", { class: "label", x: width - end, y: height - 4, "text-anchor": "end" }, this.xLabel));
     for (const one of this.series) if (one.low) parts.push(make("path", { d: band(one, px, py), fill: tint(one), opacity: 0.14 }));
     for (const one of this.series) {
+      const known = [...one.x.keys()].filter((i) => Number.isFinite(one.y[i]));
+      if (known.length === 1) parts.push(make("circle", { cx: px(one.x[known[0]]), cy: py(one.y[known[0]]), r: 4, fill: tint(one) }));
       parts.push(make("path", { d: line(one, px, py, this.steps), class: one.thin ? "curve thin" : "curve", stroke: tint(one), "stroke-dasharray": one.dash }));
     }
     this.rule = make("line", { class: "cursor", y1: top, y2: height - bottom });
@@ -159,18 +161,16 @@ function swatch(one) {
     make("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: tint(one), "stroke-width": one.thin ? 1.5 : 3, "stroke-dasharray": one.dash }));
 }
 
-/** The path of a line; gaps where there is no number. */
+/** The path of a line; it goes straight on where there is no number. */
 function line(one, px, py, steps) {
   let path = "";
-  let before = null;
   for (let i = 0; i < one.x.length; i += 1) {
-    if (!Number.isFinite(one.y[i])) { before = null; continue; }
+    if (!Number.isFinite(one.y[i])) continue;
     const [x, y] = [px(one.x[i]).toFixed(1), py(one.y[i]).toFixed(1)];
-    if (before === null) path += `M${x} ${y}`;
+    if (!path) path = `M${x} ${y}`;
     else path += steps ? `H${x}V${y}` : `L${x} ${y}`;
-    before = y;
   }
-  return /L|H/.test(path) ? path : `${path}h0.01`;
+  return path;
 }
 
 function band(one, px, py) {
