@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,3 +210,18 @@ def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
     text = report.read_text()
     for published in ("10,584", "11,063", "11,364", "1.23", "2.5"):
         assert published in text
+
+
+def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
+    cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
+    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(report.parent, old)
+    (old / "recording.npz").unlink()
+    cli.main(("view", str(old), "--save", str(tmp_path / "page.html")))
+    text = (tmp_path / "page.html").read_text()
+    assert 'id="watch"' not in text
+    assert "Figure 4a in the paper" in text

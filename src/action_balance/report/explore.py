@@ -39,8 +39,8 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         return
     folder.summary["timings"]["seconds"] = round(seconds, 3)
     _write(folder, result, settings)
-    console.print(f"watch it with: action-balance view {out}", highlight=False, soft_wrap=True)
     console.print(f"wrote tables, heat maps and figures to {out}", highlight=False, soft_wrap=True)
+    console.print(f"watch it with: action-balance view {out}", highlight=False, soft_wrap=True)
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:

@@ -52,8 +52,8 @@ DEVIATIONS = (
 #: What the players show, in words.
 WATCH = (
     "Visits of every cell up to the same step, on one scale, with the agent and its last steps. Choose a cell to see "
-    "in all how often each action was tried there (N), the policy without the action bonus (&pi;), the policy that "
-    "acts (&beta;), and the action bonus."
+    "for every method how often each action was tried there (N), the policy without the action bonus (&pi;), the "
+    "policy that acts (&beta;), and the action bonus."
 )
 
 

@@ -25,6 +25,7 @@ WATCH = (
 LARGE = (
     "The file is too large for this page; it is in the folder of the run, or on the page that <code>view</code> serves."
 )
+RELOAD = "Load the page again for newer maps."
 FOOTER = "Made from the files of the runs alone."
 
 #: Kinds of films, by how a file ends.
@@ -63,21 +64,22 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     }
     sections = {
         "progress": _progress(told, live),
-        "watch": player.watch_section(players, WATCH),
         **{f"world-{i}": _curves(i, name, curves) for i, name in enumerate(environments)},
+        "watch": player.watch_section(players, f"{WATCH} {RELOAD}" if live else WATCH),
         "evaluation": _evaluations(begun, link),
         "runs": _table(told),
     }
     titles = {"progress": "Progress", "watch": "Watch", "evaluation": "Evaluation", "runs": "Runs"}
     titles |= {f"world-{i}": html.escape(name) for i, name in enumerate(environments)}
-    shown = {name: content for name, content in sections.items() if content}
+    order = list(sections) if live else ["progress", "watch", *sections]  # what moves comes first
+    shown = {name: sections[name] for name in order if sections[name]}
     methods = list(dict.fromkeys(str(NAMES.get(one["method"], one["method"])) for one in told if "method" in one))
     about = f"{markup.listed(methods)} in {markup.listed(environments)}" if begun else "Waiting for the first update"
     return markup.document(
         title=html.escape(f"Action balance: {markup.listed([run.name for run in runs[:3]])}"),
         kicker="Action balance &middot; training",
         heading=html.escape(about[0].upper() + about[1:]),
-        shows=_shows(told),
+        shows="" if live else _shows(told),
         lead=html.escape(f"{counted(len(runs), 'run')}: {markup.listed(_some([run.name for run in runs]))}."),
         menu={name: titles[name] for name in shown},
         main="".join(shown.values()),
@@ -106,7 +108,9 @@ def _progress(told: Sequence[Data], live: bool) -> str:
     if not live and all(one["status"] == "finished" for one in told):
         return ""
     following = '<p class="hint" id="connection" role="status">Following.</p>' if live else ""
-    return f'<section id="progress-section"><h2>Progress</h2><div id="progress"></div>{following}</section>\n'
+    return (
+        f'<section id="progress-section" class="wide"><h2>Progress</h2><div id="progress"></div>{following}</section>\n'
+    )
 
 
 def _curves(place: int, environment: str, curves: Sequence[Data]) -> str:
