@@ -130,7 +130,7 @@ def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     canvas.press("ArrowRight")
     canvas.press("ArrowDown")
     assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
-    assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live]").inner_text()
+    assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
 
 
 def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:

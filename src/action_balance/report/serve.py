@@ -21,18 +21,20 @@ ADDRESS = "127.0.0.1"
 CHUNK = 1 << 20
 
 
-def serve(make: MakePage, runs: Sequence[Path], port: int, opens: bool, console: Console) -> None:
+def serve(make: MakePage, runs: Sequence[Path], live: bool, port: int, opens: bool, console: Console) -> None:
     """Serve until interrupted.
 
     Args:
         make: makes the page.
         runs: whose news and files may be asked for.
+        live: whether the page is made anew whenever it is loaded.
         port: 0 for any that is free.
         opens: whether to open the page in a browser.
         console: the screen.
     """
-    make(lambda _: None, True)  # what is wrong is told here, not in the browser
-    with listening(make, runs, port) as server:
+    places = {path: url for url, path in served_files(runs).items()}
+    page = make(places.get, True)  # what is wrong is told here, not in the browser
+    with listening(make if live else lambda *_: page, runs, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
         console.print(f"serving {url} until interrupted with Ctrl-C", highlight=False, soft_wrap=True)
         if opens:

@@ -45,13 +45,15 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
         raise UserError(f"--port must be from 0 to {2**16 - 1}, not {port}")
     make, runs = chosen(paths, live)
     if save is not None:
-        content = make(Embedded(len(make(lambda _: None, False))).link, False).encode()
+        asked: list[Path] = []
+        text = make(asked.append, False)
+        content = (make(Embedded(len(text)).link, False) if asked else text).encode()
         write_atomically(save, content)
         console.print(f"wrote {save}, {len(content) / 1e6:.1f} MB", highlight=False, soft_wrap=True)
         return
     from action_balance.report.serve import serve
 
-    serve(make, runs, port, opens, console)
+    serve(make, runs, live, port, opens, console)
 
 
 class Embedded:

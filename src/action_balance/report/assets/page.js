@@ -4,6 +4,7 @@
 function make(tag, attributes = {}, ...children) {
   const svg = ["svg", "g", "path", "line", "text", "rect", "circle"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  if (tag === "output") element.setAttribute("aria-live", "off"); // numbers that run are not read aloud
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");

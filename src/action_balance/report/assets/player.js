@@ -2,6 +2,9 @@
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
+/** Milliseconds between two pictures for readers who want less motion. */
+const STILL_EVERY = 500;
+
 /** At speed 1 a run plays in about so many seconds. */
 const SECONDS = 40;
 
@@ -161,13 +164,16 @@ class Player {
   play() {
     if (this.step >= this.data.steps) this.step = 0;
     this.playing = true;
-    let [before, at] = [null, this.step];
+    let [before, at, drawn] = [null, this.step, -Infinity];
     const tick = (now) => {
       if (!this.playing) return;
       if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS);
       before = now;
       if (at >= this.data.steps) this.pause();
-      this.seek(Math.floor(at));
+      if (!still.matches || !this.playing || now - drawn >= STILL_EVERY) {
+        drawn = now;
+        this.seek(Math.floor(at));
+      }
       // Scrubbing while playing pauses, so that `at` is never behind.
       if (this.playing) requestAnimationFrame(tick);
     };
