@@ -26,6 +26,7 @@ from action_balance.envs.grid_view import GridEnvironment
 from action_balance.envs.ready import EnvConfig
 from action_balance.envs.worlds import open_world
 from action_balance.errors import UserError
+from action_balance.packing import unpacked
 from action_balance.runs import RunFolder, read_metrics
 
 SMALL = (
@@ -73,7 +74,8 @@ def _plain(leaf: jax.Array) -> jax.Array:
 
 
 def same_run(one: Path, other: Path) -> None:
-    assert (one / "metrics.jsonl").read_bytes() == (other / "metrics.jsonl").read_bytes()
+    for name in ("metrics.jsonl", "visits.jsonl"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
     assert all(np.array_equal(a, b) for a, b in zip(final_state(one), final_state(other), strict=True))
 
 
@@ -84,6 +86,13 @@ def test_a_run_leaves_config_manifest_metrics_and_checkpoints(whole: Path) -> No
     assert sum(rows[0]["action_frequency"]) == pytest.approx(1)
     assert json.loads((whole / "manifest.json").read_text())["status"] == "finished"
     assert {"00000030", "00000035", "00000040"} <= {path.name for path in (whole / "checkpoints").iterdir()}
+
+
+def test_visits_of_all_pairs_are_kept_as_the_run_goes_on(whole: Path) -> None:
+    rows = read_metrics(whole, "visits.jsonl")
+    assert [row["update"] for row in rows] == list(range(1, 41))  # every update, as there are fewer than 60
+    assert [int(unpacked(row).sum()) for row in rows[:3]] == [2 * 64, 4 * 64, 6 * 64]  # two seeds
+    assert len(unpacked(rows[-1])) == 4 * 4 * 2
 
 
 def test_a_killed_and_resumed_run_ends_like_one_never_killed(whole: Path, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ class HeatMap {
     if (!shares) return;
     this.world.actions.forEach((action, a) => {
       const [dx, dy] = DIRECTIONS[action] ?? [0, 0];
-      const length = shares[a] * Math.max(4 * side, 34 * density);
+      const length = shares[a] * Math.max(Math.min(4 * side, 70 * density), 34 * density);
       if (length < density) return;
       const [fromX, fromY] = [x + dx * half, y - dy * half];
       const [toX, toY] = [fromX + dx * length, fromY - dy * length];
