@@ -223,7 +223,10 @@ def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path) -> Non
     folder.release()
 
 
-def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(tmp_path: Path, browser: Browser) -> None:
+def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_page, "ASK_EVERY", 0.1)
     path, config = tmp_path / "run", config_of(updates=4)
     with served([path], live=True) as port, shown(browser, f"http://127.0.0.1:{port}/") as found:
         said = found.page.locator("#progress output")

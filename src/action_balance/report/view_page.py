@@ -28,6 +28,9 @@ LARGE = (
 RELOAD = "Load the page again for newer maps."
 FOOTER = "Made from the files of the runs alone."
 
+#: Seconds between two questions of a live page for what is new.
+ASK_EVERY = 1.0
+
 #: Kinds of films, by how a file ends.
 FILMS = {".mp4": "video", ".gif": "img"}
 
@@ -55,6 +58,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
         "reach": [],
         "runs": {
             "live": live,
+            "every": ASK_EVERY,
             "environments": environments,
             "curves": curves,
             "progress": told,

@@ -165,8 +165,10 @@ class Player {
     if (this.step >= this.data.steps) this.step = 0;
     this.playing = true;
     let [before, at, drawn] = [null, this.step, -Infinity];
+    const turn = {};
+    this.turn = turn; // who pauses and plays again at once does not play twice
     const tick = (now) => {
-      if (!this.playing) return;
+      if (!this.playing || this.turn !== turn) return;
       if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS);
       before = now;
       if (at >= this.data.steps) this.pause();

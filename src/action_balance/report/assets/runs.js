@@ -1,7 +1,7 @@
 // Training runs: curves of their metrics, and, of runs that are still training, what is new.
 
-/** Milliseconds between two questions to the server, and after one that failed. */
-const [ASK_EVERY, ASK_AGAIN] = [1000, 4000];
+/** Milliseconds until the server is asked again after it did not answer, or when all runs have ended. */
+const ASK_AGAIN = 4000;
 
 /** Curves of one method in one chart are told apart by their dashes. */
 const DASHES = [undefined, "7 3", "2 3", "9 3 2 3", "4 2 1 2 1 2"];
@@ -110,7 +110,7 @@ async function follow(data, all, bars) {
   const over = () => data.progress.every((one) => ["finished", "interrupted", "failed"].includes(one.status));
   const runs = data.progress.map((one, number) => ({ number, curve: data.curves.find((curve) => curve.key === one.curve) }));
   for (;;) {
-    let wait = ASK_EVERY;
+    let wait = 1000 * data.every;
     try {
       for (const { curve, number } of runs) {
         const answer = await fetch(`news?run=${number}&place=${encodeURIComponent(curve?.place ?? "")}`);
