@@ -1,8 +1,8 @@
 """What README and docs say is true: code runs, commands are understood, and short ones run.
 
 A page is worked through from top to bottom, with one set of names, in a folder that all pages share: a command that
-several of them show is run once. Python is run unless its title says ``not run``. Commands are parsed by the real command
-line, and run where the title of their block tells of seconds.
+several of them show is run once. Python is run unless its title says ``not run``. Commands are parsed by the real
+command line, and run where the title of their block tells of seconds.
 """
 
 import contextlib
