@@ -82,21 +82,22 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], int]]:
     """Exit codes of the commands that were run, in a folder where they found what others had left."""
-    with contextlib.chdir(tmp_path_factory.mktemp("reader")), _compiled_fast():
+    with contextlib.chdir(tmp_path_factory.mktemp("reader")):
         yield {}
-
-
-@contextlib.contextmanager
-def _compiled_fast() -> Iterator[None]:
-    """Examples are small: most of their time would be that of the compiler."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
     jax.clear_caches()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_page_shows_runs(path: Path, done: dict[tuple[str, ...], int]) -> None:
+    # The examples in docs are small: most of their time would be that of the compiler.
+    jax.config.update("jax_disable_most_optimizations", path.is_relative_to(ROOT / "docs"))
+    try:
+        _work_through(path, done)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+
+
+def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
     names: dict[str, Any] = {"__name__": path.stem}
     for block in blocks(path):
         if block.language == "python":
