@@ -26,7 +26,7 @@ from action_balance.runs.folder import RunFolder
 ROOT = Path(__file__).parent.parent
 SHELLS = {"sh", "bash", "shell", "console"}
 #: Programs of others that a page may name.
-OTHERS = {"mkdir", "ln", "cd", "source", "tensorboard", "twine"}
+OTHERS = {"mkdir", "ln", "tensorboard"}
 
 
 class Block(NamedTuple):
@@ -71,7 +71,7 @@ def _whole(text: str) -> str:
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = [
-    pytest.param(words, id=f"{path.relative_to(ROOT)}: {' '.join(words)}")
+    pytest.param(words, id=f"{path.relative_to(ROOT)}, {'run' if block.runs else 'only parsed'}: {' '.join(words)}")
     for path in PAGES
     for block in blocks(path)
     if block.language in SHELLS

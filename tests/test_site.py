@@ -48,6 +48,7 @@ def test_formulas_and_figures_are_part_of_the_page(site: Path) -> None:
 
 def test_links_out_of_docs_lead_to_pages_of_the_site(site: Path) -> None:
     assert 'href="examples.html#foreign_agent"' in (site / "interop.html").read_text()
+    assert '<a href="results.html">Results of the neural agent</a>' in (site / "train.html").read_text()
     assert 'href="../contributing.html"' in (site / "howto" / "environment.html").read_text()
 
 

@@ -1,7 +1,7 @@
 """What the documentation site does beyond Markdown, all of it while it is built; nothing is left to the browser.
 
-Formulas become MathML, figures that are SVG become part of the page and follow its colours, and links out of this
-folder, which are right where the repository is read, lead to pages of the site.
+Formulas become MathML, figures that are SVG become part of the page and follow its colours. Links are written for those
+who read the repository: out of this folder, they lead to pages of the site; called after a file, they get its title.
 """
 
 import html
@@ -30,8 +30,15 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links out of docs, to a page of the site."""
+    """Links out of docs lead to a page of the site, and one that is called after a file gets the title of the page."""
+    here = ROOT / ("" if page.file.src_uri in PAGES.values() else join("docs", dirname(page.file.src_uri)))
+    markdown = re.sub(r"\[[\w./]+\.md\]\(([^)\s#:]+\.md)", lambda found: _titled(found, here), markdown)
     return re.sub(r"\]\(([^)\s#:]+)\)", lambda found: f"]({_inside(found[1], page.file.src_uri)})", markdown)
+
+
+def _titled(found: re.Match[str], here: Path) -> str:
+    title = re.search(r"^# (.+)$", (here / found[1]).read_text(), re.MULTILINE)
+    return f"[{title[1]}]({found[1]}" if title else found[0]
 
 
 def _inside(link: str, page: str) -> str:
