@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint bench bench-grid bench-agent bench-atari dist clean
+.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari dist clean
 
 install: .venv/.installed
 
@@ -15,7 +15,7 @@ install: .venv/.installed
 	@touch $@
 
 .venv/.developer: .venv/.installed
-	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,atari,gym]'
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,atari,gym,docs]'
 	@touch $@
 
 # The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 1000 --out big"
@@ -30,6 +30,15 @@ lint: .venv/.developer
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
+
+.venv/.docs: .venv/.installed
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+# The documentation: site/index.html. A warning is an error.
+docs: .venv/.docs
+	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 # All benchmarks; all know ARGS="--quick".
 bench: bench-grid bench-agent bench-atari
@@ -51,4 +60,4 @@ dist: .venv/.developer
 	$(bin)/python -m twine check --strict dist/*
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache
+	rm -rf .venv build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .jax_cache

@@ -1,4 +1,7 @@
-"""Set up before any test: JAX as the command line has it, and compiled programs kept in a folder that git ignores."""
+"""Set up before any test: JAX as the command line has it, but for a compiler in a hurry, and what it made kept.
+
+Most of a test is compiling. The settings are in the environment too, for the commands that tests start.
+"""
 
 import os
 from collections.abc import Iterator
@@ -13,10 +16,40 @@ from action_balance.agent.seeds import use_all_cores
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# A folder for each process: one could read what another has half written.
-cache = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
-jax.config.update("jax_compilation_cache_dir", str(cache))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+#: Modules that walk tabular agents, or train neural ones, for millions of steps, which are worth optimising.
+WALKS = {"test_simulate", "test_cli", "test_corridor", "test_coverage", "test_goals", "test_docs", "test_learning"}
+#: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
+LONG = ("test_learning", "test_neural", "test_seeds", "test_atari_training", "test_benchmark_agent", "test_training")
+# A folder for each process, which git ignores: one could read what another has half written.
+CACHE = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+def setting(name: str, value: str | int) -> None:
+    """Of JAX, here and in commands that are started from here."""
+    jax.config.update(name, value)
+    os.environ[name.upper()] = str(value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiler(request: pytest.FixtureRequest) -> None:
+    """In half the time where programs are run a few times only; results differ by rounding."""
+    setting("jax_disable_most_optimizations", int(request.module.__name__ not in WALKS))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.loadscopereorder = False  # by the number of tests, which says little about their time
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+
+
+# Read when the first program is compiled. A simpler code generator, and no threads for each program.
+faster = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}"
+setting("jax_compilation_cache_dir", str(CACHE))
+setting("jax_persistent_cache_min_compile_time_secs", 0)
 use_all_cores()
 
 

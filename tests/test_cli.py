@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -259,7 +258,6 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -
     for line in process.stdout:
         if line.startswith("goals:"):
             break
-    time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130

@@ -1,24 +1,156 @@
-"""The Python in README and docs runs as it stands there."""
+"""What README and docs say is true: code runs, commands are understood, and short ones run.
 
+A page is worked through from top to bottom, with one set of names, in a folder that all pages share: a command that
+several of them show is run once. Python is run unless its title says ``not run``. Commands are parsed by the real
+command line, and run where the title of their block tells of seconds.
+"""
+
+import contextlib
 import re
 import runpy
+import shlex
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import pytest
+from command import call
+
+from action_balance import cli
+from action_balance.agent.loop import TrainConfig
+from action_balance.envs.ready import EnvConfig
+from action_balance.runs.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = [
-    pytest.param(block, id=f"{path.name}-{number}")
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+SHELLS = {"sh", "bash", "shell", "console"}
+#: Programs of others that a page may name.
+OTHERS = {"mkdir", "ln", "tensorboard"}
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    title: str
+    text: str
+
+    @property
+    def runs(self) -> bool:
+        if self.language == "python":
+            return "not run" not in self.title
+        return self.language in SHELLS and "second" in self.title
+
+    def commands(self) -> Iterator[list[str]]:
+        """The words of each command; comments, prompts and what a console answers are left out."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        if self.language == "console":
+            lines = [line[2:] for line in lines if line.startswith("$ ")]
+        for line in lines:
+            words = shlex.split(line, comments=True)
+            if words:
+                yield words
+
+
+def blocks(path: Path) -> list[Block]:
+    found = re.findall(r"^( *)```(\w+)([^\n]*)\n(.*?)^\1```", path.read_text(), re.DOTALL | re.MULTILINE)
+    return [Block(language, _title(options), _whole(text)) for _, language, options, text in found]
+
+
+def _title(options: str) -> str:
+    found = re.fullmatch(r'\s*(?:title="([^"]*)")?\s*', options)
+    assert found, f"only a title can follow the language of a block, not {options!r}"
+    return found[1] or ""
+
+
+def _whole(text: str) -> str:
+    """With the files that it includes."""
+    return re.sub(r'^--8<-- "(.*)"$', lambda found: (ROOT / found[1]).read_text(), text, flags=re.MULTILINE)
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = [
+    pytest.param(words, id=f"{path.relative_to(ROOT)}, {'run' if block.runs else 'only parsed'}: {' '.join(words)}")
+    for path in PAGES
+    for block in blocks(path)
+    if block.language in SHELLS
+    for words in block.commands()
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_in_the_documentation_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # for what it saves
-    exec(compile(block, "documentation", "exec"), {})
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], int]]:
+    """Exit codes of the commands that were run, in a folder where they found what others had left."""
+    with contextlib.chdir(tmp_path_factory.mktemp("reader")):
+        yield {}
+    jax.clear_caches()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_shows_runs(path: Path, done: dict[tuple[str, ...], int]) -> None:
+    # The examples in docs are small: most of their time would be that of the compiler.
+    jax.config.update("jax_disable_most_optimizations", path.is_relative_to(ROOT / "docs"))
+    try:
+        _work_through(path, done)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+
+
+def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
+    names: dict[str, Any] = {"__name__": path.stem}
+    for block in blocks(path):
+        if block.language == "python":
+            code = compile(block.text, str(path), "exec")
+            if block.runs:
+                exec(code, names)
+        elif block.runs:
+            for words in block.commands():
+                assert words[0] == cli.PROGRAM
+                key = tuple(_without_output(words[1:]))
+                done[key] = done[key] if key in done else call(*key)
+                assert done[key] == 0, words
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_is_understood(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program, *rest = words
+    if "=" in program and program.partition("=")[0].isupper():  # a variable of the environment
+        program, *rest = rest
+    if program == cli.PROGRAM:
+        _parse(_without_output(rest))
+    elif program == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert rest[0] in targets
+        options = [one for word in rest[1:] for one in shlex.split(word.removeprefix("ARGS="))]
+        if rest[0] == "reproduce":
+            _parse(["reproduce", "grid", *options])
+    elif program == "pip":
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        asked = [name for word in rest for name in re.findall(r"^\.\[(.*)\]$|$", word)[0].split(",") if name]
+        assert set(asked) <= set(extras)
+    elif program == "python":
+        assert rest[0] == "-m" or (ROOT / rest[0]).is_file()
+    else:
+        assert program in OTHERS
+
+
+def _parse(arguments: list[str]) -> None:
+    if "--config" in arguments:  # an earlier run, which must be there
+        earlier = Path(arguments[arguments.index("--config") + 1])
+        RunFolder.create(earlier, TrainConfig(EnvConfig("deep-sea")).as_data(), ["train"]).release()
+    if "--tyro-print-completion" in arguments:
+        with pytest.raises(SystemExit) as stop:
+            cli.parse(arguments)
+        assert not stop.value.code
+    else:
+        cli.parse(arguments)
+
+
+def _without_output(words: list[str]) -> list[str]:
+    """Without ``> FILE``."""
+    return words[: words.index(">")] if ">" in words else words
 
 
 def test_own_agent_sees_more_with_action_balance() -> None:

@@ -72,6 +72,7 @@ def test_the_sdist_can_be_tested(built: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/envs/test_grid.py", "docs/grid.md"} <= names
     assert {"benchmarks/plain_grid.py", "examples/own_agent.py", "CHANGELOG.md", "LICENSE", "README.md"} <= names
+    assert {"mkdocs.yml", "docs/theme/hooks.py", "docs/theme/style.css", "docs/images/method.svg"} <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)
 
 
@@ -85,7 +86,7 @@ def test_the_metadata_is_complete(about: Message) -> None:
     assert about.get_all("Project-URL") == ["Paper, https://arxiv.org/abs/2003.04518"]
     assert "Typing :: Typed" in (about.get_all("Classifier") or ())
     assert str(about.get_payload()).strip() == (ROOT / "README.md").read_text().strip()
-    assert {"train", "atari", "gym"} <= {*(about.get_all("Provides-Extra") or ())}
+    assert {"train", "atari", "gym", "docs"} <= {*(about.get_all("Provides-Extra") or ())}
 
 
 def test_everything_that_is_needed_has_one_version_in_ci() -> None:

@@ -158,8 +158,8 @@ class HostConfig:
     """How environments that run on the host are stepped."""
 
     groups: int | None = None
-    """Parts that step in turn: one is emulated while the agent thinks about another; usual: 4, or fewer where they
-    would be smaller than 8. It does not change what an environment sees."""
+    """Parts that step in turn: one is emulated while the agent thinks about another; usual: 2, or 1 where
+    there are fewer than 16 environments. It does not change what an environment sees."""
     lag: int | None = None
     """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
     threads: int = 0
@@ -222,9 +222,7 @@ class Config:
         """Groups of environments on the host, asked for or usual."""
         if self.host.groups is not None:
             return self.host.groups
-        return max(
-            groups for groups in (1, 2, 4) if self.envs % groups == 0 and self.envs // groups >= min(8, self.envs)
-        )
+        return 2 if self.envs % 2 == 0 and self.envs >= 16 else 1
 
     @property
     def intrinsic_coef(self) -> float:

@@ -22,7 +22,7 @@ class Environment(Protocol):
 
     @property
     def actions(self) -> int:
-        """A."""
+        """How many actions there are, A."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class Environment(Protocol):
         ...
 
     def step(self, state: Any, action: jax.Array, key: jax.Array) -> tuple[Any, Step]:
-        """One step."""
+        """One step; if it ends an episode, the state is that of the next."""
         ...
 
     def index(self, observation: jax.Array) -> jax.Array:

@@ -1,7 +1,6 @@
 """Studies of many long training runs: trained in turn, stopped at any time, told from whatever is there."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from rich.console import Console
 from action_balance.agent.loop import TrainConfig
 from action_balance.errors import UserError
 from action_balance.report.study_folder import StudyFolder
-from action_balance.report.training import shown
+from action_balance.report.training import shown, typed
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.records import RUNS, Record, read_records
@@ -96,7 +95,7 @@ def _delete_runs(out: Path) -> None:
 
 def _train(path: Path, config: TrainConfig, name: str, console: Console) -> None:
     with shown(console, config, name) as tell:
-        warnings = campaign.train(path, config, sys.argv, tell)
+        warnings = campaign.train(path, config, typed(), tell)
     for warning in warnings:
         console.print(warning, highlight=False, soft_wrap=True)
 

@@ -1,7 +1,6 @@
 """``reproduce neural``: train what is missing, and write what each world shows as soon as its agents are trained."""
 
 import itertools
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from action_balance.report import markup
 from action_balance.report.drawing import HERO
 from action_balance.report.folder import ResultFolder
 from action_balance.report.summary import Data, describe_estimate, estimate
-from action_balance.report.training import shown
+from action_balance.report.training import shown, typed
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign, counting, neural, statistics
 from action_balance.studies.counting import Counting
@@ -58,7 +57,7 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
     paths = {method: _path(folder.path, study, method) for method in runs}
     for place, (method, config) in enumerate(runs.items(), start=1):
         with shown(console, config, f"{study} {place}/{len(runs)} {method}: ") as tell:
-            warnings = campaign.train(paths[method], config, sys.argv, tell)
+            warnings = campaign.train(paths[method], config, typed(), tell)
         for warning in warnings:
             console.print(warning, highlight=False, soft_wrap=True)
     seconds = sum(neural.training_seconds(paths[method], config) for method, config in runs.items())

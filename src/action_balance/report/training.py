@@ -17,10 +17,15 @@ from action_balance.report.progress import LINE_EVERY
 from action_balance.runs import RunFolder
 
 
+def typed() -> list[str]:
+    """The command as one would type it again: where the program lies is nobody's business."""
+    return ["action-balance", *sys.argv[1:]]
+
+
 def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
     """A new run."""
     with shown(console, config) as tell:
-        loop.begin(out, config, sys.argv, tell, overwrite)
+        loop.begin(out, config, typed(), tell, overwrite)
     console.print(f"trained {out}", highlight=False, soft_wrap=True)
 
 
@@ -37,7 +42,7 @@ def resume(path: Path, console: Console) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
     with shown(console, config) as tell:
-        loop.resume(folder, sys.argv, tell, warn)
+        loop.resume(folder, typed(), tell, warn)
     console.print(f"trained {path}", highlight=False, soft_wrap=True)
 
 

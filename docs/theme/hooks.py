@@ -1,0 +1,82 @@
+"""What the documentation site does beyond Markdown, all of it while it is built; nothing is left to the browser.
+
+Formulas become MathML, figures that are SVG become part of the page and follow its colours. Links are written for those
+who read the repository: out of this folder, they lead to pages of the site; called after a file, they get its title.
+"""
+
+import html
+import re
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+from typing import Any
+
+from latex2mathml.converter import convert
+
+from action_balance.report.drawing import themed_svg
+
+ROOT = Path(__file__).parents[2]
+
+#: Pages that are made of files outside of docs.
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages whose text is elsewhere."""
+    from mkdocs.structure.files import File
+
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links out of docs lead to a page of the site, and one that is called after a file gets the title of the page."""
+    here = ROOT / ("" if page.file.src_uri in PAGES.values() else join("docs", dirname(page.file.src_uri)))
+    markdown = re.sub(r"\[[\w./]+\.md\]\(([^)\s#:]+\.md)", lambda found: _titled(found, here), markdown)
+    return re.sub(r"\]\(([^)\s#:]+)\)", lambda found: f"]({_inside(found[1], page.file.src_uri)})", markdown)
+
+
+def _titled(found: re.Match[str], here: Path) -> str:
+    title = re.search(r"^# (.+)$", (here / found[1]).read_text(), re.MULTILINE)
+    return f"[{title[1]}]({found[1]}" if title else found[0]
+
+
+def _inside(link: str, page: str) -> str:
+    """Where a link of a page leads to in the site."""
+    generated = page in PAGES.values()
+    target = normpath(join("" if generated else join("docs", dirname(page)), link))
+    if target.startswith("examples/") and target.endswith(".py"):
+        target = f"docs/examples.md#{Path(target).stem}"
+    elif target == "README.md":
+        target = "docs/index.md"
+    elif target in PAGES:
+        target = f"docs/{PAGES[target]}"
+    elif not generated:
+        return link
+    return relpath(target, join("docs", dirname(page))) if target.startswith("docs/") else link
+
+
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Formulas and figures."""
+    content = re.sub(r'<(div|span) class="arithmatex">(.*?)</\1>', _formula, content, flags=re.DOTALL)
+    here = ROOT / "docs" / dirname(page.file.src_uri)
+    return re.sub(
+        r'<p>(<img alt="[^"]*" (?:class="[^"]*" )?src="([^":]+\.svg)" ?/?>)</p>',
+        lambda found: _figure(found, here),
+        content,
+    )
+
+
+def _formula(found: re.Match[str]) -> str:
+    r"""``\[...\]`` or ``\(...\)`` as MathML."""
+    latex = html.unescape(found[2]).strip()[2:-2].strip()
+    made = convert(latex, display="block" if found[1] == "div" else "inline")
+    return f'<div class="formula">{made}</div>' if found[1] == "div" else made
+
+
+def _figure(found: re.Match[str], here: Path) -> str:
+    """A figure as an element of the page, which follows its light or dark scheme."""
+    told = found[1].partition('alt="')[2].partition('"')[0]
+    drawn = themed_svg((here / found[2]).read_text())
+    drawn = re.sub(r'aria-label="[^"]*"', lambda _: f'aria-label="{told}"', drawn, count=1)
+    return f'<div class="figure" tabindex="0">{drawn}</div>'

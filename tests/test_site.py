@@ -1,0 +1,70 @@
+"""The documentation site: built strictly, complete, and asking no other host for anything."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site; a warning is a failure."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    surroundings = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_there(site: Path) -> None:
+    sources = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    made = {path.relative_to(site) for path in site.rglob("*.html")}
+    assert {path.with_suffix(".html") for path in sources} <= made
+    assert {Path("contributing.html"), Path("changelog.html")} <= made
+
+
+def test_nothing_is_asked_of_other_hosts(site: Path) -> None:
+    foreign = re.compile(r'<(?:script|link|img|iframe|source|video)\b[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
+    for page in site.rglob("*.html"):
+        assert not foreign.findall(page.read_text()), page
+    for sheet in site.rglob("*.css"):
+        assert not re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text()), sheet
+
+
+def test_formulas_and_figures_are_part_of_the_page(site: Path) -> None:
+    method = (site / "method.html").read_text()
+    assert method.count('<div class="formula"><math') == 6
+    assert method.count("<svg xmlns:xlink") == 5
+    assert "arithmatex" not in method
+    assert "var(--action-balance-rnd, #c04a0a)" in method  # follows the theme
+
+
+def test_links_out_of_docs_lead_to_pages_of_the_site(site: Path) -> None:
+    assert 'href="examples.html#foreign_agent"' in (site / "interop.html").read_text()
+    assert '<a href="results.html">Results of the neural agent</a>' in (site / "train.html").read_text()
+    assert 'href="../contributing.html"' in (site / "howto" / "environment.html").read_text()
+
+
+def test_the_reference_has_every_public_name(site: Path) -> None:
+    import action_balance
+
+    shown = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
+    for name in action_balance.__all__:
+        assert re.search(rf'id="action_balance\.[\w.]*\b{name}"', shown), name
+
+
+def test_every_metric_is_explained(site: Path) -> None:
+    from dataclasses import fields
+
+    from action_balance.agent.train import Metrics
+
+    page = (site / "howto" / "metrics.html").read_text()
+    told = set(re.findall(r"<code>(\w+)</code>", page))
+    assert {field.name for field in fields(Metrics)} | {"update", "seed", "steps"} <= told
