@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 #: Modules that walk tabular agents, or train neural ones, for millions of steps, which are worth optimising.
-WALKS = {"test_simulate", "test_cli", "test_corridor", "test_coverage", "test_goals", "test_docs", "test_learning"}
+WALKS = {
+    *("test_simulate", "test_cli", "test_corridor", "test_coverage", "test_goals", "test_docs", "test_learning"),
+    "test_page",
+}
 #: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
 LONG = ("test_learning", "test_neural", "test_seeds", "test_atari_training", "test_benchmark_agent", "test_training")
 # A folder for each process, which git ignores: one could read what another has half written.
