@@ -106,7 +106,7 @@ def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
 
 def test_columns_are_means_over_seeds_and_updates() -> None:
     rows = [
-        {"update": update, "seed": seed, "steps": 10 * update, "episode_return": value, "other": 1}
+        {"update": update, "seed": seed, "steps": 10 * update, "episode_return": value, "states": 0}
         for update, values in ((1, (1.0, 3.0)), (2, (3.0, 7.0)), (3, (nan, 5.0)))
         for seed, value in enumerate(values)
     ]

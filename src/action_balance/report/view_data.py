@@ -103,6 +103,8 @@ def columns(rows: Sequence[Mapping[str, object]], seeds: int, bucket: int) -> Da
         if name not in rows[0]:
             continue
         table = np.array([_float(row.get(name)) for row in rows[: updates * seeds]]).reshape(updates, seeds)
+        if name == "states" and not table.any():
+            continue  # they cannot be counted
         parts = [table[end - min(bucket, end - b * bucket) : end] for b, end in enumerate(ends)]
         by_seed = np.array([_mean(part) for part in parts])  # (B, S)
         curve = {"mean": [_plain(value) for value in _mean(by_seed.T)]}
