@@ -54,25 +54,27 @@ class HostTrainer:
         self,
         config: Config,
         observation_shape: tuple[int, ...],
-        actions: int,
+        actions: int | tuple[int, ...],
         make: Callable[[int, int], HostEnvironment],
         first_seed: int = 0,
         seeds: int = 1,
+        dtype: str = "uint8",
     ) -> None:
         """Nothing is started yet.
 
         Args:
             config: of the agents, with a lag.
             observation_shape: (K, ...).
-            actions: A.
+            actions: A, or the choices of each component.
             make: environments of a seed, which go on after so many updates.
             first_seed: the others follow.
             seeds: S.
+            dtype: of a frame.
         """
         self.config, self._make = config, make
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
-        self.programs = _programs(same, observation_shape, actions)
+        self.programs = _programs(same, observation_shape, actions, dtype)
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
@@ -110,16 +112,19 @@ class HostTrainer:
 
     def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
         moments = Moments.empty(self._shape[1:])
-        if self.config.traits.next_state != "rnd" and not self.config.traits.action:
+        traits, whitened = self.config.traits, self.programs.whitened and not self.config.traits.uniform
+        if traits.next_state != "rnd" and not traits.action and not whitened:
             return moments  # nobody looks at them
         luck = np.random.default_rng([number, 1])
+        size: tuple[int, ...] = (environment.groups, environment.envs_per_group)
+        size += (len(environment.actions),) if isinstance(environment.actions, tuple) else ()
         environment.reset()
 
         def receive() -> list[HostStep]:
             return [environment.receive(group) for group in range(environment.groups)]
 
         for _ in range(self.config.bonus.warmup_rollouts * self.config.ppo.rollout_steps):
-            actions = luck.integers(self.programs.actions, size=(environment.groups, environment.envs_per_group))
+            actions = luck.integers(self.programs.actions, size=size)
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:

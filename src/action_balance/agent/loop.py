@@ -4,13 +4,14 @@ Axes: S seeds, trained by one program.
 """
 
 import math
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,19 +25,25 @@ from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
 from action_balance.agent.stopping import stop_between_updates
 from action_balance.agent.train import Metrics
-from action_balance.envs.atari import SIZE, STACK, count_actions
 from action_balance.envs.base import Environment
 from action_balance.envs.host import EmulatorsLost, HostEnvironment
-from action_balance.envs.ready import EnvConfig, host, make
+from action_balance.envs.ready import EnvConfig, host_kind, make
 from action_balance.errors import UserError, flag
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
 
+if TYPE_CHECKING:
+    from action_balance.envs.gym_make import Make
+
 #: Seconds between two checkpoints of an Atari run, which are large.
 PATIENCE = 300.0
 
-#: What a resumed Atari run tells: a checkpoint does not hold the emulators.
+#: What a resumed run on the host tells: a checkpoint does not hold its environments.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
+GYM_ANEW = BEGIN_ANEW.replace("emulators", "environments")
+
+#: Is called with a line for the user.
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -60,22 +67,33 @@ class TrainConfig:
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
 
-        if self.env.game is not None:
-            self._check_game()
+        if self.env.on_host:
+            self._check_on_host()
             return
         if self.agent.traits.embedding == "channel":
             raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
         _check_unused(self.agent.image, f"{self.env.name} has no images")
         _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
 
-    def _check_game(self) -> None:
+    def _check_on_host(self) -> None:
+        kind = "an Atari game" if self.env.game is not None else "a Gymnasium environment"
         if self.agent.traits.next_state == "count":
-            raise UserError("states of an Atari game cannot be counted: use another --method, e.g. rnd")
-        _check_unused(self.agent.net, "an Atari game has networks for images")
+            raise UserError(f"states of {kind} cannot be counted: use another --method, e.g. rnd")
+        if self.env.game is not None:
+            _check_unused(self.agent.net, "an Atari game has networks for images")
+
+    def check_networks(self, images: bool) -> None:
+        """That no setting is of networks that a Gymnasium environment has not; known when it was made."""
+        if images:
+            _check_unused(self.agent.net, f"{self.env.name} has images")
+            return
+        _check_unused(self.agent.image, f"{self.env.name} has no images")
+        if self.agent.traits.embedding == "channel":
+            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
 
     def settled(self) -> "TrainConfig":
         """With a lag, where one is needed and none was asked for: 1 on a GPU, where acting and learning overlap."""
-        if self.env.game is None or self.agent.host.lag is not None:
+        if not self.env.on_host or self.agent.host.lag is not None:
             return self
         lag = int(jax.default_backend() != "cpu")
         return replace(self, agent=replace(self.agent, host=replace(self.agent.host, lag=lag)))
@@ -159,17 +177,42 @@ class Trainer:
         """Nothing is to be stopped."""
 
 
-def trainer(config: TrainConfig) -> Trainer | HostTrainer:
-    """What trains the agents of a run."""
-    if config.env.game is None:
+def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None) -> Trainer | HostTrainer:
+    """What trains the agents of a run.
+
+    Args:
+        config: of the run.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
+        say: is called with what the user should know of environments on the host, from any thread.
+    """
+    if not config.env.on_host:
         return Trainer(config)
-    agent = config.agent
+    agent, kind = config.agent, host_kind(config.env, make_env, say)
+    if config.env.gym is not None:
+        config.check_networks(kind.dtype == "uint8")
+        say(kind.layout)
 
     def make(seed: int, update: int) -> HostEnvironment:
-        return host(config.env, agent.envs, agent.groups, (seed, update), agent.host.threads)
+        return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
 
-    stack, actions = (STACK, SIZE, SIZE), count_actions(config.env.game)
-    return HostTrainer(config.settled().agent, stack, actions, make, config.seed, config.seeds)
+    shape, settled = kind.observation_shape, config.settled().agent
+    return HostTrainer(settled, shape, kind.actions, make, config.seed, config.seeds, kind.dtype)
+
+
+class _Lines:
+    """What environments say, from any thread: shown at once, and kept in the manifest between updates."""
+
+    def __init__(self, show: Say) -> None:
+        self._show, self._kept = show, queue.SimpleQueue[str]()
+
+    def __call__(self, line: str) -> None:
+        self._show(line)
+        self._kept.put(line)
+
+    def keep(self, folder: RunFolder) -> None:
+        """Write down what was said."""
+        while not self._kept.empty():
+            folder.note(self._kept.get())
 
 
 def begin(
@@ -178,6 +221,8 @@ def begin(
     command: Sequence[str],
     tell: Callable[[Progress], None],
     overwrite: bool = False,
+    say: Say = lambda _: None,
+    make_env: "Make | None" = None,
 ) -> None:
     """Train from the beginning, in a new folder.
 
@@ -187,17 +232,24 @@ def begin(
         command: the command line that begins it.
         tell: is called after every update.
         overwrite: delete a run that is there.
+        say: is called with each line that the user should know.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
+    lines = _Lines(say)
     with stop_between_updates() as stop:
-        run = trainer(config)  # what it needs is missed before there is a folder
+        run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
         folder = RunFolder.create(path, config.as_data(), command, overwrite)
         with _ending(folder, config):
-            _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop)
+            _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop, lines)
         _pass_on(stop, folder)
 
 
 def resume(
-    folder: RunFolder, command: Sequence[str], tell: Callable[[Progress], None], warn: Callable[[str], None]
+    folder: RunFolder,
+    command: Sequence[str],
+    tell: Callable[[Progress], None],
+    warn: Say,
+    make_env: "Make | None" = None,
 ) -> None:
     """Go on from the newest intact checkpoint.
 
@@ -205,18 +257,21 @@ def resume(
         folder: of the run.
         command: the command line that resumes it.
         tell: is called after every update.
-        warn: is called with each line that the user should know, before training goes on.
+        warn: is called with each line that the user should know.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
     config = TrainConfig.from_data(folder.config)
+    lines = _Lines(warn)
     with stop_between_updates() as stop:
-        run = trainer(config)
+        run = trainer(config, make_env, lines)
         kept = folder.checkpoints().updates()
-        notes = [BEGIN_ANEW] if kept and config.env.game is not None else []
+        anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
+        notes = anew if kept else []
         restored, log = folder.resume(run.shapes() if kept else None, command, notes)
         for warning in restored.warnings:
             warn(warning)
         with _ending(folder, config):
-            _go_on(folder, config, run, log, restored.state, restored.update, tell, stop)
+            _go_on(folder, config, run, log, restored.state, restored.update, tell, stop, lines)
         _pass_on(stop, folder)
 
 
@@ -229,6 +284,7 @@ def _go_on(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
+    lines: _Lines,
 ) -> None:
     """The updates that are missing; from the beginning, where there is no state."""
     try:
@@ -238,11 +294,12 @@ def _go_on(
             raise KeyboardInterrupt
         run.start(state)
         del state
-        _train(folder, config, run, log, done, tell, stop)
+        _train(folder, config, run, log, done, tell, stop, lines)
     except EmulatorsLost as error:
         raise UserError(f"{error}; {_how_to_go_on(folder, config)}") from None
     finally:
         run.close()
+        lines.keep(folder)
 
 
 def _train(
@@ -253,6 +310,7 @@ def _train(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
+    lines: _Lines,
 ) -> None:
     checkpoints, total = folder.checkpoints(), config.agent.updates
     every = config.checkpoint_every or (50 if config.env.game is None else total)
@@ -270,6 +328,7 @@ def _train(
             {"update": update, "steps": steps, "steps_per_second": rate, **memory()},
         )
         tell(_progress(numbers, update, steps, config))
+        lines.keep(folder)
         stopping = stop.is_set()
         if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:
             checkpoints.save(update, run.state(), _score(numbers))

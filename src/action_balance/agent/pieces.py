@@ -63,9 +63,16 @@ class Gathered(eqx.Module):
 class Programs:
     """What runs on the device, compiled once for all seeds and groups."""
 
-    def __init__(self, config: Config, observation_shape: tuple[int, ...], actions: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        observation_shape: tuple[int, ...],
+        actions: int | tuple[int, ...],
+        dtype: str = "uint8",
+    ) -> None:
+        """For stacks of frames of this shape, (K, ...), and type; of images, or of vectors, which are float32."""
         self.config = config
-        self.stack, self.actions = observation_shape, actions
+        self.stack, self.actions, self.dtype = observation_shape, actions, dtype
         self.group = config.envs // config.groups  # M
         each = config.envs // config.ppo.minibatches
         wanted = -(-each * config.ppo.rollout_steps // PIECE)
@@ -77,7 +84,7 @@ class Programs:
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
-        self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of))
+        self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of, dtype=dtype))
         self.decide = jax.jit(partial(recordings.decide, config=config), donate_argnums=1)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
@@ -86,9 +93,14 @@ class Programs:
         self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
         self.finish = jax.jit(self._finish)
 
+    @property
+    def whitened(self) -> bool:
+        """Whether the policy sees whitened frames: nobody knows the scale of a vector."""
+        return self.dtype == "float32"
+
     def _begin(self, moments: Moments, key: jax.Array) -> TrainState:
         """A fresh agent."""
-        return train.begin_on_host(self.stack, self.actions, moments, self.config, key)
+        return train.begin_on_host(self.stack, self.actions, moments, self.config, key, self.whitened)
 
     def _prepare(
         self,
@@ -99,13 +111,15 @@ class Programs:
         terminated: jax.Array,
         truncated: jax.Array,
     ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None]:
-        made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated)
+        made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated, self.config)
         # What comes after the minibatches has no need of images.
         rest = replace(made, observation=jnp.zeros(0), reached=jnp.zeros(0))
         if self.config.traits.uniform:
             return state, rest, None, None, None
-        index = jnp.zeros_like(made.action)
-        state, lesson, learning = update.prepare(state, made, index, last_values, actor.coef, self.config)
+        index = jnp.zeros(made.reward.shape, jnp.int32)
+        state, lesson, learning = update.prepare(
+            state, made, index, last_values, actor.coef, self.config, actor.observations if self.whitened else None
+        )
         return state, rest, lesson, learning, Gathered.nothing(state.learned, learning.losses)
 
     def _gather(self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered) -> Gathered:
