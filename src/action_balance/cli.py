@@ -26,9 +26,10 @@ from action_balance.agent.loop import TrainConfig
 from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
 from action_balance.cli_atari import AtariStudy, Entropy
+from action_balance.cli_gym import GymFlags
 from action_balance.envs.grid import Cell
 from action_balance.envs.host import EmulatorsLost
-from action_balance.envs.ready import EnvConfig, parse_kwargs
+from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import reason
 from action_balance.runs import read_config
@@ -136,33 +137,14 @@ class Train:
     """Time limit of the grid worlds."""
     view: Literal["coordinates", "one-hot"] = "one-hot"
     """What is seen of a cell of a grid world."""
-    env_kwargs: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KEY=VALUE")] = ()
-    """Arguments of a Gymnasium environment, each KEY=VALUE, or a JSON object."""
-    wrapper: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="MODULE:NAME")] = ()
-    """A wrapper of a Gymnasium environment; given several times, they are applied in order."""
-    vectorize: Literal["sync", "async", "own"] = "sync"
-    """How Gymnasium environments step together: in this process, each in its own, or by their own vector class."""
-    stack: int = 1
-    """Newest observations of a Gymnasium environment that the policy sees."""
-    reward_scale: float = 1.0
-    """What rewards of a Gymnasium environment are multiplied by for learning; returns are told as they are."""
+    gym: GymFlags = field(default_factory=GymFlags)
     agent: Config = field(default_factory=Config)
 
     def run(self, console: Console) -> None:
         """Train."""
         from action_balance.report.training import train
 
-        environment = EnvConfig(
-            self.env,
-            self.size,
-            self.episode_steps,
-            self.view,
-            parse_kwargs(self.env_kwargs),
-            self.wrapper,
-            self.vectorize,
-            self.stack,
-            self.reward_scale,
-        )
+        environment = EnvConfig(self.env, self.size, self.episode_steps, self.view, *self.gym.settings())
         config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).settled()
         name = re.sub("[:/]", "-", self.env)
         out = self.out or Path("runs") / f"{name}-{self.agent.method}-{self.seed}"
@@ -257,11 +239,7 @@ def _beginning(arguments: Sequence[str]) -> Train | None:
         size=earlier.env.size,
         episode_steps=earlier.env.episode_steps,
         view=earlier.env.view,
-        env_kwargs=(earlier.env.env_kwargs,) if earlier.env.env_kwargs else (),
-        wrapper=earlier.env.wrapper,
-        vectorize=earlier.env.vectorize,
-        stack=earlier.env.stack,
-        reward_scale=earlier.env.reward_scale,
+        gym=GymFlags.of(earlier.env),
         agent=earlier.agent,
     )
 

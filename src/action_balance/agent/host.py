@@ -165,11 +165,13 @@ class HostTrainer:
         ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
         for place, turn in enumerate(turns):
-            thread = threading.Thread(target=self._play, args=(*turn, ticks), name=f"group-{place}", daemon=True)
+            play = (*turn, ticks, learner is not None)
+            thread = threading.Thread(target=self._play, args=play, name=f"group-{place}", daemon=True)
             thread.start()
             self._threads.append(thread)
         pieces = self.programs.pieces * len(self.players)
-        calls = self.config.ppo.rollout_steps * len(turns)
+        # Without a learner, nobody has to know of every single step.
+        calls = (self.config.ppo.rollout_steps if learner is not None else 1) * len(turns)
         asked = 0
         for call in range(1, calls + 1):
             self._wait(ticks)
@@ -182,14 +184,15 @@ class HostTrainer:
         self._under_way = False
         return [player.end_rollout() for player in self.players]
 
-    def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]") -> None:
-        """The rest of a group's rollout, in a thread of its own."""
+    def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
+        """The rest of a group's rollout, in a thread of its own, which tells of every step or of its end."""
         try:
             for number in range(1, self.config.ppo.rollout_steps):
                 if self._ending.is_set():
                     return
                 player.step(group, number)
-                ticks.put(None)
+                if every:
+                    ticks.put(None)
             player.end_group(group)
             ticks.put(None)
         except BaseException as error:

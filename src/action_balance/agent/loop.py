@@ -4,7 +4,6 @@ Axes: S seeds, trained by one program.
 """
 
 import math
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from action_balance.agent import train
 from action_balance.agent.config import Config
 from action_balance.agent.host import HostTrainer
+from action_balance.agent.lines import Lines, Say
 from action_balance.agent.memory import memory
 from action_balance.agent.plain import build
 from action_balance.agent.seeds import Seeds
@@ -41,9 +41,6 @@ PATIENCE = 300.0
 #: What a resumed run on the host tells: a checkpoint does not hold its environments.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
 GYM_ANEW = BEGIN_ANEW.replace("emulators", "environments")
-
-#: Is called with a line for the user.
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -199,22 +196,6 @@ def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lamb
     return HostTrainer(settled, shape, kind.actions, make, config.seed, config.seeds, kind.dtype)
 
 
-class _Lines:
-    """What environments say, from any thread: shown at once, and kept in the manifest between updates."""
-
-    def __init__(self, show: Say) -> None:
-        self._show, self._kept = show, queue.SimpleQueue[str]()
-
-    def __call__(self, line: str) -> None:
-        self._show(line)
-        self._kept.put(line)
-
-    def keep(self, folder: RunFolder) -> None:
-        """Write down what was said."""
-        while not self._kept.empty():
-            folder.note(self._kept.get())
-
-
 def begin(
     path: Path,
     config: TrainConfig,
@@ -235,7 +216,7 @@ def begin(
         say: is called with each line that the user should know.
         make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
-    lines = _Lines(say)
+    lines = Lines(say)
     with stop_between_updates() as stop:
         run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
         folder = RunFolder.create(path, config.as_data(), command, overwrite)
@@ -261,7 +242,7 @@ def resume(
         make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
     config = TrainConfig.from_data(folder.config)
-    lines = _Lines(warn)
+    lines = Lines(warn)
     with stop_between_updates() as stop:
         run = trainer(config, make_env, lines)
         kept = folder.checkpoints().updates()
@@ -284,7 +265,7 @@ def _go_on(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
-    lines: _Lines,
+    lines: Lines,
 ) -> None:
     """The updates that are missing; from the beginning, where there is no state."""
     try:
@@ -310,7 +291,7 @@ def _train(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
-    lines: _Lines,
+    lines: Lines,
 ) -> None:
     checkpoints, total = folder.checkpoints(), config.agent.updates
     every = config.checkpoint_every or (50 if config.env.game is None else total)

@@ -7,7 +7,7 @@ pieces that are short. Axes: T steps, N environments, M of a group.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ import optax
 from action_balance.agent import recording as recordings
 from action_balance.agent import train, update
 from action_balance.agent.config import Config
-from action_balance.agent.recording import Recording
+from action_balance.agent.recording import Ended, Recording
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, Learned, Targets, TrainState, Trajectory
 from action_balance.agent.train import Episodes, Metrics
@@ -60,6 +60,42 @@ class Gathered(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
+class _Decide:
+    """`recording.decide`, compiled. It is called for every step, and taking an actor apart takes as long as a decision
+    of small networks: what is found in one is kept as long as it acts.
+    """
+
+    #: Actors that are kept.
+    _MOST = 64
+
+    def __init__(self, config: Config) -> None:
+        def decide(
+            actor: list[jax.Array], recording: Recording, frame: jax.Array, ended: Ended | None, definition: Any
+        ) -> tuple[Recording, jax.Array]:
+            return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, config)
+
+        self._jit = jax.jit  # as it is now: tests have others
+        self._decide = decide
+        self._compiled: dict[Any, Any] = {}  # by the structure of an actor
+        self._known: dict[int, tuple[Actor, list[jax.Array], Any]] = {}
+
+    def __call__(
+        self, actor: Actor, recording: Recording, frame: Any, ended: Ended | None
+    ) -> tuple[Recording, jax.Array]:
+        """What a group does next; the memory of the recording is taken for the next one."""
+        known = self._known.get(id(actor))
+        if known is None or known[0] is not actor:
+            leaves, definition = jax.tree.flatten(actor)
+            if definition not in self._compiled:
+                self._compiled[definition] = self._jit(partial(self._decide, definition=definition), donate_argnums=1)
+            known = actor, leaves, self._compiled[definition]
+            if len(self._known) >= self._MOST:
+                self._known.clear()
+            self._known[id(actor)] = known
+        decided: tuple[Recording, jax.Array] = known[2](known[1], recording, frame, ended)
+        return decided
+
+
 class Programs:
     """What runs on the device, compiled once for all seeds and groups."""
 
@@ -85,7 +121,7 @@ class Programs:
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of, dtype=dtype))
-        self.decide = jax.jit(partial(recordings.decide, config=config), donate_argnums=1)
+        self.decide = _Decide(config)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.prepare = jax.jit(self._prepare)

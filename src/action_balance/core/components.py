@@ -1,8 +1,8 @@
 """Actions of several components, as in Gymnasium's MultiDiscrete: a choice of its own in each.
 
 The policy is a product of categoricals, whose logits stand one after the other. Each component is balanced on its own:
-its part of the bonus vector is normalised alone and added to its part of the logits (Eq. 5). The probability of an action
-is the product over its components, so log-probabilities, entropies and divergences are sums over them.
+its part of the bonus vector is normalised alone and added to its part of the logits (Eq. 5). The probability of an
+action is the product over its components: log-probabilities, entropies and divergences are sums over them.
 
 Axes: C components, A choices of all components together. One state per call; ``vmap`` outside.
 """

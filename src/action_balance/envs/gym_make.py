@@ -92,6 +92,11 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     """
     name = f"gym:{rest}"
     module, _, inner = rest.rpartition(":")
+    if module == "__main__" or "<" in rest:
+        raise UserError(
+            f"{name} is a function of a script: go on in Python with action_balance.resume(RUN, FUNCTION), or "
+            f"train with a function of a module"
+        )
     if module:
         function = getattr(_imported(module, name), inner, None)
         if inner not in gymnasium.registry and callable(function):

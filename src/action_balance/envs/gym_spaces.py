@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def plain(self) -> bool:
-        """Whether a batch of observations is an array of numbers as it is; otherwise each becomes a frame on its own."""
+        """Whether a batch of observations is an array of numbers; otherwise each becomes a frame on its own."""
         return isinstance(self.space, spaces.Box)
 
     def describe(self) -> str:
@@ -146,6 +146,8 @@ class Choices:
 
     def __call__(self, chosen: np.ndarray) -> np.ndarray:
         """The actions of a group, (M, ...), from choices that begin with 0, (M,) or (M, C)."""
+        if not self.shape:
+            return chosen + self.start
         return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)
 
 
@@ -202,7 +204,7 @@ def _places(space: Space[Any], name: str) -> tuple[list[tuple[str, int]], list[s
     )
 
 
-def _parts(space: spaces.Dict | spaces.Tuple) -> list[tuple[Any, Space[Any]]]:
+def _parts(space: spaces.Dict | spaces.Tuple[Any]) -> list[tuple[Any, Space[Any]]]:
     return list(space.spaces.items()) if isinstance(space, spaces.Dict) else list(enumerate(space.spaces))
 
 

@@ -85,8 +85,8 @@ def _single(task: Task, guarded: bool) -> Env[Any, Any]:
 class GymEnvironment:
     """N copies of an environment, behind the contract of `HostEnvironment`.
 
-    Learning sees the reward times a scale; what is reported is the reward as it is. Environment i is reset with the i-th
-    seed, whatever the groups.
+    Learning sees the reward times a scale; what is reported is the reward as it is. Environment i is reset with the
+    i-th seed, whatever the groups.
     """
 
     def __init__(
@@ -119,7 +119,8 @@ class GymEnvironment:
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
         self._newest: list[np.ndarray] = []
-        self._low, self._high = -LARGEST, LARGEST
+        self._low: Any = -LARGEST
+        self._high: Any = LARGEST
         if isinstance(task.layout.space, spaces.Box):
             self._low = np.maximum(task.layout.space.low, -LARGEST)
             self._high = np.minimum(task.layout.space.high, LARGEST)
@@ -169,11 +170,8 @@ class GymEnvironment:
         """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
         vector, chosen = self._vectors[group], self._sent[group]
         try:
-            if isinstance(vector, AsyncVectorEnv):
-                brought = vector.step_wait(PATIENCE)
-            else:
-                brought = vector.step(chosen)
-            step = self._step(vector, *brought)
+            waits = vector if isinstance(vector, AsyncVectorEnv) else None
+            step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
         except LOST as error:
             if not isinstance(vector, AsyncVectorEnv):
                 raise self._wrong(error) from error
@@ -234,7 +232,7 @@ class GymEnvironment:
             self._low, self._high = -LARGEST, LARGEST
 
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
-        vector = self._vectors[group]
+        vector: Any = self._vectors[group]
         try:
             seen, info = vector.reset(seed=[int(seed) for seed in seeds])
             self._check_failed(info)
@@ -274,8 +272,8 @@ class GymEnvironment:
     def _lost(self, group: int, vector: AsyncVectorEnv[Any, Any]) -> HostStep:
         """A worker has died, or does not answer: all of its group are made anew.
 
-        What their step brought is not known. It counts as one that stayed where it was, without a reward, and as the end
-        of an episode whose return is not counted.
+        What their step brought is not known. It counts as one that stayed where it was, without a reward, and as the
+        end of an episode whose return is not counted.
         """
         self._end(vector)
         self._sent[group] = None
@@ -307,9 +305,12 @@ class GymEnvironment:
 
     def close(self) -> None:
         """Stop them."""
-        for group, vector in enumerate(self._vectors):
+        for vector, sent in zip(self._vectors, self._sent, strict=True):
+            if not isinstance(vector, AsyncVectorEnv):
+                vector.close()
+                continue
             try:
-                if isinstance(vector, AsyncVectorEnv) and self._sent[group] is not None:
+                if sent is not None:
                     vector.step_wait(GRACE)
                 vector.close()
             except LOST:

@@ -81,7 +81,7 @@ class ImageActorCritic(eqx.Module):
         parts: tuple[int, ...] | None = None,
         key: jax.Array,
     ) -> None:
-        """For stacks of this shape, (K, H, W) or in colour (K, H, W, C), with so wide a first and second dense layer."""
+        """For stacks of this shape, (K, H, W) or in colour (K, H, W, C), with dense layers of these widths."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
         self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), channels, 4, conv_key)
         inputs = _outputs(shape[1:3], self.convolutions)
@@ -145,7 +145,7 @@ class ImageBonusNet(eqx.Module):
         dtype: str = "float32",
         key: jax.Array,
     ) -> None:
-        """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``; one of a state has none."""
+        """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``."""
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
         self.convolutions = _convolutions(colours + as_channel, channels, 3, conv_key)

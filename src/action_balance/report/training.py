@@ -46,7 +46,7 @@ def _lines_on(console: Console) -> Callable[[str], None]:
 def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
     """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal.
 
-    States of a game or of Gymnasium are not counted: there, the best return since the training began or went on is told instead.
+    States on the host are not counted: there, the best return since the training began or went on is told instead.
 
     Args:
         console: the screen.
