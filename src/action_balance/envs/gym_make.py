@@ -66,7 +66,11 @@ def examine(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]
     try:
         if not isinstance(env, Env):
             what = type(env).__mro__[-2].__module__.split(".")[0]
-            hint = f"it is of {what}; {OLD_API}" if what == "gym" else f"it is a {type(env).__name__}"
+            hint = (
+                f"it is of {what}; {OLD_API}"
+                if what == "gym"
+                else f"it is a {type(env).__name__}; let its class inherit from it"
+            )
             raise UserError(f"{name} is no gymnasium.Env: {hint}")
         try:
             layout, choices = Layout.of(env.observation_space), Choices.of(env.action_space)
@@ -122,6 +126,8 @@ def told(error: BaseException) -> str:
     """An exception in one line, with the place in the user's code."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
+        return "an observation has another shape or type than its observation_space: mend one of them"
     return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
 
 
@@ -151,8 +157,12 @@ def _check_id(given: str, module: str) -> None:
         if near:
             same = [one for one in known if one.lower() == near[0] or one.lower().rpartition("-v")[0] == near[0]]
             raise UserError(f"unknown environment 'gym:{given}': did you mean gym:{same[-1]}?") from None
-        where = f"{module} has registered none of that name" if module else "no installed package has registered it"
-        hint = "install its package; if importing a module makes it known, write gym:MODULE:ID"
+        where, hint = (
+            "no installed package has registered it",
+            "install its package, or write gym:MODULE:ID to import a module",
+        )
+        if module:
+            where, hint = f"{module} has neither registered it nor a function of that name", "look at its spelling"
         said = f" ({reason(error)})" if isinstance(error, gym_error.DeprecatedEnv) else ""
         raise UserError(f"unknown environment 'gym:{given}': {where}{said}: {hint}") from None
 
@@ -223,7 +233,7 @@ def _try_out(name: str, env: Any) -> None:
             if brought[2] or brought[3]:
                 check(env.observation_space, env.reset()[0])
     except BadObservation as error:
-        raise UserError(f"{name}: an observation is not in its observation_space: {error}; mend one of them") from None
+        raise UserError(f"{name}: {error}") from None
     except UserError:
         raise
     except Exception as error:

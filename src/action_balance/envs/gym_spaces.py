@@ -21,7 +21,11 @@ MOST_NUMBERS = 1_000_000
 
 
 class BadObservation(Exception):
-    """An observation that is not in its space; the message is a part of a line."""
+    """An observation that cannot be used; the message is a part of a line that says what to do."""
+
+
+def _outside(what: str) -> BadObservation:
+    return BadObservation(f"an observation is not in its observation_space: {what}; mend one of them")
 
 
 @dataclass(frozen=True)
@@ -158,13 +162,13 @@ def check(space: Space[Any], observation: Any, name: str = "") -> None:
             check(inner, _part(observation, key), f"{name}.{key}" if name else str(key))
     elif isinstance(space, spaces.Box):
         numbers = _array(observation, space.shape, name)
-        if not np.can_cast(numbers.dtype, space.dtype, "same_kind"):
-            raise BadObservation(f"{name or 'it'} is of {numbers.dtype}, and its space of {space.dtype}")
+        if numbers.dtype.kind == "f" and np.dtype(space.dtype).kind != "f":
+            raise _outside(f"{name or 'it'} is of {numbers.dtype}, and its space of {space.dtype}")
         outside = (numbers < space.low) | (numbers > space.high)
         if outside.any():
             place = tuple(int(axis) for axis in np.argwhere(outside)[0])
             value, low, high = (x[place] for x in (numbers, space.low, space.high))
-            raise BadObservation(
+            raise _outside(
                 f"{name or 'it'} has {value:.6g} at place {place}, and its space goes from {low:.6g} to {high:.6g}"
             )
     elif _places(space, name)[0]:
@@ -227,19 +231,20 @@ def _part(observation: Any, key: Any) -> Any:
     try:
         return observation[key]
     except (KeyError, IndexError, TypeError):
-        raise BadObservation(f"it has no {key!r}") from None
+        raise _outside(f"it has no {key!r}") from None
 
 
 def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Finite numbers of this shape."""
     given = np.asarray(observation)
     if given.dtype.kind not in "biuf":
-        raise BadObservation(f"{name or 'it'} is of {given.dtype}, and not of numbers")
+        raise _outside(f"{name or 'it'} is of {given.dtype}, and not of numbers")
     if given.shape != shape:
-        raise BadObservation(f"{name or 'it'} has shape {given.shape}, and its space has {shape}")
+        raise _outside(f"{name or 'it'} has shape {given.shape}, and its space has {shape}")
     if given.dtype.kind == "f" and not (np.abs(given) <= LARGEST).all():
         what = "NaN" if np.isnan(given).any() else f"infinity or numbers beyond {LARGEST:g}"
-        raise BadObservation(f"{name or 'it'} has {what}: find where the environment makes them")
+        hint = "find where the environment makes them, or replace them in a wrapper, e.g. with numpy.nan_to_num"
+        raise BadObservation(f"an observation has {what}{f' in {name}' if name else ''}: {hint}")
     return given
 
 
@@ -247,7 +252,7 @@ def _one_hot(numbers: np.ndarray, starts: np.ndarray, counts: np.ndarray, name: 
     if numbers.dtype.kind not in "iub" or ((numbers < starts) | (numbers >= starts + counts)).any():
         said = numbers.tolist() if len(numbers) > 1 else numbers[0]
         least, most = starts.min(), (starts + counts - 1).max()
-        raise BadObservation(f"{name or 'it'} is {said}, and its space has the whole numbers from {least} to {most}")
+        raise _outside(f"{name or 'it'} is {said}, and its space has the whole numbers from {least} to {most}")
     vector = np.zeros(int(counts.sum()), np.float32)
     vector[np.cumsum(counts) - counts + (numbers - starts)] = 1
     return vector

@@ -70,7 +70,7 @@ class Guarded(Wrapper[Any, Any, Any, Any]):
 
 def _said(error: Exception) -> str:
     if isinstance(error, BadObservation):
-        return f"an observation is not in its observation_space: {error}; mend one of them"
+        return str(error)
     return told(error)
 
 
@@ -169,6 +169,7 @@ class GymEnvironment:
     def receive(self, group: int) -> HostStep:
         """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
         vector, chosen = self._vectors[group], self._sent[group]
+        self._sent[group] = None
         try:
             waits = vector if isinstance(vector, AsyncVectorEnv) else None
             step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
@@ -180,7 +181,7 @@ class GymEnvironment:
             raise
         except Exception as error:
             raise self._wrong(error) from error
-        self._failures[group], self._newest[group], self._sent[group] = 0, step.frame, None
+        self._failures[group], self._newest[group] = 0, step.frame
         return step
 
     def _step(
@@ -225,10 +226,10 @@ class GymEnvironment:
             for one in seen:
                 check(self.task.layout.space, one)
         except BadObservation as error:
-            said = f"{self.task.name}: an observation is not in its observation_space: {error}"
+            said = f"{self.task.name}: {error}"
             if not (np.abs(seen) <= LARGEST).all():
                 raise UserError(said) from None
-            self._say(f"{said}; this is said once, and the run goes on")
+            self._say(f"{said}. This is said once, and the run goes on")
             self._low, self._high = -LARGEST, LARGEST
 
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
@@ -276,7 +277,6 @@ class GymEnvironment:
         end of an episode whose return is not counted.
         """
         self._end(vector)
-        self._sent[group] = None
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
