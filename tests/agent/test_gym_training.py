@@ -202,12 +202,12 @@ def test_settings_of_networks_that_are_not_there_are_refused() -> None:
 
 def test_the_policy_sees_vectors_whitened_by_who_acted() -> None:
     config = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
-    keys = jax.random.split(jax.random.key(0), 3)
+    keys = list(jax.random.split(jax.random.key(0), 3))
     learned, _ = networks((2, 3), (2, 3), config, keys, whitened=True)
     moments = Moments(jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0]))  # deviations 2, 1, 1
     stack = jnp.array([[3.0, 0.5, 100.0], [1.0, -9.0, 101.0]])
     seen = policy_view(stack, learned.policy, moments, config)
-    np.testing.assert_allclose(seen, [[1, 0.5, 0], [0, -5, 1]], atol=1e-6)
+    np.testing.assert_allclose(seen, [[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]], atol=1e-6)
     plain, _ = networks((3,), 2, config, keys)
     assert policy_view(stack, plain.policy, None, config) is stack
     # The bonus networks see the newest of the stack only, and every choice of the components is an action to them.
@@ -220,7 +220,7 @@ def test_the_policy_sees_vectors_whitened_by_who_acted() -> None:
 
 def test_the_loss_of_an_action_is_the_sum_over_its_components() -> None:
     config = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
-    learned, targets = networks((1, 3), (2, 3), config, jax.random.split(jax.random.key(1), 3), whitened=True)
+    learned, targets = networks((1, 3), (2, 3), config, list(jax.random.split(jax.random.key(1), 3)), whitened=True)
     moments = Moments(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
     seen = jnp.array([0.5, -1.0, 2.0])
     pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])

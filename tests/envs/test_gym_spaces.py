@@ -78,7 +78,7 @@ def test_choices_become_actions() -> None:
     plain = Choices.of(spaces.Discrete(3, start=2))
     assert plain.actions == 3
     assert plain(np.array([0, 2], np.int32)).tolist() == [2, 4]
-    several = Choices.of(spaces.MultiDiscrete([[2, 3], [4, 5]], start=[[0, 1], [0, 0]]))
+    several = Choices.of(spaces.MultiDiscrete(np.array([[2, 3], [4, 5]]), start=np.array([[0, 1], [0, 0]])))
     assert several.actions == (2, 3, 4, 5)
     assert several(np.array([[1, 2, 3, 4]], np.int32)).tolist() == [[[1, 3], [3, 4]]]
     assert Choices.of(spaces.MultiBinary(2)).actions == (2, 2)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gym_cases
+import gymnasium
 import numpy as np
 import pytest
 
@@ -200,7 +201,7 @@ def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
     kind = host_kind(EnvConfig("gym:CartPole-v1", vectorize="own"))
     with pytest.raises(UserError, match="begins episodes a step late"):
         kind.make(2, 1, (0, 0), 0)
-    taxi = next(one for one in gym_cases.gymnasium.registry if one.startswith("Taxi-v"))
+    taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
         host_kind(EnvConfig(f"gym:{taxi}", vectorize="own"))
 

@@ -4,12 +4,14 @@ All episodes of an agent are played at once, one in each environment. Axes: E ep
 """
 
 from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.evaluate import WAYS, Evaluation, Way, ways
+from action_balance.agent.evaluate import WAYS, Episode, Evaluation, Way, ways
 from action_balance.agent.host_evaluate import actor_of, bonuses_needed, decide, emulator_seed
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.state import Actor, TrainState
@@ -49,9 +51,9 @@ def evaluate_gym(
             actor = actor_of(states, place, config.agent)
             luck = emulator_seed(seed, number, way)
             played.append(_play(task, config, actor, way, episodes, luck, key, tell, most_steps))
-        returns, lengths, terminated = (np.stack(part) for part in zip(*played, strict=True))
-        nothing = np.zeros((config.seeds, 0), np.int32)
-        found[way] = Evaluation(returns, lengths, terminated, nothing, None)
+        returns, lengths, terminated = (cast(Any, np.stack(part)) for part in zip(*played, strict=True))
+        nothing: Any = np.zeros((config.seeds, 0), np.int32)
+        found[way] = Evaluation(returns, lengths, terminated, nothing, Episode(*[nothing] * len(fields(Episode))))
     return found
 
 

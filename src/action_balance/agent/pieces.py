@@ -120,7 +120,7 @@ class Programs:
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
-        self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of, dtype=dtype))
+        self.empty = jax.jit(self._empty)
         self.decide = _Decide(config)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
@@ -128,6 +128,10 @@ class Programs:
         self.gather = jax.jit(self._gather, donate_argnums=3)
         self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
         self.finish = jax.jit(self._finish)
+
+    def _empty(self, first: jax.Array, key: jax.Array) -> Recording:
+        """Of a group that begins with this environment."""
+        return Recording.empty(self.stack, self.group, self.actions, self.config, first, key, self.dtype)
 
     @property
     def whitened(self) -> bool:
