@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from command import call
-from host_world import quick_programs
+from host_world import quick, quick_programs
 
 import action_balance
 from action_balance.agent import host, update
@@ -30,6 +31,7 @@ from action_balance.errors import UserError
 from action_balance.nets.image import ImageActorCritic
 from action_balance.runs import RunFolder, read_metrics
 
+TINY = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 CASES = Path(__file__).parents[1] / "envs"
 SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
@@ -40,7 +42,7 @@ IMAGES = ("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-feature
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
+def programs() -> Iterator[None]:
     """Programs that compile soon, and are kept; the environments of `gym_cases`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "_programs", cache(quick_programs))
@@ -97,14 +99,14 @@ def test_environments_of_others_are_trained_in(
 def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrapped = ("--env-kwargs", "frameskip=1", "--wrapper", "gymnasium.wrappers:AtariPreprocessing", "--stack", "2")
-    given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"))
-    assert call(*given, *SMALL, *IMAGES, *wrapped) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 84 x 84"
-    check_rows(tmp_path / "run")
+    options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:every_third_pixel")
+    given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"), "--stack", "2")
+    assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 70 x 54 with 3 channels"
+    check_rows(tmp_path / "run", bonuses=False)
     config = TrainConfig.from_data(RunFolder.open(tmp_path / "run").config)
-    assert config.env.env_kwargs == '{"frameskip": 1}'
-    assert config.env.wrapper == ("gymnasium.wrappers:AtariPreprocessing",)
+    assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
+    assert config.env.wrapper == ("gym_cases:every_third_pixel",)
     assert config.env.stack == 2
 
 
@@ -200,43 +202,52 @@ def test_settings_of_networks_that_are_not_there_are_refused() -> None:
         TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="count"))
 
 
-def test_the_policy_sees_vectors_whitened_by_who_acted() -> None:
-    config = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
-    keys = list(jax.random.split(jax.random.key(0), 3))
-    learned, _ = networks((2, 3), (2, 3), config, keys, whitened=True)
+@pytest.fixture(scope="module")
+def fresh() -> Any:
+    """Networks for stacks of two vectors of three numbers, and actions of two components."""
+    return quick(lambda keys: networks((2, 3), (2, 3), TINY, keys, whitened=True))(
+        list(jax.random.split(jax.random.key(0), 3))
+    )
+
+
+def test_the_policy_sees_vectors_whitened_by_who_acted(fresh: Any) -> None:
+    learned, _ = fresh
     moments = Moments(jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0]))  # deviations 2, 1, 1
     stack = jnp.array([[3.0, 0.5, 100.0], [1.0, -9.0, 101.0]])
-    seen = policy_view(stack, learned.policy, moments, config)
+    seen = policy_view(stack, learned.policy, moments, TINY)
     np.testing.assert_allclose(seen, [[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]], atol=1e-6)
-    plain, _ = networks((3,), 2, config, keys)
-    assert policy_view(stack, plain.policy, None, config) is stack
+    with pytest.raises(ValueError, match="the statistics are needed"):
+        policy_view(stack, learned.policy, None, TINY)
     # The bonus networks see the newest of the stack only, and every choice of the components is an action to them.
     assert learned.next_state.joined[0].weight.shape == (4, 3)
-    assert learned.action.joined[0].action_weight is not None
     assert learned.action.joined[0].action_weight.shape == (5, 4)
     assert learned.policy.trunk[0].weight.shape == (4, 6)
     assert learned.policy.parts == (2, 3)
 
 
-def test_the_loss_of_an_action_is_the_sum_over_its_components() -> None:
-    config = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
-    learned, targets = networks((1, 3), (2, 3), config, list(jax.random.split(jax.random.key(1), 3)), whitened=True)
+def test_the_loss_of_an_action_is_the_sum_over_its_components(fresh: Any) -> None:
+    learned, targets = fresh
     moments = Moments(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
     seen = jnp.array([0.5, -1.0, 2.0])
     pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])
     module = Distillation(targets.action, learned.action)
-    errors = [float(module.error(moments.whiten(seen), jnp.int32(choice))) for choice in range(5)]
-    taken = update.action_errors(learned, targets, moments, pairs, config)
+    errors = np.asarray(quick(lambda: module.all_errors(moments.whiten(seen)))())
+    taken = quick(lambda: update.action_errors(learned, targets, moments, pairs, TINY))()
     np.testing.assert_allclose(taken, [errors[1] + errors[4]], rtol=1e-5)
-    everything = Config(net=config.net, bonus=BonusConfig(learns_from="all"))
-    found = update.action_errors(learned, targets, moments, pairs, everything)
-    np.testing.assert_allclose(found, [np.mean(errors[:2]) + np.mean(errors[2:])], rtol=1e-5)
+    everything = replace(TINY, bonus=BonusConfig(learns_from="all"))
+    found = quick(lambda: update.action_errors(learned, targets, moments, pairs, everything))()
+    np.testing.assert_allclose(found, [errors[:2].mean() + errors[2:].mean()], rtol=1e-5)
 
 
 def test_colours_of_a_stack_are_channels() -> None:
-    policy = ImageActorCritic((2, 44, 44, 3), 2, (4, 4), 3, key=jax.random.key(0))
-    assert policy.convolutions[0].weight.shape == (8, 8, 6, 2)
-    black = policy(jnp.zeros((2, 44, 44, 3), jnp.uint8))[0]
-    for place in np.ndindex(2, 3):  # every colour of every frame is seen
-        one = jnp.zeros((2, 44, 44, 3), jnp.uint8).at[place[0], :, :, place[1]].set(255)
-        assert (policy(one)[0] != black).any()
+    colours = np.random.default_rng(0).integers(255, size=(2, 44, 44, 3), dtype=np.uint8)
+    channels = np.stack([colours[frame, :, :, colour] for colour in range(3) for frame in range(2)])
+
+    def both(colours: jax.Array, channels: jax.Array) -> list[jax.Array]:
+        """The same network, with two frames of three colours and with six grey ones."""
+        made = [ImageActorCritic(x.shape, 2, (8, 8), 3, key=jax.random.key(0)) for x in (colours, channels)]
+        return [policy(x)[1] for policy, x in zip(made, (colours, channels), strict=True)]
+
+    seen, same = quick(both)(colours, channels)
+    np.testing.assert_array_equal(seen, same)
+    assert np.abs(seen).max() > 0

@@ -8,8 +8,9 @@ import gym_cases
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from action_balance.envs.gym_make import Task, examine, find
+from action_balance.envs.gym_make import Task, examine, examine_own, find
 from action_balance.envs.gym_vector import GymEnvironment
 from action_balance.envs.host import EmulatorsLost
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs
@@ -30,14 +31,9 @@ def twenty_steps(environment: GymEnvironment, *actions: int) -> None:
         step(environment, 0, *actions)
 
 
-def test_what_was_reached_and_what_begins_are_both_seen() -> None:
-    environment = GymEnvironment(counter(), 4, 2, seed=3, reward_scale=0.5)
-    first = environment.reset()
-    assert first.shape == (2, 2, 3)
-    seeds = first[..., 0]
-    assert len(set(seeds.ravel().tolist())) == 4
-    found = [step(environment, 0, 1, 0) for _ in range(6)]
-    for place, seed in enumerate(seeds[0]):
+def check_episodes(found: list[Any], seeds: np.ndarray) -> None:
+    """That every step of a group says what it reached, and what follows."""
+    for place, seed in enumerate(seeds):
         odd, length = seed % 2 == 1, 3 if seed % 2 else 2
         for number, one in enumerate(found, 1):
             ends = number % length == 0
@@ -46,6 +42,17 @@ def test_what_was_reached_and_what_begins_are_both_seen() -> None:
             episode, inside = divmod(number - 1, length)
             assert one.reached[place].tolist() == [seed, episode, inside + 1]
             assert one.frame[place].tolist() == ([seed, episode + 1, 0] if ends else [seed, episode, inside + 1])
+
+
+def test_what_was_reached_and_what_begins_are_both_seen() -> None:
+    environment = GymEnvironment(counter(), 4, 2, seed=3, reward_scale=0.5)
+    first = environment.reset()
+    assert first.shape == (2, 2, 3)
+    seeds = first[..., 0]
+    assert len(set(seeds.ravel().tolist())) == 4
+    found = [step(environment, 0, 1, 0) for _ in range(6)]
+    check_episodes(found, seeds[0])
+    for place in range(2):
         assert [one.score[place] for one in found] == [1 - place] * 6
         assert [one.reward[place] for one in found] == [0.5 * (1 - place)] * 6
     assert not any(one.lost for one in found)
@@ -198,12 +205,32 @@ def test_wrong_settings_of_an_environment_are_one_line(settings: dict[str, Any],
 
 
 def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
-    kind = host_kind(EnvConfig("gym:CartPole-v1", vectorize="own"))
     with pytest.raises(UserError, match="begins episodes a step late"):
-        kind.make(2, 1, (0, 0), 0)
+        host_kind(EnvConfig("gym:CartPole-v1", vectorize="own"))
     taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
         host_kind(EnvConfig(f"gym:{taxi}", vectorize="own"))
+
+
+def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
+    def own(envs: int) -> Any:
+        return SyncVectorEnv([gym_cases.Counter] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    environment = GymEnvironment(examine_own("gym:counter", gym_cases.Counter, own), 2, 1, 3, "own")
+    seeds = environment.reset()[0, :, 0]
+    assert seeds[1] == seeds[0] + 1
+    check_episodes([step(environment, 0, 1, 0) for _ in range(6)], seeds)
+    environment.close()
+
+
+def test_the_own_vector_environment_of_a_game_sees_what_it_makes() -> None:
+    kind = host_kind(EnvConfig("gym:ALE/Pitfall-v5", vectorize="own"))
+    assert (kind.observation_shape, kind.dtype, kind.actions) == ((1, 84, 84, 4), "uint8", 18)
+    environment = kind.make(2, 1, (0, 0), 0)
+    assert environment.reset().shape == (1, 2, 84, 84, 4)
+    environment.send(0, np.array([3, 4], np.int32))
+    assert environment.receive(0).frame.shape == (2, 84, 84, 4)
+    environment.close()
 
 
 def test_flags_of_gymnasium_are_for_it_alone() -> None:

@@ -69,8 +69,7 @@ def _play(
     most_steps: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, length, and whether the task ended it, of each episode, (E,)."""
-    vectorize = "sync" if config.env.vectorize == "own" else config.env.vectorize
-    environment = GymEnvironment(task, episodes, 1, seed, vectorize, config.env.stack)
+    environment = GymEnvironment(task, episodes, 1, seed, config.env.vectorize, config.env.stack)
     number, bonuses = np.int32(WAYS.index(way)), bonuses_needed(config.agent, way, filmed=False)
     stacks = jnp.zeros((episodes, *environment.observation_shape), task.layout.dtype)
     began = np.ones(episodes, bool)

@@ -54,13 +54,12 @@ class Task:
     """Makes so many at once, by the environment's own vector entry point."""
 
 
-def examine(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None) -> Task:
+def examine(name: str, make: Make) -> Task:
     """Make one environment, look at its spaces and play a few steps: what is wrong with it is told before a run begins.
 
     Args:
         name: what errors call it.
         make: makes it.
-        own: makes many.
     """
     env = _made(name, make)
     try:
@@ -82,6 +81,30 @@ def examine(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]
     finally:
         if isinstance(env, Env):
             env.close()
+    return Task(name, make, layout, choices)
+
+
+def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]]) -> Task:
+    """Look at the spaces of an environment's own vector class, which may see something else than a single one.
+
+    Args:
+        name: what errors call it.
+        make: makes a single one.
+        own: makes many.
+    """
+    vector: VectorEnv[Any, Any, Any] = _made(name, partial(own, 1))
+    try:
+        if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+            raise UserError(
+                f"{name}: its own vector environment begins episodes a step late (autoreset_mode NEXT_STEP): "
+                f"use --vectorize sync or async"
+            )
+        try:
+            layout, choices = Layout.of(vector.single_observation_space), Choices.of(vector.single_action_space)
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
+    finally:
+        vector.close()
     return Task(name, make, layout, choices, own)
 
 
@@ -112,14 +135,13 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
                 _imported(package, name, install)
         _check_id(rest, "")
     made = [_wrapper(one) for one in wrappers]
-    own = None
     if vectorize == "own":
         if gymnasium.spec(rest).vector_entry_point is None:
             raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
         if wrappers:
             raise UserError("--wrapper is for single environments: leave out --vectorize own")
-        own = partial(_vector, rest, kwargs)
-    return examine(name, partial(_by_id, rest, kwargs, made), own)
+        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs))
+    return examine(name, partial(_by_id, rest, kwargs, made))
 
 
 def told(error: BaseException) -> str:

@@ -192,8 +192,9 @@ class GymEnvironment:
         frame = reached = self._frames(vector, seen)
         if ended.any():
             if vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
-                last = self._frames(vector, info["final_obs"], ended)
-                reached = np.where(ended.reshape(-1, *[1] * (frame.ndim - 1)), last, frame)
+                reached = np.array(frame)
+                for place in np.flatnonzero(ended):
+                    reached[place] = self._last(info["final_obs"][place])
             else:
                 seen, info = vector.reset(options={"reset_mask": ended})
                 self._check_failed(info)
@@ -209,14 +210,19 @@ class GymEnvironment:
             said = next(one for one in info[FAILED] if one)
             raise UserError(f"{self.task.name} failed in a worker: {said}")
 
-    def _frames(self, vector: VectorEnv[Any, Any, Any], seen: Any, which: np.ndarray | None = None) -> np.ndarray:
-        """Frames of a group, (M, ...); only of those in ``which``, and anything of the others."""
+    def _last(self, seen: Any) -> np.ndarray:
+        """The frame of one observation."""
+        layout = self.task.layout
+        return layout.frames(np.asarray(seen)[None])[0] if layout.plain else layout.frame(seen)
+
+    def _frames(self, vector: VectorEnv[Any, Any, Any], seen: Any) -> np.ndarray:
+        """Frames of a group, (M, ...)."""
         layout = self.task.layout
         if not layout.plain:
             if self._vectorize != "own":
                 return np.array(seen)
             return np.stack([layout.frame(one) for one in iterate(vector.observation_space, seen)])
-        if which is None and not ((seen >= self._low) & (seen <= self._high)).all():
+        if not ((seen >= self._low) & (seen <= self._high)).all():
             self._outside(seen)
         return layout.frames(seen)
 
@@ -235,7 +241,9 @@ class GymEnvironment:
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
         vector: Any = self._vectors[group]
         try:
-            seen, info = vector.reset(seed=[int(seed) for seed in seeds])
+            # Classes of others may know one number only, and count on from it.
+            each = [int(seed) for seed in seeds]
+            seen, info = vector.reset(seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
             return self._frames(vector, seen)
         except UserError:
@@ -262,13 +270,7 @@ class GymEnvironment:
             raise self._wrong(error) from error
         if self.task.own is None:
             raise ValueError("there is no vector environment of its own")
-        vector = self.task.own(self._size)
-        if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
-            raise UserError(
-                f"{self.task.name}: its own vector environment begins episodes a step late (autoreset_mode NEXT_STEP): "
-                f"use --vectorize sync or async"
-            )
-        return vector
+        return self.task.own(self._size)
 
     def _lost(self, group: int, vector: AsyncVectorEnv[Any, Any]) -> HostStep:
         """A worker has died, or does not answer: all of its group are made anew.
