@@ -200,6 +200,8 @@ def test_settings_of_networks_that_are_not_there_are_refused() -> None:
         trainer(TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="action-balance-rnd-channel")))
     with pytest.raises(UserError, match="states of a Gymnasium environment cannot be counted"):
         TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="count"))
+    with pytest.raises(UserError, match="--threads is for emulators"):
+        TrainConfig(EnvConfig("gym:CartPole-v1"), Config(host=HostConfig(threads=2)))
 
 
 @pytest.fixture(scope="module")

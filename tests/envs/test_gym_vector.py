@@ -160,7 +160,7 @@ def test_a_number_out_of_its_bounds_is_said_once() -> None:
         ("gym:gym_cases:Outside", "it has 1.5 at place \\(2,\\), and its space goes from 0 to 1"),
         ("gym:gym_cases:NoEnvironment", "is no gymnasium.Env"),
         ("gym:gym_cases:NotThere-v0", "needs the module not_there, which is not installed"),
-        ("gym:gym_cases:Nothing", "gym_cases has neither registered it nor a function of that name"),
+        ("gym:gym_cases:qqqq", "gym_cases has neither registered it nor a function of that name"),
         ("gym:not_there:Env-v0", "needs the module not_there, which is not installed"),
         ("gym:__main__:make", "is a function of a script"),
         ("gym:CartPol-v1", "did you mean gym:CartPole-v1\\?"),

@@ -78,6 +78,8 @@ class TrainConfig:
             raise UserError(f"states of {kind} cannot be counted: use another --method, e.g. rnd")
         if self.env.game is not None:
             _check_unused(self.agent.net, "an Atari game has networks for images")
+        elif self.agent.host.threads:
+            raise UserError("--threads is for emulators of Atari: leave it out, or use --vectorize async")
 
     def check_networks(self, images: bool) -> None:
         """That no setting is of networks that a Gymnasium environment has not; known when it was made."""

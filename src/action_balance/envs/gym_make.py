@@ -224,7 +224,7 @@ def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any
     return gymnasium.make_vec(given, envs, vectorization_mode="vector_entry_point", **{**mode, **kwargs})
 
 
-def _made(name: str, make: Make) -> Any:
+def _made(name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except UserError:
