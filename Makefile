@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari dist clean
+.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari bench-gym dist clean
 
 install: .venv/.installed
 
@@ -41,7 +41,7 @@ docs: .venv/.docs
 	@echo "open site/index.html"
 
 # All benchmarks; all know ARGS="--quick".
-bench: bench-grid bench-agent bench-atari
+bench: bench-grid bench-agent bench-atari bench-gym
 
 bench-grid: .venv/.developer
 	$(bin)/python benchmarks/grid.py $(ARGS)
@@ -51,6 +51,9 @@ bench-agent: .venv/.developer
 
 bench-atari: .venv/.developer
 	$(bin)/python benchmarks/atari.py $(ARGS)
+
+bench-gym: .venv/.developer
+	$(bin)/python benchmarks/gymnasium_host.py $(ARGS)
 
 # The sdist and the wheel, as they would be published: dist/.
 dist: .venv/.developer

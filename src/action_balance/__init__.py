@@ -3,7 +3,8 @@
 `balance` adds a bonus vector to a policy's logits (Eq. 5), `Distillation` of two `BonusNet`s makes that vector (Eq. 2
 and 4) and the bonus of a state (Eq. 1), `action_channel` shows an action to a convolution (Eq. 3), and `Moments` and
 `ReturnScale` are the running statistics of observations and of intrinsic returns. `ActionBalance` and `RND` are all of
-that for loops that know nothing of JAX: NumPy in, NumPy out.
+that for loops that know nothing of JAX: NumPy in, NumPy out. `train` and `resume` train our agent, as the command line
+does.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from action_balance.nets.bonus import BonusNet
 
 if TYPE_CHECKING:
     from action_balance.interop import RND, ActionBalance
+    from action_balance.training import resume, train
 
 __version__ = "0.1.0"
 
@@ -30,6 +32,8 @@ __all__ = [
     "balance",
     "normalize",
     "one_hot",
+    "resume",
+    "train",
 ]
 
 
@@ -39,4 +43,8 @@ def __getattr__(name: str) -> Any:
         from action_balance import interop
 
         return getattr(interop, name)
+    if name in ("train", "resume"):
+        from action_balance import training
+
+        return getattr(training, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,7 @@ from action_balance.agent.loop import TrainConfig
 from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
 from action_balance.cli_atari import AtariStudy, Entropy
+from action_balance.cli_gym import GymFlags
 from action_balance.cli_view import View
 from action_balance.envs.grid import Cell
 from action_balance.envs.host import EmulatorsLost
@@ -116,7 +117,7 @@ class Train:
     """Train the neural agent; the run can be interrupted and resumed at any time."""
 
     env: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
-    """open, goal, corridor, deep-sea, or atari:GAME, e.g. atari:montezuma_revenge."""
+    """open, goal, corridor, deep-sea, atari:GAME (atari:pitfall), or gym:ID (gym:CartPole-v1)."""
     preset: str | None = None
     """Begin with these settings: study, atari-paper or atari-rnd; flags change them."""
     config: Path | None = None
@@ -137,15 +138,17 @@ class Train:
     """Time limit of the grid worlds."""
     view: Literal["coordinates", "one-hot"] = "one-hot"
     """What is seen of a cell of a grid world."""
+    gym: GymFlags = field(default_factory=GymFlags)
     agent: Config = field(default_factory=Config)
 
     def run(self, console: Console) -> None:
         """Train."""
         from action_balance.report.training import train
 
-        environment = EnvConfig(self.env, self.size, self.episode_steps, self.view)
+        environment = EnvConfig(self.env, self.size, self.episode_steps, self.view, *self.gym.settings())
         config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).settled()
-        out = self.out or Path("runs") / f"{self.env.replace(':', '-')}-{self.agent.method}-{self.seed}"
+        name = re.sub("[:/]", "-", self.env)
+        out = self.out or Path("runs") / f"{name}-{self.agent.method}-{self.seed}"
         train(config, out, self.overwrite, console)
 
 
@@ -237,6 +240,7 @@ def _beginning(arguments: Sequence[str]) -> Train | None:
         size=earlier.env.size,
         episode_steps=earlier.env.episode_steps,
         view=earlier.env.view,
+        gym=GymFlags.of(earlier.env),
         agent=earlier.agent,
     )
 

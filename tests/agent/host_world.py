@@ -118,12 +118,14 @@ class HostWorld:
         self.closed = True
 
 
-def quick_programs(config: Config, stack: tuple[int, ...], actions: int, piece: int = pieces.PIECE) -> Programs:
+def quick_programs(
+    config: Config, stack: tuple[int, ...], actions: int, dtype: str = "uint8", piece: int = pieces.PIECE
+) -> Programs:
     """Those of the trainer, compiled in half the time, with so many samples in a piece."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jax, "jit", quick)
         patch.setattr(pieces, "PIECE", piece)
-        programs = Programs(config, stack, actions)
+        programs = Programs(config, stack, actions, dtype)
     programs.begin = jax.jit(programs._begin)  # others trace it in programs of their own, which allow no options
     return programs
 

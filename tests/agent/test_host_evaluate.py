@@ -25,8 +25,8 @@ from action_balance.agent.host_evaluate import (
     Bonuses,
     Played,
     Player,
-    _actor,
-    _think,
+    actor_of,
+    decide,
     emulator_seed,
     evaluate_games,
 )
@@ -95,7 +95,7 @@ def played() -> tuple[Played, list[float]]:
 def sampled(seed: int) -> list[Record]:
     """What the second of the agents plays, if it plays three games."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 6), WAYS.index("sampled"))
-    actor = _actor(agents(LEFT, None), 1, CONFIG)
+    actor = actor_of(agents(LEFT, None), 1, CONFIG)
     player = Player("pitfall", CONFIG, 3, LIMIT)
     return player.play(actor, "sampled", emulator_seed(seed, 6, "sampled"), key, "none", lambda _: None)[0]
 
@@ -140,7 +140,7 @@ def test_progress_adds_up_to_the_number_of_games() -> None:
 
 
 def test_behaviour_takes_the_largest_bonus_if_its_coefficient_is_large() -> None:
-    actor = replace(_actor(agents(NOOP), 0, CONFIG), coef=jnp.float32(1e6))
+    actor = replace(actor_of(agents(NOOP), 0, CONFIG), coef=jnp.float32(1e6))
     player = Player("pitfall", CONFIG, 2, LIMIT)
     (record, _), thoughts = player.play(actor, "behaviour", (0,), jax.random.key(0), "all", lambda _: None)
     np.testing.assert_array_equal(record.actions, thoughts.action_bonus.argmax(axis=1))
@@ -150,10 +150,10 @@ def test_behaviour_takes_the_largest_bonus_if_its_coefficient_is_large() -> None
 def test_the_bonus_of_the_first_game_alone_is_the_same_as_among_those_of_all() -> None:
     seen = (jnp.zeros((2, 4, 84, 84), jnp.uint8), np.ones((2, 84, 84), np.uint8), np.ones(2, bool))
     rest = (jax.random.key(0), np.int32(0), np.int32(0))
-    actor = _actor(agents(None), 0, CONFIG)
+    actor = actor_of(agents(None), 0, CONFIG)
     with jax.default_matmul_precision("highest"):
         none, first, everyone = (
-            _think(actor, *seen, *rest, config=CONFIG, bonuses=kind)[2][2] for kind in get_args(Bonuses)
+            decide(actor, *seen, *rest, config=CONFIG, bonuses=kind)[2][2] for kind in get_args(Bonuses)
         )
     assert (none == 0).all()
     assert (everyone > 0).all()

@@ -453,7 +453,7 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
 ) -> None:
     config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1), checkpoint_every=1)
 
-    def broken(config: TrainConfig) -> HostTrainer:
+    def broken(config: TrainConfig, *_: object) -> HostTrainer:
         return HostTrainer(config.agent, (STACK, SIZE, SIZE), ACTIONS, lambda *_: Broken(how))
 
     monkeypatch.setattr(loop, "trainer", broken)
@@ -462,7 +462,7 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
         loop.begin(out, config, ["test"], lambda _: None)
     assert RunFolder.open(out).manifest["status"] == "failed"
 
-    monkeypatch.setattr(loop, "trainer", lambda config: trainer(config.agent))
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
     warnings: list[str] = []
     loop.resume(RunFolder.open(out), ["test"], lambda _: None, warnings.append)
     assert warnings == [loop.BEGIN_ANEW]
@@ -472,7 +472,7 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
 
 def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Watched] = []
-    monkeypatch.setattr(loop, "trainer", lambda config: trainer(config.agent, made))
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent, made))
     config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
 
     def stop(_: Any) -> None:
@@ -485,7 +485,7 @@ def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, m
 
 
 def test_checkpoints_of_a_game_are_written_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "trainer", lambda config: trainer(config.agent))
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
     monkeypatch.setattr(loop, "PATIENCE", 0.0)
     config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
     loop.begin(tmp_path / "run", config, ["test"], lambda _: time.sleep(0.001))

@@ -116,7 +116,7 @@ def rollouts() -> Rollouts:
 @pytest.fixture(scope="module")
 def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     """Of both rollouts, with the values after them; rewards are numbers that can be recognised."""
-    make = quick(recording.trajectory)
+    make = quick(partial(recording.trajectory, config=CONFIG))
     zeros = np.zeros((STEPS, ENVS), bool)
     reward = np.arange(STEPS * ENVS, dtype=np.float32).reshape(STEPS, ENVS)
     made: list[tuple[Trajectory, jax.Array]] = jax.device_get(

@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -99,7 +100,8 @@ def play(environment: Atari, actions: np.ndarray) -> tuple[np.ndarray, list[Host
         for group in range(groups):
             environment.send(group, chosen[group])
         parts = [environment.receive(group) for group in range(groups)]
-        steps.append(HostStep(*(np.concatenate(field) for field in zip(*map(fields, parts), strict=True))))
+        joined: list[Any] = [np.concatenate(field) for field in zip(*map(fields, parts), strict=True)]
+        steps.append(HostStep(*joined))
     return first.reshape(-1, 84, 84), steps
 
 

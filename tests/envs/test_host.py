@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from action_balance.envs.atari import Atari
 from action_balance.envs.host import Frames, push
-from action_balance.envs.ready import EnvConfig, host
+from action_balance.envs.ready import EnvConfig, host_kind
 
 pushed = jax.jit(jax.vmap(push))
 stacked = jax.jit(Frames.stacks)
@@ -88,7 +89,8 @@ def test_a_game_is_trained_on_under_the_protocol(monkeypatch: pytest.MonkeyPatch
         return original(*arguments, **settings)
 
     monkeypatch.setattr(ale_py.vector_env, "AtariVectorEnv", watched)
-    environment = host(EnvConfig("atari:pitfall"), 4, 2, (3, 0), 1)
+    environment = host_kind(EnvConfig("atari:pitfall")).make(4, 2, (3, 0), 1)
+    assert isinstance(environment, Atari)
     environment.close()
     game, envs, settings = asked[0]
     assert (game, envs, asked[1]) == ("pitfall", 2, asked[0])

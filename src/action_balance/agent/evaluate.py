@@ -46,7 +46,7 @@ class Evaluation(eqx.Module):
     lengths: jax.Array  # (E,) int32
     terminated: jax.Array  # (E,) bool, the task ended; the time limit, otherwise
     visits: jax.Array  # (S,) int32, how often each state was reached, counted as `TrainState.reached`
-    first: Episode  # the first of the episodes
+    first: Episode  # the first of the episodes; empty where steps are not kept
 
 
 def ways(config: Config) -> tuple[Way, ...]:

@@ -54,25 +54,27 @@ class HostTrainer:
         self,
         config: Config,
         observation_shape: tuple[int, ...],
-        actions: int,
+        actions: int | tuple[int, ...],
         make: Callable[[int, int], HostEnvironment],
         first_seed: int = 0,
         seeds: int = 1,
+        dtype: str = "uint8",
     ) -> None:
         """Nothing is started yet.
 
         Args:
             config: of the agents, with a lag.
             observation_shape: (K, ...).
-            actions: A.
+            actions: A, or the choices of each component.
             make: environments of a seed, which go on after so many updates.
             first_seed: the others follow.
             seeds: S.
+            dtype: of a frame.
         """
         self.config, self._make = config, make
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
-        self.programs = _programs(same, observation_shape, actions)
+        self.programs = _programs(same, observation_shape, actions, dtype)
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
@@ -110,16 +112,19 @@ class HostTrainer:
 
     def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
         moments = Moments.empty(self._shape[1:])
-        if self.config.traits.next_state != "rnd" and not self.config.traits.action:
+        traits, whitened = self.config.traits, self.programs.whitened and not self.config.traits.uniform
+        if traits.next_state != "rnd" and not traits.action and not whitened:
             return moments  # nobody looks at them
         luck = np.random.default_rng([number, 1])
+        size: tuple[int, ...] = (environment.groups, environment.envs_per_group)
+        size += (len(environment.actions),) if isinstance(environment.actions, tuple) else ()
         environment.reset()
 
         def receive() -> list[HostStep]:
             return [environment.receive(group) for group in range(environment.groups)]
 
         for _ in range(self.config.bonus.warmup_rollouts * self.config.ppo.rollout_steps):
-            actions = luck.integers(self.programs.actions, size=(environment.groups, environment.envs_per_group))
+            actions = luck.integers(self.programs.actions, size=size)
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:
@@ -160,11 +165,13 @@ class HostTrainer:
         ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
         for place, turn in enumerate(turns):
-            thread = threading.Thread(target=self._play, args=(*turn, ticks), name=f"group-{place}", daemon=True)
+            play = (*turn, ticks, learner is not None)
+            thread = threading.Thread(target=self._play, args=play, name=f"group-{place}", daemon=True)
             thread.start()
             self._threads.append(thread)
         pieces = self.programs.pieces * len(self.players)
-        calls = self.config.ppo.rollout_steps * len(turns)
+        # Without a learner, nobody has to know of every single step.
+        calls = (self.config.ppo.rollout_steps if learner is not None else 1) * len(turns)
         asked = 0
         for call in range(1, calls + 1):
             self._wait(ticks)
@@ -177,14 +184,15 @@ class HostTrainer:
         self._under_way = False
         return [player.end_rollout() for player in self.players]
 
-    def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]") -> None:
-        """The rest of a group's rollout, in a thread of its own."""
+    def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
+        """The rest of a group's rollout, in a thread of its own, which tells of every step or of its end."""
         try:
             for number in range(1, self.config.ppo.rollout_steps):
                 if self._ending.is_set():
                     return
                 player.step(group, number)
-                ticks.put(None)
+                if every:
+                    ticks.put(None)
             player.end_group(group)
             ticks.put(None)
         except BaseException as error:

@@ -17,6 +17,7 @@ from action_balance.agent.config import Config
 from action_balance.agent.evaluate import WAYS, Way, ways
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import Actor, TrainState
+from action_balance.core.components import choose
 from action_balance.envs.atari import SKIP, Atari
 from action_balance.envs.host import patiently, push
 from action_balance.envs.replay import ROOM_BYTE, Record, Visit, visits
@@ -96,7 +97,7 @@ class Player:
             frames = environment.reset()[0]
             while (lengths == 0).any():
                 time = np.int32(len(actions))
-                stacks, action, thought = _think(
+                stacks, action, thought = decide(
                     actor, stacks, frames, began, key, time, number, config=self.config, bonuses=bonuses
                 )
                 actions.append(np.asarray(action))
@@ -141,12 +142,12 @@ def think(
     config: Config,
     bonuses: Bonuses,
 ) -> tuple[jax.Array, jax.Array, Thought]:
-    """What the agents of all games see now, (E, 4, 84, 84), what they do, (E,), and what the first one thinks.
+    """What the agents of all games see now, (E, K, ...), what they do, (E,) or (E, C), and what the first one thinks.
 
     Args:
         actor: the agent.
-        stacks: what was seen before, (E, 4, 84, 84).
-        frames: the newest, (E, 84, 84).
+        stacks: what was seen before, (E, K, ...).
+        frames: the newest, (E, ...).
         began: whether it is the first of a game, (E,) bool.
         key: each game has one of its own, made of this one and its number.
         time: steps made, ().
@@ -160,19 +161,21 @@ def think(
         bonus = jnp.zeros_like(logits)  # what was computed for them is not needed, and so left out of the program
     if bonuses == "first":
         bonus = bonus.at[0].set(act(actor, stacks[0], config)[2])
-    behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config))(logits, bonus)
+    parts = actor.policy.parts
+    behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config, parts))(logits, bonus)
 
     def noise(game: jax.Array) -> jax.Array:
         return jax.random.gumbel(jax.random.fold_in(jax.random.fold_in(key, game), time), logits.shape[1:])
 
     # The largest sum of logit and Gumbel noise is a sample of the softmax.
     drawn = jax.vmap(noise)(jnp.arange(len(stacks)))
-    action = jnp.stack([logits, logits + drawn, behaviour + drawn])[way].argmax(axis=-1)
+    scores = jnp.stack([logits, logits + drawn, behaviour + drawn])[way]
+    action = jax.vmap(lambda one: choose(one, parts))(scores)
     return stacks, action, (logits[0], behaviour[0], bonus[0])
 
 
 #: Compiled once for all agents of a config, and shared by ways of acting with the same bonuses.
-_think = jax.jit(think, static_argnames=("config", "bonuses"))
+decide = jax.jit(think, static_argnames=("config", "bonuses"))
 
 
 def evaluate_games(
@@ -202,13 +205,13 @@ def evaluate_games(
     games: dict[Way, list[list[Game]]] = {way: [] for way in ways(config)}
     first: Thoughts | None = None
     for place, number in enumerate(numbers):
-        actor = _actor(states, place, config)
+        actor = actor_of(states, place, config)
         for way, of_agents in games.items():
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), WAYS.index(way))
             filmed = place == 0 and way == FILMED
             emulators = emulator_seed(seed, number, way)
             records, thoughts = player.play(
-                actor, way, emulators, key, _bonuses(config, way, filmed), lambda part: tell(part * (1 - share))
+                actor, way, emulators, key, bonuses_needed(config, way, filmed), lambda part: tell(part * (1 - share))
             )
             if filmed:
                 first = thoughts
@@ -226,7 +229,8 @@ def emulator_seed(seed: int, number: int, way: Way) -> tuple[int, ...]:
     return seed, number, WAYS.index(way), 1  # training's have fewer numbers, as if zeros followed
 
 
-def _bonuses(config: Config, way: Way, filmed: bool) -> Bonuses:
+def bonuses_needed(config: Config, way: Way, filmed: bool) -> Bonuses:
+    """Whose action bonus a way of acting has to know."""
     if not config.traits.action:
         return "none"
     if way == "behaviour":
@@ -234,7 +238,7 @@ def _bonuses(config: Config, way: Way, filmed: bool) -> Bonuses:
     return "first" if filmed else "none"
 
 
-def _actor(states: TrainState, place: int, config: Config) -> Actor:
+def actor_of(states: TrainState, place: int, config: Config) -> Actor:
     """One of the agents, on the device: as numbers of the host it would travel there with every step."""
     actors = states.actor(jax.vmap(lambda updates: action_coef(config, updates))(states.updates))
     actor: Actor = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[place]), actors)

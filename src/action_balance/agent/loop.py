@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -18,19 +18,22 @@ import numpy as np
 from action_balance.agent import train
 from action_balance.agent.config import Config
 from action_balance.agent.host import HostTrainer
+from action_balance.agent.lines import Lines, Say
 from action_balance.agent.memory import memory
 from action_balance.agent.plain import build
 from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
 from action_balance.agent.stopping import stop_between_updates
 from action_balance.agent.train import Metrics
-from action_balance.envs.atari import SIZE, STACK, count_actions
 from action_balance.envs.base import Environment
 from action_balance.envs.host import EmulatorsLost, HostEnvironment
-from action_balance.envs.ready import EnvConfig, host, make
+from action_balance.envs.ready import EnvConfig, host_kind, make
 from action_balance.errors import UserError, flag
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
+
+if TYPE_CHECKING:
+    from action_balance.envs.gym_make import Make
 
 #: Seconds between two checkpoints of an Atari run, which are large.
 PATIENCE = 300.0
@@ -38,8 +41,9 @@ PATIENCE = 300.0
 #: Visits of all pairs are kept at about so many moments of a run, in worlds with at most so many pairs.
 VISITS_KEPT, MOST_PAIRS = 60, 40_000
 
-#: What a resumed Atari run tells: a checkpoint does not hold the emulators.
+#: What a resumed run on the host tells: a checkpoint does not hold its environments.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
+GYM_ANEW = BEGIN_ANEW.replace("emulators", "environments")
 
 
 @dataclass(frozen=True)
@@ -63,22 +67,35 @@ class TrainConfig:
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
 
-        if self.env.game is not None:
-            self._check_game()
+        if self.env.on_host:
+            self._check_on_host()
             return
         if self.agent.traits.embedding == "channel":
             raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
         _check_unused(self.agent.image, f"{self.env.name} has no images")
         _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
 
-    def _check_game(self) -> None:
+    def _check_on_host(self) -> None:
+        kind = "an Atari game" if self.env.game is not None else "a Gymnasium environment"
         if self.agent.traits.next_state == "count":
-            raise UserError("states of an Atari game cannot be counted: use another --method, e.g. rnd")
-        _check_unused(self.agent.net, "an Atari game has networks for images")
+            raise UserError(f"states of {kind} cannot be counted: use another --method, e.g. rnd")
+        if self.env.game is not None:
+            _check_unused(self.agent.net, "an Atari game has networks for images")
+        elif self.agent.host.threads:
+            raise UserError("--threads is for emulators of Atari: leave it out, or use --vectorize async")
+
+    def check_networks(self, images: bool) -> None:
+        """That no setting is of networks that a Gymnasium environment has not; known when it was made."""
+        if images:
+            _check_unused(self.agent.net, f"{self.env.name} has images")
+            return
+        _check_unused(self.agent.image, f"{self.env.name} has no images")
+        if self.agent.traits.embedding == "channel":
+            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
 
     def settled(self) -> "TrainConfig":
         """With a lag, where one is needed and none was asked for: 1 on a GPU, where acting and learning overlap."""
-        if self.env.game is None or self.agent.host.lag is not None:
+        if not self.env.on_host or self.agent.host.lag is not None:
             return self
         lag = int(jax.default_backend() != "cpu")
         return replace(self, agent=replace(self.agent, host=replace(self.agent.host, lag=lag)))
@@ -167,17 +184,26 @@ class Trainer:
         """Nothing is to be stopped."""
 
 
-def trainer(config: TrainConfig) -> Trainer | HostTrainer:
-    """What trains the agents of a run."""
-    if config.env.game is None:
+def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None) -> Trainer | HostTrainer:
+    """What trains the agents of a run.
+
+    Args:
+        config: of the run.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
+        say: is called with what the user should know of environments on the host, from any thread.
+    """
+    if not config.env.on_host:
         return Trainer(config)
-    agent = config.agent
+    agent, kind = config.agent, host_kind(config.env, make_env, say)
+    if config.env.gym is not None:
+        config.check_networks(kind.dtype == "uint8")
+        say(kind.layout)
 
     def make(seed: int, update: int) -> HostEnvironment:
-        return host(config.env, agent.envs, agent.groups, (seed, update), agent.host.threads)
+        return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
 
-    stack, actions = (STACK, SIZE, SIZE), count_actions(config.env.game)
-    return HostTrainer(config.settled().agent, stack, actions, make, config.seed, config.seeds)
+    shape, settled = kind.observation_shape, config.settled().agent
+    return HostTrainer(settled, shape, kind.actions, make, config.seed, config.seeds, kind.dtype)
 
 
 def begin(
@@ -186,6 +212,8 @@ def begin(
     command: Sequence[str],
     tell: Callable[[Progress], None],
     overwrite: bool = False,
+    say: Say = lambda _: None,
+    make_env: "Make | None" = None,
 ) -> None:
     """Train from the beginning, in a new folder.
 
@@ -195,17 +223,24 @@ def begin(
         command: the command line that begins it.
         tell: is called after every update.
         overwrite: delete a run that is there.
+        say: is called with each line that the user should know.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
+    lines = Lines(say)
     with stop_between_updates() as stop:
-        run = trainer(config)  # what it needs is missed before there is a folder
+        run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
         folder = RunFolder.create(path, config.as_data(), command, overwrite)
         with _ending(folder, config):
-            _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop)
+            _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop, lines)
         _pass_on(stop, folder)
 
 
 def resume(
-    folder: RunFolder, command: Sequence[str], tell: Callable[[Progress], None], warn: Callable[[str], None]
+    folder: RunFolder,
+    command: Sequence[str],
+    tell: Callable[[Progress], None],
+    warn: Say,
+    make_env: "Make | None" = None,
 ) -> None:
     """Go on from the newest intact checkpoint.
 
@@ -213,18 +248,21 @@ def resume(
         folder: of the run.
         command: the command line that resumes it.
         tell: is called after every update.
-        warn: is called with each line that the user should know, before training goes on.
+        warn: is called with each line that the user should know.
+        make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
     config = TrainConfig.from_data(folder.config)
+    lines = Lines(warn)
     with stop_between_updates() as stop:
-        run = trainer(config)
+        run = trainer(config, make_env, lines)
         kept = folder.checkpoints().updates()
-        notes = [BEGIN_ANEW] if kept and config.env.game is not None else []
+        anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
+        notes = anew if kept else []
         restored, log = folder.resume(run.shapes() if kept else None, command, notes)
         for warning in restored.warnings:
             warn(warning)
         with _ending(folder, config):
-            _go_on(folder, config, run, log, restored.state, restored.update, tell, stop)
+            _go_on(folder, config, run, log, restored.state, restored.update, tell, stop, lines)
         _pass_on(stop, folder)
 
 
@@ -237,6 +275,7 @@ def _go_on(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
+    lines: Lines,
 ) -> None:
     """The updates that are missing; from the beginning, where there is no state."""
     try:
@@ -246,11 +285,12 @@ def _go_on(
             raise KeyboardInterrupt
         run.start(state)
         del state
-        _train(folder, config, run, log, done, tell, stop)
+        _train(folder, config, run, log, done, tell, stop, lines)
     except EmulatorsLost as error:
         raise UserError(f"{error}; {_how_to_go_on(folder, config)}") from None
     finally:
         run.close()
+        lines.keep(folder)
 
 
 def _train(
@@ -261,6 +301,7 @@ def _train(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
+    lines: Lines,
 ) -> None:
     checkpoints, total = folder.checkpoints(), config.agent.updates
     every = config.checkpoint_every or (50 if config.env.game is None else total)
@@ -283,6 +324,7 @@ def _train(
             if 0 < counts.size <= MOST_PAIRS:
                 log.append_visits(update, steps, counts)
         tell(_progress(numbers, update, steps, config))
+        lines.keep(folder)
         stopping = stop.is_set()
         if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:
             checkpoints.save(update, run.state(), _score(numbers))

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
 from action_balance.agent.config import Config
 from action_balance.agent.state import Learned, Targets
+from action_balance.core.components import choices
 from action_balance.errors import UserError
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
@@ -17,38 +19,42 @@ MORE_LAYERS = 2
 
 
 def networks(
-    shape: tuple[int, ...], actions: int, config: Config, keys: Sequence[jax.Array]
+    shape: tuple[int, ...],
+    actions: int | tuple[int, ...],
+    config: Config,
+    keys: Sequence[jax.Array],
+    whitened: bool = False,
 ) -> tuple[Learned, Targets]:
-    """Fresh ones: for stacks of images, (K, H, W), or for vectors.
+    """Fresh ones: for stacks of images, (K, H, W) or (K, H, W, C), or for vectors.
 
     Args:
         shape: of an observation.
-        actions: A.
+        actions: A, or the choices of each component. To the networks of a pair, every choice is an action.
         config: for their sizes.
         keys: of the policy, of the next-state module and of the action module.
+        whitened: whether observations are stacks of vectors, (K, D), which the policy sees whitened.
     """
-    if not isinstance(actions, int) or actions < 2:
+    if not isinstance(actions, int | tuple) or choices(actions)[0] < 2:
         raise UserError(
             f"the environment's actions are {actions}, and only two or more discrete ones can be balanced: "
             f"divide a continuous action space into a few choices"
         )
-    images = len(shape) == 3
+    images = len(shape) in (3, 4)
+    actions, parts = choices(actions)
     build = _image_bonus if images else _vector_bonus
     next_state, action = jax.random.split(keys[1]), jax.random.split(keys[2])
-    policy = _image_policy(shape, actions, config, keys[0]) if images else _policy(shape, actions, config, keys[0])
-    predictors = [build(shape, count, True, config, pair[0]) for count, pair in ((0, next_state), (actions, action))]
-    targets = [build(shape, count, False, config, pair[1]) for count, pair in ((0, next_state), (actions, action))]
+    policy: ActorCritic | ImageActorCritic
+    if images:
+        widths = (config.image.features, config.image.trunk)
+        more: dict[str, Any] = {"dtype": config.image.precision, "parts": parts, "key": keys[0]}
+        policy = ImageActorCritic(shape, config.image.channels, widths, actions, **more)
+    else:
+        sizes = (math.prod(shape), config.net.hidden, config.net.layers)
+        policy = ActorCritic(*sizes, actions, parts=parts, whitened=whitened, key=keys[0])
+    seen = shape[1:] if images or whitened else shape  # of a stack, the newest frame
+    predictors = [build(seen, count, True, config, pair[0]) for count, pair in ((0, next_state), (actions, action))]
+    targets = [build(seen, count, False, config, pair[1]) for count, pair in ((0, next_state), (actions, action))]
     return Learned(policy, *predictors), Targets(*targets)
-
-
-def _policy(shape: tuple[int, ...], actions: int, config: Config, key: jax.Array) -> ActorCritic | ImageActorCritic:
-    return ActorCritic(math.prod(shape), config.net.hidden, config.net.layers, actions, key=key)
-
-
-def _image_policy(shape: tuple[int, ...], actions: int, config: Config, key: jax.Array) -> ImageActorCritic:
-    sizes = config.image
-    widths = (sizes.features, sizes.trunk)
-    return ImageActorCritic(shape, sizes.channels, widths, actions, dtype=sizes.precision, key=key)
 
 
 def _vector_bonus(
@@ -65,7 +71,7 @@ def _image_bonus(
 ) -> BonusNet | ImageBonusNet:
     sizes = config.image
     return ImageBonusNet(
-        shape[1:],
+        shape,
         sizes.channels,
         sizes.bonus_features,
         actions=actions,

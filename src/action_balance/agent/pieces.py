@@ -7,7 +7,7 @@ pieces that are short. Axes: T steps, N environments, M of a group.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -17,7 +17,7 @@ import optax
 from action_balance.agent import recording as recordings
 from action_balance.agent import train, update
 from action_balance.agent.config import Config
-from action_balance.agent.recording import Recording
+from action_balance.agent.recording import Ended, Recording
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, Learned, Targets, TrainState, Trajectory
 from action_balance.agent.train import Episodes, Metrics
@@ -60,12 +60,55 @@ class Gathered(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
+class _Decide:
+    """`recording.decide`, compiled. It is called for every step, and taking an actor apart takes as long as a decision
+    of small networks: what is found in one is kept as long as it acts.
+    """
+
+    #: Actors that are kept.
+    _MOST = 64
+
+    def __init__(self, config: Config) -> None:
+        def decide(
+            actor: list[jax.Array], recording: Recording, frame: jax.Array, ended: Ended | None, definition: Any
+        ) -> tuple[Recording, jax.Array]:
+            return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, config)
+
+        self._jit = jax.jit  # as it is now: tests have others
+        self._decide = decide
+        self._compiled: dict[Any, Any] = {}  # by the structure of an actor
+        self._known: dict[int, tuple[Actor, list[jax.Array], Any]] = {}
+
+    def __call__(
+        self, actor: Actor, recording: Recording, frame: Any, ended: Ended | None
+    ) -> tuple[Recording, jax.Array]:
+        """What a group does next; the memory of the recording is taken for the next one."""
+        known = self._known.get(id(actor))
+        if known is None or known[0] is not actor:
+            leaves, definition = jax.tree.flatten(actor)
+            if definition not in self._compiled:
+                self._compiled[definition] = self._jit(partial(self._decide, definition=definition), donate_argnums=1)
+            known = actor, leaves, self._compiled[definition]
+            if len(self._known) >= self._MOST:
+                self._known.clear()
+            self._known[id(actor)] = known
+        decided: tuple[Recording, jax.Array] = known[2](known[1], recording, frame, ended)
+        return decided
+
+
 class Programs:
     """What runs on the device, compiled once for all seeds and groups."""
 
-    def __init__(self, config: Config, observation_shape: tuple[int, ...], actions: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        observation_shape: tuple[int, ...],
+        actions: int | tuple[int, ...],
+        dtype: str = "uint8",
+    ) -> None:
+        """For stacks of frames of this shape, (K, ...), and type; of images, or of vectors, which are float32."""
         self.config = config
-        self.stack, self.actions = observation_shape, actions
+        self.stack, self.actions, self.dtype = observation_shape, actions, dtype
         self.group = config.envs // config.groups  # M
         each = config.envs // config.ppo.minibatches
         wanted = -(-each * config.ppo.rollout_steps // PIECE)
@@ -77,8 +120,8 @@ class Programs:
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
-        self.empty = jax.jit(lambda *of: Recording.empty(self.stack, self.group, actions, config, *of))
-        self.decide = jax.jit(partial(recordings.decide, config=config), donate_argnums=1)
+        self.empty = jax.jit(self._empty)
+        self.decide = _Decide(config)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.prepare = jax.jit(self._prepare)
@@ -86,9 +129,18 @@ class Programs:
         self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
         self.finish = jax.jit(self._finish)
 
+    def _empty(self, first: jax.Array, key: jax.Array) -> Recording:
+        """Of a group that begins with this environment."""
+        return Recording.empty(self.stack, self.group, self.actions, self.config, first, key, self.dtype)
+
+    @property
+    def whitened(self) -> bool:
+        """Whether the policy sees whitened frames: nobody knows the scale of a vector."""
+        return self.dtype == "float32"
+
     def _begin(self, moments: Moments, key: jax.Array) -> TrainState:
         """A fresh agent."""
-        return train.begin_on_host(self.stack, self.actions, moments, self.config, key)
+        return train.begin_on_host(self.stack, self.actions, moments, self.config, key, self.whitened)
 
     def _prepare(
         self,
@@ -99,13 +151,15 @@ class Programs:
         terminated: jax.Array,
         truncated: jax.Array,
     ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None]:
-        made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated)
+        made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated, self.config)
         # What comes after the minibatches has no need of images.
         rest = replace(made, observation=jnp.zeros(0), reached=jnp.zeros(0))
         if self.config.traits.uniform:
             return state, rest, None, None, None
-        index = jnp.zeros_like(made.action)
-        state, lesson, learning = update.prepare(state, made, index, last_values, actor.coef, self.config)
+        index = jnp.zeros(made.reward.shape, jnp.int32)
+        state, lesson, learning = update.prepare(
+            state, made, index, last_values, actor.coef, self.config, actor.observations if self.whitened else None
+        )
         return state, rest, lesson, learning, Gathered.nothing(state.learned, learning.losses)
 
     def _gather(self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered) -> Gathered:

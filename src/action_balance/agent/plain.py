@@ -22,7 +22,13 @@ def build(kind: type[Any], data: dict[str, Any]) -> Any:
         if not _fits(value, kinds[name]):
             said = json.dumps(value, ensure_ascii=False)
             raise UserError(f"the config says {name} = {said:.40}, which is not {_in_words(kinds[name])}")
-    return kind(**{k: build(kinds[k], v) if is_dataclass(kinds[k]) else v for k, v in data.items()})
+    return kind(**{k: _made(v, kinds[k]) for k, v in data.items()})
+
+
+def _made(value: Any, kind: Any) -> Any:
+    if is_dataclass(kind) and isinstance(kind, type):
+        return build(kind, value)
+    return tuple(value) if get_origin(kind) is tuple else value
 
 
 def _has_no_default(one: Field[Any]) -> bool:
@@ -37,6 +43,8 @@ def _fits(value: Any, kind: Any) -> bool:
         return value in get_args(kind)
     if is_dataclass(kind):
         return isinstance(value, dict)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
@@ -49,5 +57,7 @@ def _in_words(kind: Any) -> str:
         return f"one of {', '.join(get_args(kind))}"
     if is_dataclass(kind):
         return "a group of settings"
+    if get_origin(kind) is tuple:
+        return "a list of words"
     words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", NoneType: "null"}
     return words[kind]

@@ -82,7 +82,8 @@ class Player:
         if ended.any():
             self.newest[group] = (step.frame, Ended(ended, step.reached))
             places = mine.start + np.flatnonzero(ended)
-            rollout.returns[group] += self.returns[places].tolist()
+            if not step.lost:
+                rollout.returns[group] += self.returns[places].tolist()
             self.returns[places] = 0
 
     def end_group(self, group: int) -> None:

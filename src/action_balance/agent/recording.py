@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.config import Config
-from action_balance.agent.rollout import act, behaviour_logits
+from action_balance.agent.rollout import act, behaviour_logits, policy_view
 from action_balance.agent.state import Actor, Trajectory
-from action_balance.core import ppo
+from action_balance.core import components
+from action_balance.core.components import Parts, choices
 from action_balance.envs.host import Frames
 
 
@@ -35,36 +36,55 @@ class Recording(eqx.Module):
 
     frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
     last: jax.Array  # (T, M, ...), frames that ended an episode; anything, where none did
-    notes: jax.Array  # (T, M, 4 + 2 A) float32: action, log beta(a|s), both values, logits of pi, action bonus
+    notes: jax.Array  # (T, M, C + 3 + 2 A) float32: action, log beta(a|s), both values, logits of pi, action bonus
     time: jax.Array  # () int32, the step that comes next
     first: jax.Array  # () int32, number of the first environment
     key: jax.Array  # of the rollout
+    parts: Parts = eqx.field(
+        static=True
+    )  # choices of each of the C components of an action; None: it is a number, C = 1
 
     @classmethod
     def empty(
-        cls, stack: Sequence[int], envs: int, actions: int, config: Config, first: jax.Array, key: jax.Array
+        cls,
+        stack: Sequence[int],
+        envs: int,
+        actions: int | tuple[int, ...],
+        config: Config,
+        first: jax.Array,
+        key: jax.Array,
+        dtype: jnp.dtype | str = "uint8",
     ) -> Self:
         """Nothing done. Frames before the first are never seen: they are of other episodes.
 
         Args:
             stack: shape of a stack, (K, ...).
             envs: M.
-            actions: A.
+            actions: A, or the choices of each component.
             config: for T.
             first: number of the first environment.
             key: of the rollout.
+            dtype: of a frame.
         """
         depth, *shape = stack
         steps = config.ppo.rollout_steps
         times = depth + steps
+        total, parts = choices(actions)
+        numbers = len(parts) if parts else 1
         return cls(
-            frames=Frames(jnp.zeros((times, envs, *shape), jnp.uint8), jnp.zeros((times, envs), bool), depth),
-            last=jnp.zeros((steps, envs, *shape), jnp.uint8),
-            notes=jnp.zeros((steps, envs, 4 + 2 * actions)),
+            frames=Frames(jnp.zeros((times, envs, *shape), dtype), jnp.zeros((times, envs), bool), depth),
+            last=jnp.zeros((steps, envs, *shape), dtype),
+            notes=jnp.zeros((steps, envs, numbers + 3 + 2 * total)),
             time=jnp.zeros((), jnp.int32),
             first=first,
             key=key,
+            parts=parts,
         )
+
+    @property
+    def _rest(self) -> jax.Array:
+        """What is noted after the action, (T, M, 3 + 2 A)."""
+        return self.notes[..., len(self.parts) if self.parts else 1 :]
 
     @property
     def reached(self) -> jax.Array:
@@ -74,28 +94,28 @@ class Recording(eqx.Module):
 
     @property
     def action(self) -> jax.Array:
-        """(T, M) int32."""
-        return self.notes[..., 0].astype(jnp.int32)
+        """(T, M) or (T, M, C) int32."""
+        return (self.notes[..., : len(self.parts)] if self.parts else self.notes[..., 0]).astype(jnp.int32)
 
     @property
     def log_prob(self) -> jax.Array:
         """Log beta(a|s), (T, M)."""
-        return self.notes[..., 1]
+        return self._rest[..., 0]
 
     @property
     def values(self) -> jax.Array:
         """Intrinsic and extrinsic, (T, M, 2)."""
-        return self.notes[..., 2:4]
+        return self._rest[..., 1:3]
 
     @property
     def logits(self) -> jax.Array:
         """Of pi, (T, M, A)."""
-        return self.notes[..., 4 : 4 + (self.notes.shape[-1] - 4) // 2]
+        return self._rest[..., 3 : 3 + (self._rest.shape[-1] - 3) // 2]
 
     @property
     def action_bonus(self) -> jax.Array:
         """The bonus vector that was used to act, (T, M, A)."""
-        return self.notes[..., 4 + (self.notes.shape[-1] - 4) // 2 :]
+        return self._rest[..., 3 + (self._rest.shape[-1] - 3) // 2 :]
 
     def see(self, frame: jax.Array, ended: Ended | None) -> Self:
         """The frame that the next step begins with, and that the one before has brought."""
@@ -123,7 +143,7 @@ def _put(array: jax.Array, row: jax.Array | np.ndarray, place: jax.Array) -> jax
 def decide(
     actor: Actor, recording: Recording, frame: jax.Array, ended: Ended | None, config: Config
 ) -> tuple[Recording, jax.Array]:
-    """One step of a group: what it does next, (M,), and the recording with it.
+    """One step of a group: what it does next, (M,) or (M, C), and the recording with it.
 
     An environment's luck depends on its number, not on groups.
 
@@ -136,14 +156,16 @@ def decide(
     """
     recording = recording.see(frame, ended)
     logits, values, bonus = jax.vmap(lambda seen: act(actor, seen, config))(recording.stacks())
-    behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config))(logits, bonus)
+    parts = recording.parts
+    behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config, parts))(logits, bonus)
     now = jax.random.fold_in(recording.key, recording.time)
     keys = jax.vmap(lambda number: jax.random.fold_in(now, number))(recording.first + jnp.arange(frame.shape[0]))
     # The largest sum of logit and Gumbel noise is a sample of the softmax.
     noise = jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:]))(keys)
-    action = (behaviour + noise).argmax(axis=-1).astype(jnp.int32)
-    chances = jax.vmap(ppo.log_prob)(behaviour, action)
-    notes = jnp.concatenate([action[:, None].astype(jnp.float32), chances[:, None], values, logits, bonus], axis=-1)
+    action = jax.vmap(lambda scores: components.choose(scores, parts))(behaviour + noise)
+    chances = jax.vmap(lambda x, y: components.log_prob(x, y, parts))(behaviour, action)
+    chosen = action.reshape(len(action), -1).astype(jnp.float32)
+    notes = jnp.concatenate([chosen, chances[:, None], values, logits, bonus], axis=-1)
     time = recording.time
     recording = replace(recording, notes=_put(recording.notes, notes, time), time=time + 1)
     return recording, action
@@ -156,7 +178,8 @@ def conclude(
     whole = recording.see(frame, ended)
     frames, depth = whole.frames, whole.frames.depth
     envs, *shape = frame.shape
-    following = Recording.empty((depth, *shape), envs, whole.logits.shape[-1], config, whole.first, key)
+    actions = whole.parts or whole.logits.shape[-1]
+    following = Recording.empty((depth, *shape), envs, actions, config, whole.first, key, frames.frame.dtype)
     kept = Frames(
         following.frames.frame.at[: depth - 1].set(frames.frame[-depth:-1]),
         following.frames.began.at[: depth - 1].set(frames.began[-depth:-1]),
@@ -171,6 +194,7 @@ def trajectory(
     reward: jax.Array,
     terminated: jax.Array,
     truncated: jax.Array,
+    config: Config,
 ) -> tuple[Trajectory, jax.Array]:
     """The rollout of all groups, (T, N), and both values of what is seen after it, (N, 2).
 
@@ -178,6 +202,7 @@ def trajectory(
         recordings: of the groups, whole.
         actor: who has acted.
         reward: of each step, (T, N), as the other two.
+        config: of the agent.
     """
 
     def joined(*parts: jax.Array) -> jax.Array:
@@ -190,7 +215,9 @@ def trajectory(
     began = joined(*(one.frames.began for one in recordings))
     depth = first.frames.depth
     after = Frames(frame[-depth:], began[-depth:], depth).stacks()[0]
-    last_values = jax.vmap(lambda seen: actor.policy(seen)[1])(after)
+    last_values = jax.vmap(lambda seen: actor.policy(policy_view(seen, actor.policy, actor.observations, config))[1])(
+        after
+    )
     seen = Frames(frame[:-1], began[:-1], depth)
     return (
         Trajectory(observation=seen, reward=reward, terminated=terminated, truncated=truncated, **made),

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from action_balance.agent.config import Config
-from action_balance.agent.state import Actor, TrainState, Trajectory
-from action_balance.core import ppo
-from action_balance.core.balance import balance
+from action_balance.agent.state import Actor, Policy, TrainState, Trajectory
+from action_balance.core import components, ppo
+from action_balance.core.components import Parts
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
 from action_balance.envs.base import Environment
@@ -29,7 +29,7 @@ def action_coef(config: Config, updates: jax.Array) -> jax.Array:
 def act(state: TrainState | Actor, observation: jax.Array, config: Config) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Logits of pi (A,), both values (2,) and the action bonus r_ab(s, .) (A,) of one observation."""
     actor = state if isinstance(state, Actor) else state.actor(jnp.zeros(()))
-    logits, values = actor.policy(observation)
+    logits, values = actor.policy(policy_view(observation, actor.policy, actor.observations, config))
     if config.traits.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
     if not config.traits.action:
@@ -44,9 +44,24 @@ def bonus_view(observation: jax.Array, moments: Moments, config: Config) -> jax.
     return moments.whiten(newest, config.bonus.observation_clip)
 
 
-def behaviour_logits(logits: jax.Array, bonus: jax.Array, coef: jax.Array, config: Config) -> jax.Array:
-    """Logits of beta (Eq. 5), (A,); those of pi where there is no action bonus."""
-    return balance(logits, bonus, coef, config.bonus.normalize) if config.traits.action else logits
+def policy_view(observation: jax.Array, policy: Policy, moments: Moments | None, config: Config) -> jax.Array:
+    """An observation as the policy sees it: as it is, or normalised as for the bonus networks.
+
+    Args:
+        moments: those that acted. When learning, too: the first ratio of an update is 1 only with the same ones.
+    """
+    if not policy.whitened:
+        return observation
+    if moments is None:
+        raise ValueError("this policy sees whitened observations: the statistics are needed")
+    return moments.whiten(observation, config.bonus.observation_clip)
+
+
+def behaviour_logits(
+    logits: jax.Array, bonus: jax.Array, coef: jax.Array, config: Config, parts: Parts = None
+) -> jax.Array:
+    """Logits of beta (Eq. 5), (A,), in each component of an action; those of pi where there is no action bonus."""
+    return components.balanced(logits, bonus, coef, config.bonus.normalize, parts) if config.traits.action else logits
 
 
 def rollout(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Trajectory]:

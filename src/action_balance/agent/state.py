@@ -14,11 +14,13 @@ from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready
 
+Policy = ActorCritic | ImageActorCritic
+
 
 class Learned(eqx.Module):
     """All that is trained: theta, eta and theta' of Algorithm 1."""
 
-    policy: ActorCritic | ImageActorCritic
+    policy: Policy
     next_state: BonusNet | ImageBonusNet  # predictor f_hat
     action: BonusNet | ImageBonusNet  # predictor g_hat
 
@@ -33,7 +35,7 @@ class Targets(eqx.Module):
 class Actor(eqx.Module):
     """What acting depends on; it stays as it is while the learner goes on."""
 
-    policy: ActorCritic | ImageActorCritic
+    policy: Policy
     predictor: BonusNet | ImageBonusNet  # of the action bonus
     target: BonusNet | ImageBonusNet
     observations: Moments
@@ -45,7 +47,7 @@ class Trajectory(eqx.Module):
 
     observation: Any  # (T, N, ...), or `Frames` of stacks
     reached: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
-    action: jax.Array  # (T, N) int32
+    action: jax.Array  # (T, N) int32, or (T, N, C) of C components
     log_prob: jax.Array  # (T, N), log beta(a|s) when acting
     logits: jax.Array  # (T, N, A), of pi
     action_bonus: jax.Array  # (T, N, A), the bonus vector that was used to act
@@ -61,7 +63,9 @@ class TrainState(eqx.Module):
     learned: Learned
     targets: Targets
     optimizer: optax.OptState
-    observations: Moments  # of observations, or of the newest frame of a stack, for both bonus networks
+    observations: (
+        Moments  # of observations, or of the newest frame of a stack: for the bonus networks, and `policy_view`
+    )
     returns: ReturnScale
     environment: Any  # states of the N environments; None where they are on the host
     observation: jax.Array  # (N, ...), what the agents see; (0,) where environments are on the host

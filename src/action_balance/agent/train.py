@@ -3,6 +3,7 @@
 Axes: T steps, N environments, A actions, S states that can be counted.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from action_balance.agent.networks import networks
 from action_balance.agent.rollout import action_coef, behaviour_logits, rollout
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import Learning
-from action_balance.core import ppo
+from action_balance.core import components
 from action_balance.core.balance import normalize
 from action_balance.core.moments import Moments, ReturnScale
 from action_balance.envs.base import Environment
@@ -30,7 +31,7 @@ class Metrics(eqx.Module):
     best_return: jax.Array  # the highest of theirs
     first_reward: jax.Array  # environment steps until the first positive reward; -1 before
     states: jax.Array  # distinct states reached so far; 0 where they cannot be counted
-    action_frequency: jax.Array  # (A,), share of each action
+    action_frequency: jax.Array  # (A,), share of each action; of each choice within its component, where there are some
     entropy_pi: jax.Array
     entropy_beta: jax.Array
     entropy_bonus: jax.Array  # of the action bonus vector, divided by its sum
@@ -74,11 +75,16 @@ def begin(environment: Environment, config: Config, key: jax.Array) -> TrainStat
 
 
 def begin_on_host(
-    observation_shape: tuple[int, ...], actions: int, observations: Moments, config: Config, key: jax.Array
+    observation_shape: tuple[int, ...],
+    actions: int | tuple[int, ...],
+    observations: Moments,
+    config: Config,
+    key: jax.Array,
+    whitened: bool = False,
 ) -> TrainState:
     """Fresh networks for environments on the host, with statistics of observations that are already there."""
     *network_keys, key = jax.random.split(key, 4)
-    learned, targets = networks(observation_shape, actions, config, network_keys)
+    learned, targets = networks(observation_shape, actions, config, network_keys, whitened)
     return TrainState(
         learned=learned,
         targets=targets,
@@ -88,7 +94,7 @@ def begin_on_host(
         environment=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((0, actions), jnp.int32),
+        visits=jnp.zeros((0, components.choices(actions)[0]), jnp.int32),
         reached=jnp.zeros(0, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
@@ -176,6 +182,16 @@ def _explained(targets: jax.Array, values: jax.Array) -> jax.Array:
     return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
 
 
+def _each(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
+    """A function of one step, for those of a rollout, (T, N)."""
+    return jax.vmap(jax.vmap(function))
+
+
+def _shares(bonus: jax.Array) -> jax.Array:
+    total = bonus.sum()
+    return bonus / jnp.where(total > 0, total, 1)
+
+
 def metrics(
     state: TrainState,
     trajectory: Trajectory,
@@ -193,11 +209,12 @@ def metrics(
         episodes: that ended in the trajectory.
         coef: c of Eq. 5, as it was when acting.
     """
-    behaviour = jax.vmap(jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config)))(
-        trajectory.logits, trajectory.action_bonus
-    )
-    total = trajectory.action_bonus.sum(axis=-1, keepdims=True)
-    shares = trajectory.action_bonus / jnp.where(total > 0, total, 1)
+    parts = state.learned.policy.parts
+    bonus = trajectory.action_bonus
+    behaviour = _each(lambda x, y: behaviour_logits(x, y, coef, config, parts))(trajectory.logits, bonus)
+    entropy = _each(lambda logits: components.entropy(logits, parts))
+    shares = _each(lambda r: components.normalized(r, _shares, parts))(bonus)
+    added = _each(lambda r: components.normalized(r, lambda one: normalize(one, config.bonus.normalize), parts))(bonus)
     nothing = jnp.zeros(())
     losses = None if learning is None else learning.losses
     actions = trajectory.logits.shape[-1]
@@ -208,14 +225,14 @@ def metrics(
         best_return=episodes.best_return,
         first_reward=state.first_reward,
         states=(state.reached > 0).sum(),
-        action_frequency=jax.nn.one_hot(trajectory.action, actions).mean(axis=(0, 1)),
-        entropy_pi=jax.vmap(jax.vmap(ppo.entropy))(trajectory.logits).mean(),
-        entropy_beta=jax.vmap(jax.vmap(ppo.entropy))(behaviour).mean(),
+        action_frequency=_each(lambda action: components.frequency(action, actions, parts))(trajectory.action).mean(
+            axis=(0, 1)
+        ),
+        entropy_pi=entropy(trajectory.logits).mean(),
+        entropy_beta=entropy(behaviour).mean(),
         entropy_bonus=jax.scipy.special.entr(shares).sum(axis=-1).mean(),
-        entropy_added=jax.vmap(jax.vmap(lambda r: ppo.entropy(normalize(r, config.bonus.normalize))))(
-            trajectory.action_bonus
-        ).mean(),
-        kl_beta_pi=jax.vmap(jax.vmap(ppo.kl_divergence))(behaviour, trajectory.logits).mean(),
+        entropy_added=entropy(added).mean(),
+        kl_beta_pi=_each(lambda x, y: components.kl_divergence(x, y, parts))(behaviour, trajectory.logits).mean(),
         bonus_mean=nothing if learning is None else learning.bonus.mean(),
         bonus_scale=nothing if learning is None else learning.scale,
         action_bonus_mean=trajectory.action_bonus.mean(),

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import optax
 
 from action_balance.agent.config import Config
-from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view
+from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view, policy_view
 from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
-from action_balance.core import ppo, returns
+from action_balance.core import components, ppo, returns
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
 from action_balance.envs.host import Frames
@@ -68,6 +68,7 @@ class Lesson(eqx.Module):
     coef: jax.Array  # c of Eq. 5, as it was when acting
     environments: jax.Array  # (epochs * minibatches, N / minibatches) int32
     share_keys: jax.Array  # (epochs * minibatches,)
+    acting: Moments | None = None  # those that acted, where the policy sees whitened observations
 
 
 class Learning(eqx.Module):
@@ -138,12 +139,14 @@ def loss(
         whole: what the means of the minibatch are over.
     """
 
+    parts = learned.policy.parts
+
     def policy_terms(sample: Samples) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        logits, values = learned.policy(sample.observation)
-        behaviour = behaviour_logits(logits, sample.action_bonus, lesson.coef, config)
-        ratio = jnp.exp(ppo.log_prob(behaviour, sample.action) - sample.log_prob)
+        logits, values = learned.policy(policy_view(sample.observation, learned.policy, lesson.acting, config))
+        behaviour = behaviour_logits(logits, sample.action_bonus, lesson.coef, config, parts)
+        ratio = jnp.exp(components.log_prob(behaviour, sample.action, parts) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
-        return ratio, surrogate, ppo.value_loss(values, sample.value_targets), ppo.entropy(behaviour)
+        return ratio, surrogate, ppo.value_loss(values, sample.value_targets), components.entropy(behaviour, parts)
 
     def mean(terms: jax.Array) -> jax.Array:
         return terms.sum() / whole.samples
@@ -171,20 +174,29 @@ def next_state_errors(
 ) -> jax.Array:
     """Errors of f_hat for the states that were reached (Eq. 1), (P,)."""
     if config.traits.next_state != "rnd":
-        return jnp.zeros(pairs.action.shape)
+        return jnp.zeros(len(pairs.action))
     module = Distillation(targets.next_state, learned.next_state)
     return jax.vmap(lambda seen: module.error(bonus_view(seen, observations, config)))(pairs.reached)
 
 
 def action_errors(learned: Learned, targets: Targets, observations: Moments, pairs: Pairs, config: Config) -> jax.Array:
-    """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (P,)."""
+    """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (P,).
+
+    Of an action with components, their sum over the components: each has a pair of its own.
+    """
     if not config.traits.action:
-        return jnp.zeros(pairs.action.shape)
+        return jnp.zeros(len(pairs.action))
     module = Distillation(targets.action, learned.action)
+    parts = learned.policy.parts
 
     def error(seen: jax.Array, action: jax.Array) -> jax.Array:
         seen = bonus_view(seen, observations, config)
-        return module.error(seen, action) if config.bonus.learns_from == "taken" else module.all_errors(seen).mean()
+        if parts is None:
+            return module.error(seen, action) if config.bonus.learns_from == "taken" else module.all_errors(seen).mean()
+        every = module.all_errors(seen)
+        if config.bonus.learns_from == "taken":
+            return every[components.places(action, parts)].sum()
+        return jnp.stack([one.mean() for one in components.split(every, parts)]).sum()
 
     return jax.vmap(error)(pairs.seen, pairs.action)
 
@@ -201,6 +213,7 @@ def prepare(
     last_values: jax.Array,
     coef: jax.Array,
     config: Config,
+    acting: Moments | None = None,
 ) -> tuple[TrainState, Lesson, Learning]:
     """All of an update but its minibatches: the state with new statistics, and what to learn.
 
@@ -211,6 +224,7 @@ def prepare(
         index: numbers of the states that were reached, (T, N); whatever, where states cannot be counted.
         last_values: both values of what is seen after the last step, (N, 2).
         coef: c of Eq. 5, as it was when acting.
+        acting: the statistics that acted, where the policy sees whitened observations.
     """
     bonus = next_state_bonus(state, trajectory, index, config)
     observations = state.observations.absorb(trajectory.reached.reshape(-1, *trajectory.reached.shape[2:]))
@@ -233,7 +247,7 @@ def prepare(
     seen = trajectory.observation
     seen = seen.newest() if isinstance(seen, Frames) else seen
     pairs = Pairs(seen, trajectory.action, trajectory.reached)
-    lesson = Lesson(samples, pairs, observations, coef, orders, jax.random.split(share_key, count))
+    lesson = Lesson(samples, pairs, observations, coef, orders, jax.random.split(share_key, count), acting)
     nothing = Losses(*[jnp.zeros(count) for _ in fields(Losses)])
     state = replace(state, observations=observations, returns=return_scale, key=key)
     return state, lesson, Learning(bonus, return_scale.scale, value_targets, nothing)

@@ -35,6 +35,7 @@ class HostStep:
     score: np.ndarray  # (M,) float32, what is reported
     terminated: np.ndarray  # (M,) bool, the game ended
     truncated: np.ndarray  # (M,) bool, the time limit was reached; never both
+    lost: bool = False  # whether the episodes were cut because their environments were lost: they do not count
 
     @property
     def ended(self) -> np.ndarray:
@@ -49,8 +50,8 @@ class HostEnvironment(Protocol):
     """
 
     @property
-    def actions(self) -> int:
-        """A."""
+    def actions(self) -> int | tuple[int, ...]:
+        """A, or the choices of each component."""
         ...
 
     @property
@@ -78,7 +79,7 @@ class HostEnvironment(Protocol):
         ...
 
     def send(self, group: int, actions: np.ndarray) -> None:
-        """Begin a step of one group with these actions, (M,) integers; returns at once."""
+        """Begin a step of one group with these actions, (M,) integers, or (M, C) of C components; returns at once."""
         ...
 
     def receive(self, group: int) -> HostStep:

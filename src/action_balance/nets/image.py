@@ -4,6 +4,7 @@ Convolutions are computed in the type that is asked for, everything after them i
 Axes: H, W pixels, K frames of a stack, A actions, D outputs.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -64,6 +65,10 @@ class ImageActorCritic(eqx.Module):
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
     dtype: jnp.dtype = eqx.field(static=True)
+    parts: tuple[int, ...] | None = eqx.field(static=True)  # choices of each component of an action, where it has some
+
+    #: Pixels are divided by 255, and nothing else.
+    whitened = False
 
     def __init__(
         self,
@@ -73,12 +78,13 @@ class ImageActorCritic(eqx.Module):
         actions: int,
         *,
         dtype: str = "float32",
+        parts: tuple[int, ...] | None = None,
         key: jax.Array,
     ) -> None:
-        """For stacks of this shape, (K, H, W), with so wide a first and second fully connected layer."""
+        """For stacks of this shape, (K, H, W) or in colour (K, H, W, C), with dense layers of these widths."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
-        self.convolutions = _convolutions(shape[0], channels, 4, conv_key)
-        inputs = _outputs(shape[1:], self.convolutions)
+        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), channels, 4, conv_key)
+        inputs = _outputs(shape[1:3], self.convolutions)
         first, width = widths
         self.trunk = [
             Linear(inputs, first, gain=_GAIN, key=first_key),
@@ -89,9 +95,10 @@ class ImageActorCritic(eqx.Module):
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
         self.dtype = jnp.dtype(dtype)
+        self.parts = parts
 
     def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W).
+        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W) or (K, H, W, C).
 
         With float32, in full float32, as `ActorCritic`: the first ratio of an update is then 1 but for rounding.
         """
@@ -99,7 +106,8 @@ class ImageActorCritic(eqx.Module):
             return self._forward(observation)
 
     def _forward(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        x = jnp.moveaxis(observation, 0, -1).astype(self.dtype) / 255
+        x = jnp.moveaxis(observation, 0, -1)
+        x = x.reshape(*x.shape[:2], -1).astype(self.dtype) / 255  # colours of a stack are so many channels more
         for layer in self.convolutions:
             x = jax.nn.relu(layer(x))
         x = x.ravel().astype(jnp.float32)
@@ -137,16 +145,17 @@ class ImageBonusNet(eqx.Module):
         dtype: str = "float32",
         key: jax.Array,
     ) -> None:
-        """For frames of this shape, (H, W). A network of a pair has ``actions``; one of a state has none."""
+        """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``."""
         conv_key, joined_key = jax.random.split(key)
-        self.convolutions = _convolutions(1 + as_channel, channels, 3, conv_key)
+        colours = math.prod(shape[2:])
+        self.convolutions = _convolutions(colours + as_channel, channels, 3, conv_key)
         self.channel = None
         if as_channel:
             # Drawn together, so that the whole is orthogonal.
             both = self.convolutions[0].weight
-            self.channel = both[:, :, 1:]
-            self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :1])
-        widths = [_outputs(shape, self.convolutions)] + [width] * layers
+            self.channel = both[:, :, colours:]
+            self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :colours])
+        widths = [_outputs(shape[:2], self.convolutions)] + [width] * layers
         keys = jax.random.split(joined_key, layers)
         self.joined = [
             Linear(a, b, gain=_GAIN, actions=actions, key=k)
@@ -178,14 +187,16 @@ class ImageBonusNet(eqx.Module):
         return y
 
     def _first(self, frame: jax.Array) -> jax.Array:
-        return self.convolutions[0](frame[..., None].astype(self.dtype))
+        return self.convolutions[0](frame.reshape(*self.shape[:2], -1).astype(self.dtype))
 
     def _constants(self) -> jax.Array:
         """What the action channels add to the first layer, (A, H', W', out)."""
         if self.channel is None:
             raise TypeError("this network knows no action channel")
         kernel, stride = self.channel.astype(self.dtype), self.convolutions[0].stride
-        images = jax.vmap(lambda action: action_channel(action, self.actions, *self.shape))(jnp.arange(self.actions))
+        images = jax.vmap(lambda action: action_channel(action, self.actions, *self.shape[:2]))(
+            jnp.arange(self.actions)
+        )
         return jax.vmap(lambda image: convolve(image[..., None].astype(self.dtype), kernel, stride))(images)
 
     def _features(self, x: jax.Array) -> jax.Array:

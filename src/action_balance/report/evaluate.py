@@ -11,13 +11,14 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from action_balance.agent.evaluate import Evaluation, Way, evaluate_run, most_episodes
+from action_balance.agent.evaluate import Evaluation, Way, evaluate_run, most_episodes, ways
 from action_balance.agent.host_evaluate import MOST_GAMES
 from action_balance.agent.loop import TrainConfig, trainer
 from action_balance.agent.state import TrainState
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.report.progress import progress_bar
 from action_balance.report.score_table import score_table, short, spread
 from action_balance.runs import Restored, RunFolder
 
@@ -39,7 +40,9 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
     for warning in restored.warnings:
         console.print(warning, highlight=False, soft_wrap=True)
     console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
-    if config.env.game is None:
+    if config.env.gym is not None:
+        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
+    elif config.env.game is None:
         show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
     else:
         from action_balance.report import evaluate_atari
@@ -56,11 +59,11 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
 
 
 def _check(episodes: int, seed: int, config: TrainConfig) -> None:
-    if config.env.game is None:
+    if not config.env.on_host:
         environment = config.environment(jax.random.key(config.seed))
         most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
     else:
-        most, what = MOST_GAMES, "games at once"
+        most, what = MOST_GAMES, "games at once" if config.env.game else "environments at once"
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > most:
@@ -97,6 +100,26 @@ def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: in
     return summarize(config, environment, found, trained), files
 
 
+def _in_gym(
+    config: TrainConfig, states: TrainState, episodes: int, seed: int, console: Console
+) -> tuple[Data, dict[str, bytes]]:
+    """The numbers and the files of an evaluation in a Gymnasium environment."""
+    from action_balance.agent.gym_evaluate import evaluate_gym
+
+    total = episodes * config.seeds * len(ways(config.agent))
+    with progress_bar(console, "playing", total, "episodes") as tell:
+        found = evaluate_gym(config, states, episodes, seed, tell)
+    return _summary(config, found), {"episodes.csv": _table_of_episodes(config, found)}
+
+
+def _summary(config: TrainConfig, found: Mapping[Way, Evaluation]) -> Data:
+    return {
+        "seeds": list(range(config.seed, config.seed + config.seeds)),
+        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
+        "ways": {way: _numbers(one) for way, one in found.items()},
+    }
+
+
 def summarize(
     config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
 ) -> Data:
@@ -108,11 +131,7 @@ def summarize(
         found: by way of acting, as numpy arrays (K, ...).
         trained: how often each state was reached in training, (K, S).
     """
-    summary: Data = {
-        "seeds": list(range(config.seed, config.seed + config.seeds)),
-        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {way: _numbers(one) for way, one in found.items()},
-    }
+    summary = _summary(config, found)
     if environment.states:
         reached = _visits(found, trained)
         summary["coverage"] = {

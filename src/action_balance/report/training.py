@@ -25,7 +25,7 @@ def typed() -> list[str]:
 def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
     """A new run."""
     with shown(console, config) as tell:
-        loop.begin(out, config, typed(), tell, overwrite)
+        loop.begin(out, config, typed(), tell, overwrite, _lines_on(console))
     console.print(f"trained {out}", highlight=False, soft_wrap=True)
 
 
@@ -38,19 +38,20 @@ def resume(path: Path, console: Console) -> None:
         console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
         return
 
-    def warn(line: str) -> None:
-        console.print(line, highlight=False, soft_wrap=True)
-
     with shown(console, config) as tell:
-        loop.resume(folder, typed(), tell, warn)
+        loop.resume(folder, typed(), tell, _lines_on(console))
     console.print(f"trained {path}", highlight=False, soft_wrap=True)
+
+
+def _lines_on(console: Console) -> Callable[[str], None]:
+    return lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
     """A bar with steps/s, time left, return, coverage and bonus; lines where the output is not a terminal.
 
-    States of a game are not counted: there, the best return since the training began or went on is told instead.
+    States on the host are not counted: there, the best return since the training began or went on is told instead.
 
     Args:
         console: the screen.
@@ -68,7 +69,7 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
         first = first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - first[1]
         rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
-        found = f"states {now.states:,.0f}" if config.env.game is None else f"best {_score(best)}"
+        found = f"states {now.states:,.0f}" if not config.env.on_host else f"best {_score(best)}"
         score = _score(now.episode_return)
         return f"{name}{now.steps:,} steps, {rate}return {score}, {found}, bonus {now.bonus:.3g}"
 
@@ -84,7 +85,7 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        begins = "compiling" if config.env.game is None else "playing at random for the statistics, and compiling"
+        begins = "compiling" if not config.env.on_host else "playing at random for the statistics, and compiling"
         task = bar.add_task(f"{name}{begins}", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))
 

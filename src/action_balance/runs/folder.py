@@ -202,6 +202,12 @@ class RunFolder:
                 f"begin a new run with --config {self.path / CONFIG} --out FOLDER"
             )
 
+    def note(self, line: str) -> None:
+        """Keep a line that the user should know in the manifest, with what the last start warned of."""
+        start = self.manifest["starts"][-1]
+        start["warnings"] = [*start.get("warnings", []), line]
+        self._save_manifest()
+
     def finish(self, status: Status) -> None:
         """Record how the run ended, and let other processes write to it."""
         self.manifest |= {"status": status, "end": now()}

@@ -168,6 +168,8 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
 
 def _sized(environment: EnvConfig) -> EnvConfig:
     """With its size, usual or asked for; a game has none."""
+    if environment.gym is not None:  # who steps it does not matter
+        return replace(environment, vectorize="sync")
     return environment if environment.game is not None else replace(environment, size=environment.cells)
 
 
@@ -275,12 +277,12 @@ def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -
 
 
 def _name(environment: EnvConfig) -> str:
-    return environment.game or f"{environment.name} {environment.size}"
+    return environment.game or environment.gym or f"{environment.name} {environment.size}"
 
 
 def _rank(environment: EnvConfig) -> tuple[float, str, int, int, str]:
     """Worlds are in the order that they are told in, and by size; games come after them, by name."""
-    place = list(SIZES).index(environment.name) if environment.game is None else math.inf
+    place = math.inf if environment.on_host else list(SIZES).index(environment.name)
     return place, environment.name, environment.size or 0, environment.episode_steps, environment.view
 
 

@@ -1,0 +1,320 @@
+"""Any Gymnasium environment behind the contract of the host, through Gymnasium's own vector environments.
+
+A vector environment of M is a group. It does not begin episodes by itself: where one has ended, it is reset at once, so
+that both what was reached and what a new episode begins with are known. Axes: G groups, M environments of a group.
+"""
+
+import math
+import multiprocessing
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import Env, ObservationWrapper, Wrapper, spaces
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import iterate
+
+from action_balance.envs.gym_make import Task, told
+from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
+from action_balance.envs.host import PATIENCE, EmulatorsLost, HostStep
+from action_balance.errors import UserError
+
+#: Who steps the environments of a group: one after the other, each in a process of its own, or their own vector class.
+Vectorize = Literal["sync", "async", "own"]
+#: Times in a row that a group may lose a worker without a step between.
+LIVES = 3
+#: Seconds that workers have to end their step, when all end.
+GRACE = 5.0
+#: Key of what went wrong in a worker.
+FAILED = "action_balance_failed"
+#: What a broken connection to a worker raises.
+LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
+
+
+class Flat(ObservationWrapper[Any, Any, Any]):
+    """An environment whose observations are the vectors of a layout."""
+
+    def __init__(self, env: Env[Any, Any], layout: Layout) -> None:
+        super().__init__(env)
+        self._layout = layout
+        self.observation_space = spaces.Box(-np.inf, np.inf, layout.shape, np.float32)
+
+    def observation(self, observation: Any) -> np.ndarray:
+        """The vector."""
+        return self._layout.frame(observation)
+
+
+class Guarded(Wrapper[Any, Any, Any, Any]):
+    """An environment in a worker, which tells what went wrong in one line instead of ending with it."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """The beginning of an episode."""
+        try:
+            return self.env.reset(**options)
+        except Exception as error:
+            return self._nothing(), {FAILED: _said(error)}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step."""
+        try:
+            observation, reward, terminated, truncated, _ = self.env.step(action)
+            return observation, reward, terminated, truncated, {}  # what nobody reads is not sent
+        except Exception as error:
+            return self._nothing(), 0.0, False, False, {FAILED: _said(error)}
+
+    def _nothing(self) -> np.ndarray:
+        space = self.observation_space
+        return np.zeros(space.shape or (), space.dtype)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, BadObservation):
+        return str(error)
+    return told(error)
+
+
+def _single(task: Task, guarded: bool) -> Env[Any, Any]:
+    """One environment of a vector environment."""
+    env = task.make()
+    if not task.layout.plain:
+        env = Flat(env, task.layout)
+    return Guarded(env) if guarded else env
+
+
+class GymEnvironment:
+    """N copies of an environment, behind the contract of `HostEnvironment`.
+
+    Learning sees the reward times a scale; what is reported is the reward as it is. Environment i is reset with the
+    i-th seed, whatever the groups.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        envs: int,
+        groups: int = 1,
+        seed: int | tuple[int, ...] = 0,
+        vectorize: Vectorize = "sync",
+        stack: int = 1,
+        reward_scale: float = 1.0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Start them.
+
+        Args:
+            task: what to make.
+            envs: N.
+            groups: G, a divisor of N.
+            seed: of all that is random in them.
+            vectorize: who steps them.
+            stack: K, frames that the policy sees.
+            reward_scale: what learning sees the reward times.
+            say: is called with a line for what the user should know, from any thread.
+        """
+        self.task, self._stack, self._scale, self._say = task, stack, reward_scale, say
+        self._vectorize, self._size, self._seed = vectorize, envs // groups, seed
+        self._seeds = np.random.SeedSequence(seed).generate_state(envs).reshape(groups, -1) % 2**31
+        self._restarts = [0] * groups
+        self._failures = [0] * groups  # in a row
+        self._sent: list[np.ndarray | None] = [None] * groups
+        self._newest: list[np.ndarray] = []
+        self._low: Any = -LARGEST
+        self._high: Any = LARGEST
+        if isinstance(task.layout.space, spaces.Box):
+            self._low = np.maximum(task.layout.space.low, -LARGEST)
+            self._high = np.minimum(task.layout.space.high, LARGEST)
+        self._vectors = [self._make() for _ in range(groups)]
+
+    @property
+    def actions(self) -> int | tuple[int, ...]:
+        """A, or the choices of each component."""
+        return self.task.choices.actions
+
+    @property
+    def frame_shape(self) -> tuple[int, ...]:
+        """Of a vector or an image."""
+        return self.task.layout.shape
+
+    @property
+    def observation_shape(self) -> tuple[int, ...]:
+        """So many frames, oldest first."""
+        return (self._stack, *self.frame_shape)
+
+    @property
+    def groups(self) -> int:
+        """G."""
+        return len(self._vectors)
+
+    @property
+    def envs_per_group(self) -> int:
+        """M."""
+        return self._size
+
+    def reset(self) -> np.ndarray:
+        """The first frame of every environment, (G, M, ...); a second reset begins from the seed again."""
+        self._newest = [self._first(group, self._seeds[group]) for group in range(self.groups)]
+        return np.stack(self._newest)
+
+    def send(self, group: int, actions: np.ndarray) -> None:
+        """Begin a step of one group with these choices, (M,) or (M, C) integers from 0."""
+        vector, chosen = self._vectors[group], self.task.choices(np.asarray(actions))
+        self._sent[group] = chosen
+        if isinstance(vector, AsyncVectorEnv):
+            try:
+                vector.step_async(chosen)
+            except LOST:
+                return  # so will be the answer
+
+    def receive(self, group: int) -> HostStep:
+        """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
+        vector, chosen = self._vectors[group], self._sent[group]
+        self._sent[group] = None
+        try:
+            waits = vector if isinstance(vector, AsyncVectorEnv) else None
+            step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
+        except LOST as error:
+            if not isinstance(vector, AsyncVectorEnv):
+                raise self._wrong(error) from error
+            return self._lost(group, vector)
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._wrong(error) from error
+        self._failures[group], self._newest[group] = 0, step.frame
+        return step
+
+    def _step(
+        self, vector: VectorEnv[Any, Any, Any], seen: Any, score: Any, terminated: Any, truncated: Any, info: Any
+    ) -> HostStep:
+        self._check_failed(info)
+        ended = terminated | truncated
+        frame = reached = self._frames(vector, seen)
+        if ended.any():
+            if vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
+                reached = np.array(frame)
+                for place in np.flatnonzero(ended):
+                    reached[place] = self._last(info["final_obs"][place])
+            else:
+                seen, info = vector.reset(options={"reset_mask": ended})
+                self._check_failed(info)
+                frame = self._frames(vector, seen)
+            terminated, truncated = np.array(terminated), truncated & ~terminated
+        score = np.array(score, np.float32)
+        if not math.isfinite(score.sum()):
+            raise UserError(f"{self.task.name}: a reward is not finite: find where the environment makes it")
+        return HostStep(frame, reached, score * np.float32(self._scale), score, terminated, truncated)
+
+    def _check_failed(self, info: Any) -> None:
+        if FAILED in info:
+            said = next(one for one in info[FAILED] if one)
+            raise UserError(f"{self.task.name} failed in a worker: {said}")
+
+    def _last(self, seen: Any) -> np.ndarray:
+        """The frame of one observation."""
+        layout = self.task.layout
+        return layout.frames(np.asarray(seen)[None])[0] if layout.plain else layout.frame(seen)
+
+    def _frames(self, vector: VectorEnv[Any, Any, Any], seen: Any) -> np.ndarray:
+        """Frames of a group, (M, ...)."""
+        layout = self.task.layout
+        if not layout.plain:
+            if self._vectorize != "own":
+                return np.array(seen)
+            return np.stack([layout.frame(one) for one in iterate(vector.observation_space, seen)])
+        if not ((seen >= self._low) & (seen <= self._high)).all():
+            self._outside(seen)
+        return layout.frames(seen)
+
+    def _outside(self, seen: np.ndarray) -> None:
+        """Say once that an observation is out of its bounds; NaN is an error."""
+        try:
+            for one in seen:
+                check(self.task.layout.space, one)
+        except BadObservation as error:
+            said = f"{self.task.name}: {error}"
+            if not (np.abs(seen) <= LARGEST).all():
+                raise UserError(said) from None
+            self._say(f"{said}. This is said once, and the run goes on")
+            self._low, self._high = -LARGEST, LARGEST
+
+    def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
+        vector: Any = self._vectors[group]
+        try:
+            # Classes of others may know one number only, and count on from it.
+            each = [int(seed) for seed in seeds]
+            seen, info = vector.reset(seed=each[0] if self._vectorize == "own" else each)
+            self._check_failed(info)
+            return self._frames(vector, seen)
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._wrong(error) from error
+
+    def _wrong(self, error: BaseException) -> UserError:
+        said = _said(error) if isinstance(error, Exception) else str(error)
+        return UserError(f"{self.task.name} failed: {said}")
+
+    def _make(self) -> VectorEnv[Any, Any, Any]:
+        make = partial(_single, self.task, self._vectorize == "async")
+        mode = AutoresetMode.DISABLED
+        try:
+            if self._vectorize == "sync":
+                return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=mode)
+            if self._vectorize == "async":
+                # Not forked: there are threads here.
+                return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
+        except LOST:
+            raise UserError(f"{self.task.name}: a worker ended before its first step; try --vectorize sync") from None
+        except Exception as error:
+            raise self._wrong(error) from error
+        if self.task.own is None:
+            raise ValueError("there is no vector environment of its own")
+        return self.task.own(self._size)
+
+    def _lost(self, group: int, vector: AsyncVectorEnv[Any, Any]) -> HostStep:
+        """A worker has died, or does not answer: all of its group are made anew.
+
+        What their step brought is not known. It counts as one that stayed where it was, without a reward, and as the
+        end of an episode whose return is not counted.
+        """
+        self._end(vector)
+        self._restarts[group] += 1
+        self._failures[group] += 1
+        if self._failures[group] > LIVES:
+            raise EmulatorsLost(f"{self.task.name}: a worker has died {LIVES + 1} times in a row; try --vectorize sync")
+        self._say(
+            f"{self.task.name}: a worker has died; {self._size} environments begin anew, and the episodes that were "
+            f"under way in them are not counted"
+        )
+        self._vectors[group] = self._make()
+        base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
+        again = np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
+        before, self._newest[group] = self._newest[group], self._first(group, again)
+        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
+        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+
+    @staticmethod
+    def _end(vector: AsyncVectorEnv[Any, Any]) -> None:
+        """Stop the workers, also those that do not listen."""
+        for process in vector.processes:
+            process.kill()
+            process.join()
+        for pipe in vector.parent_pipes:
+            if pipe is not None:
+                pipe.close()
+        vector.closed = True
+
+    def close(self) -> None:
+        """Stop them."""
+        for vector, sent in zip(self._vectors, self._sent, strict=True):
+            if not isinstance(vector, AsyncVectorEnv):
+                vector.close()
+                continue
+            try:
+                if sent is not None:
+                    vector.step_wait(GRACE)
+                vector.close()
+            except LOST:
+                self._end(vector)
+        self._vectors = []

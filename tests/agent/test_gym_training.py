@@ -1,0 +1,255 @@
+"""Training in Gymnasium environments that others wrote, and what follows from it: resume, evaluate, compare, Python."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from command import call
+from host_world import quick, quick_programs
+
+import action_balance
+from action_balance.agent import host, update
+from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.agent.loop import GYM_ANEW, TrainConfig, trainer
+from action_balance.agent.networks import networks
+from action_balance.agent.rollout import policy_view
+from action_balance.agent.update import Pairs
+from action_balance.core.distillation import Distillation
+from action_balance.core.moments import Moments
+from action_balance.envs.ready import EnvConfig
+from action_balance.errors import UserError
+from action_balance.nets.image import ImageActorCritic
+from action_balance.runs import RunFolder, read_metrics
+
+TINY = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
+CASES = Path(__file__).parents[1] / "envs"
+SMALL = (
+    *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
+    *("--steps", "64", "--checkpoint-every", "1", "--groups", "2"),
+)
+VECTORS = ("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
+IMAGES = ("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs() -> Iterator[None]:
+    """Programs that compile soon, and are kept; the environments of `gym_cases`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "_programs", cache(quick_programs))
+        patch.setattr(sys, "path", [str(CASES), *sys.path])
+        yield
+
+
+def newest(name: str) -> str:
+    """The newest version of an environment."""
+    import minigrid  # its environments are known from here on
+
+    assert minigrid.__version__
+    return max((one for one in gymnasium.registry if one.startswith(f"{name}-v")), key=lambda one: int(one[-1]))
+
+
+def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
+    """Two updates that taught something."""
+    rows = read_metrics(out)
+    assert [(row["update"], row["steps"]) for row in rows] == [(1, 32), (2, 64)]
+    for row in rows:
+        assert row["parameters_finite"]
+        assert row["first_ratio"] < 1e-5
+        assert (min(row["loss_action"], row["bonus_mean"], row["action_bonus_mean"]) > 0) == bonuses
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("CartPole", "vectors of 4 numbers: observation 0-3"),
+        ("Acrobot", "vectors of 6 numbers: observation 0-5"),
+        ("MountainCar", "vectors of 2 numbers: observation 0-1"),
+        ("Taxi", "vectors of 500 numbers: observation 0-499"),
+        ("FrozenLake", "vectors of 16 numbers: observation 0-15"),
+        # Which share their programs.
+        ("MiniGrid-DoorKey-8x8", "vectors of 151 numbers: direction 0-3, image 4-150; left out: mission (text)"),
+        ("MiniGrid-MultiRoom-N6", "vectors of 151 numbers: direction 0-3, image 4-150; left out: mission (text)"),
+        ("MiniGrid-KeyCorridorS3R2", "vectors of 151 numbers: direction 0-3, image 4-150; left out: mission (text)"),
+    ],
+)
+def test_environments_of_others_are_trained_in(
+    name: str, seen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Without bonuses, where one more program would tell nothing new: it compiles sooner.
+    method = "action-balance-rnd" if name.startswith(("CartPole", "MiniGrid")) else "ppo"
+    given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
+    assert call(*given, *SMALL, *VECTORS) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"what is seen: {seen}"
+    check_rows(tmp_path / "run", bonuses=method != "ppo")
+    (start,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["starts"]
+    assert start["warnings"] == [f"what is seen: {seen}"]
+
+
+def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:every_third_pixel")
+    given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"), "--stack", "2")
+    assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 70 x 54 with 3 channels"
+    check_rows(tmp_path / "run", bonuses=False)
+    config = TrainConfig.from_data(RunFolder.open(tmp_path / "run").config)
+    assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
+    assert config.env.wrapper == ("gym_cases:every_third_pixel",)
+    assert config.env.stack == 2
+
+
+@pytest.fixture(scope="module")
+def dials(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with actions of two components, of a function in a module."""
+    out = tmp_path_factory.mktemp("dials") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(CASES), *sys.path])
+        assert call("train", "gym:gym_cases:Dials", "--env-kwargs", "size=3", "--out", str(out), *SMALL, *VECTORS) == 0
+    return out
+
+
+def test_frequencies_of_components_sum_to_one_each(dials: Path) -> None:
+    for row in check_rows(dials):
+        shares = row["action_frequency"]
+        assert len(shares) == 6
+        assert sum(shares[:3]) == pytest.approx(1)
+        assert sum(shares[3:]) == pytest.approx(1)
+        assert 0 < row["entropy_beta"] < np.log(3) + np.log(3) + 1e-5
+
+
+def test_a_run_is_resumed(dials: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(dials, out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    shutil.rmtree(out / "checkpoints" / "00000002")
+    assert call("resume", str(out)) == 0
+    assert GYM_ANEW in capsys.readouterr().out.splitlines()
+    check_rows(out)
+
+
+def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("evaluate", str(dials), "--episodes", "3") == 0
+    assert "mean return" in capsys.readouterr().out
+    found = json.loads((dials / "evaluation" / "evaluation.json").read_text())
+    assert set(found["ways"]) == {"greedy", "sampled", "behaviour"}
+    for numbers in found["ways"].values():
+        assert numbers["mean_length"] == 10
+        assert numbers["ended_by_task"] == 0
+        assert 0 <= numbers["return"]["min"] <= numbers["return"]["max"] <= 10
+    rows = (dials / "evaluation" / "episodes.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3 * 3
+    assert rows[1].startswith("greedy,0,0,")
+    assert rows[1].endswith(",10,time limit")
+
+
+def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(dials, other)
+    config = json.loads((other / "config.json").read_text())
+    config["config"]["seed"], config["config"]["env"]["vectorize"] = 1, "async"
+    (other / "config.json").write_text(json.dumps(config))
+    lines = (other / "metrics.jsonl").read_text().replace('"seed": 0', '"seed": 1')
+    (other / "metrics.jsonl").write_text(lines)
+    assert call("compare", str(dials), str(other), "--metric", "entropy_beta", "--out", str(tmp_path / "both")) == 0
+    table = (tmp_path / "both" / "comparison.csv").read_text().splitlines()
+    assert len(table) == 2
+    assert table[1].startswith("gym_cases:Dials,action-balance-rnd,entropy_beta,2,")
+
+
+def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
+    import gym_cases
+
+    agent = Config(
+        steps=64,
+        envs=4,
+        ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2),
+        bonus=BonusConfig(warmup_rollouts=1),
+        net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+        host=HostConfig(groups=2),  # as above, for the same programs
+    )
+    said: list[str] = []
+    told: list[Any] = []
+    out = action_balance.train(
+        lambda: gym_cases.Dials(3), tmp_path / "run", agent, say=said.append, tell=told.append, reward_scale=0.5
+    )
+    assert [one.update for one in told] == [1, 2]
+    check_rows(out)
+    assert said[0].startswith("what is seen: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
+    with pytest.raises(UserError, match="is a function of a script"):
+        action_balance.resume(out)
+    assert action_balance.resume(out, lambda: gym_cases.Dials(3), say=said.append) == out
+
+
+def test_settings_of_networks_that_are_not_there_are_refused() -> None:
+    with pytest.raises(UserError, match="has no images: leave out --channels"):
+        trainer(TrainConfig(EnvConfig("gym:CartPole-v1"), Config(image=ImageConfig(channels=3))))
+    with pytest.raises(UserError, match="an action channel is for images"):
+        trainer(TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="action-balance-rnd-channel")))
+    with pytest.raises(UserError, match="states of a Gymnasium environment cannot be counted"):
+        TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="count"))
+    with pytest.raises(UserError, match="--threads is for emulators"):
+        TrainConfig(EnvConfig("gym:CartPole-v1"), Config(host=HostConfig(threads=2)))
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Any:
+    """Networks for stacks of two vectors of three numbers, and actions of two components."""
+    return quick(lambda keys: networks((2, 3), (2, 3), TINY, keys, whitened=True))(
+        list(jax.random.split(jax.random.key(0), 3))
+    )
+
+
+def test_the_policy_sees_vectors_whitened_by_who_acted(fresh: Any) -> None:
+    learned, _ = fresh
+    moments = Moments(jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0]))  # deviations 2, 1, 1
+    stack = jnp.array([[3.0, 0.5, 100.0], [1.0, -9.0, 101.0]])
+    seen = policy_view(stack, learned.policy, moments, TINY)
+    np.testing.assert_allclose(seen, [[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]], atol=1e-6)
+    with pytest.raises(ValueError, match="the statistics are needed"):
+        policy_view(stack, learned.policy, None, TINY)
+    # The bonus networks see the newest of the stack only, and every choice of the components is an action to them.
+    assert learned.next_state.joined[0].weight.shape == (4, 3)
+    assert learned.action.joined[0].action_weight.shape == (5, 4)
+    assert learned.policy.trunk[0].weight.shape == (4, 6)
+    assert learned.policy.parts == (2, 3)
+
+
+def test_the_loss_of_an_action_is_the_sum_over_its_components(fresh: Any) -> None:
+    learned, targets = fresh
+    moments = Moments(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
+    seen = jnp.array([0.5, -1.0, 2.0])
+    pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])
+    module = Distillation(targets.action, learned.action)
+    errors = np.asarray(quick(lambda: module.all_errors(moments.whiten(seen)))())
+    taken = quick(lambda: update.action_errors(learned, targets, moments, pairs, TINY))()
+    np.testing.assert_allclose(taken, [errors[1] + errors[4]], rtol=1e-5)
+    everything = replace(TINY, bonus=BonusConfig(learns_from="all"))
+    found = quick(lambda: update.action_errors(learned, targets, moments, pairs, everything))()
+    np.testing.assert_allclose(found, [errors[:2].mean() + errors[2:].mean()], rtol=1e-5)
+
+
+def test_colours_of_a_stack_are_channels() -> None:
+    colours = np.random.default_rng(0).integers(255, size=(2, 44, 44, 3), dtype=np.uint8)
+    channels = np.stack([colours[frame, :, :, colour] for colour in range(3) for frame in range(2)])
+
+    def both(colours: jax.Array, channels: jax.Array) -> list[jax.Array]:
+        """The same network, with two frames of three colours and with six grey ones."""
+        made = [ImageActorCritic(x.shape, 2, (8, 8), 3, key=jax.random.key(0)) for x in (colours, channels)]
+        return [policy(x)[1] for policy, x in zip(made, (colours, channels), strict=True)]
+
+    seen, same = quick(both)(colours, channels)
+    np.testing.assert_array_equal(seen, same)
+    assert np.abs(seen).max() > 0

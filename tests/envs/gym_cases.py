@@ -1,0 +1,121 @@
+"""Small Gymnasium environments, right and wrong, that also workers can import."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Counter(gymnasium.Env[Any, Any]):
+    """Sees its seed, its episode and its step. Reward 1 for action 1. Odd seeds terminate after 3 steps, even ones are
+    truncated after 2.
+    """
+
+    observation_space: Any = spaces.Box(-1e9, 1e9, (3,), np.float64)
+    action_space: Any = spaces.Discrete(2)
+
+    def __init__(self, fault: str = "", mark: str = "") -> None:
+        """A fault comes up at the fifth step; one that has left its mark in a file does not come up again."""
+        self.fault, self.mark = fault, mark
+        self.steps = self.seed = self.episode = self.step_number = 0
+
+    def see(self) -> Any:
+        return np.array([self.seed, self.episode, self.step_number], np.float64)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.seed = seed % 1000 if seed is not None else self.seed
+        self.episode = 0 if seed is not None else self.episode + 1
+        self.step_number = 0
+        return self.see(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        self.step_number += 1
+        seen, reward = self.see(), float(action == 1)
+        if self.fault and self.steps >= 15 and not (self.mark and Path(self.mark).exists()):
+            if self.fault == "dies":
+                Path(self.mark).touch()
+                os._exit(1)
+            if self.fault == "raises":
+                raise ZeroDivisionError("the wheel came off")
+            seen = {"nan": seen * np.nan, "shape": seen[:2], "outside": seen + 2e9}.get(self.fault, seen)
+            reward = np.inf if self.fault == "reward" else reward
+        odd = self.seed % 2 == 1
+        return seen, reward, odd and self.step_number == 3, not odd and self.step_number == 2, {}
+
+
+class OldReset(Counter):
+    def reset(self, **_: Any) -> Any:
+        return self.see()
+
+
+class OldStep(Counter):
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:3], {})
+
+
+class Continuous(Counter):
+    action_space = spaces.Box(-1, 1, (2,))
+
+
+class Sequences(Counter):
+    observation_space = spaces.Sequence(spaces.Discrete(3))
+
+
+class NaN(Counter):
+    def see(self) -> Any:
+        return super().see() * np.nan
+
+
+class Outside(Counter):
+    observation_space = spaces.Box(0, 1, (3,))
+
+    def see(self) -> Any:
+        return np.array([0, 0.5, 1.5], np.float32)
+
+
+class NoEnvironment:
+    """Not even one."""
+
+
+class Dials(gymnasium.Env[Any, Any]):
+    """Two dials; setting them to 2 and 1 is rewarded. An episode has ten steps."""
+
+    def __init__(self, size: int = 4) -> None:
+        self.observation_space = spaces.Dict(
+            {
+                "dials": spaces.MultiDiscrete([size, 3], start=[1, 0]),
+                "clock": spaces.Tuple((spaces.Box(0, 1, (1,)), spaces.Discrete(2, start=-1))),
+                "manual": spaces.Text(20),
+            }
+        )
+        self.action_space = spaces.MultiDiscrete([size, 3])
+
+    def see(self) -> Any:
+        clock = (np.array([self.steps / 10], np.float32), -1)
+        return {"dials": np.add(self.dials, [1, 0]), "clock": clock, "manual": "turn"}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.steps, self.dials = 0, [0, 0]
+        return self.see(), {}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        self.dials = [int(one) for one in action]
+        return self.see(), float(self.dials == [2, 1]), False, self.steps == 10, {}
+
+
+def every_third_pixel(env: Any) -> Any:
+    """A wrapper that is a function."""
+    space = spaces.Box(0, 255, (70, 54, 3), np.uint8)
+    return gymnasium.wrappers.TransformObservation(env, lambda image: image[::3, ::3], space)
+
+
+gymnasium.register("Counter-v0", entry_point="gym_cases:Counter")
+gymnasium.register("OldStep-v0", entry_point="gym_cases:OldStep", max_episode_steps=10)
+gymnasium.register("NotThere-v0", entry_point="not_there:Env")
