@@ -182,7 +182,7 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
     recordings, gathereds = ([_copy(tree) for _ in range(9)] for tree in (player.recordings[0], gathered))
     calls: dict[str, tuple[Callable[[], Any], int]] = {
         "decide": (
-            lambda: programs.decide(over.actor, recordings.pop(), frame, None)[1],
+            lambda: over.decide(recordings.pop(), frame, None)[1],
             len(player.groups) * player.steps,
         ),
         "prepare": (lambda: programs.prepare(*given), 1),

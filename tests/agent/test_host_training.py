@@ -235,6 +235,9 @@ def test_returns_are_raw_and_of_whole_episodes() -> None:
         assert float(one.best_return[0]) == max(mine)
 
 
+Luck = tuple[float, ...]
+
+
 class Learned(NamedTuple):
     """What an update was made from, as the device was handed it."""
 
@@ -246,10 +249,9 @@ class Learned(NamedTuple):
     truncated: np.ndarray
 
     @property
-    def key(self) -> tuple[int, ...]:
-        """Of the luck in this rollout, the same in all groups."""
-        (key,) = {luck(one) for one in self.whole}
-        return key
+    def luck(self) -> tuple[Luck, ...]:
+        """Of the groups in this rollout."""
+        return tuple(luck(one) for one in self.whole)
 
 
 class Scene(NamedTuple):
@@ -258,12 +260,12 @@ class Scene(NamedTuple):
     lag: int | None
     world: Scripted
     learned: list[Learned]
-    acted: dict[tuple[int, ...], list[list[np.ndarray]]]  # the policies that decided, by the key of the rollout
+    acted: dict[Luck, list[list[np.ndarray]]]  # the policies that decided, by the luck of rollout and group
     told: list[Metrics]
 
 
-def luck(recording: Recording) -> tuple[int, ...]:
-    return tuple(np.asarray(jax.random.key_data(recording.key)).tolist())
+def luck(recording: Recording) -> Luck:
+    return tuple(np.asarray(recording.noise[0, 0]).tolist())
 
 
 def played(config: Config, updates: int = UPDATES, kept: TrainState | None = None) -> tuple[Scene, TrainState]:
@@ -271,7 +273,7 @@ def played(config: Config, updates: int = UPDATES, kept: TrainState | None = Non
     world = Scripted(config.groups)
     run = HostTrainer(config, (STACK, SIZE, SIZE), ACTIONS, lambda *_: world)
     programs, scene = run.programs, Scene(config.host.lag, world, [], {}, [])
-    prepare, decide = programs.prepare, programs.decide
+    prepare, decider = programs.prepare, programs.decider
 
     def watched_prepare(
         state: TrainState, actor: Actor, whole: Sequence[Recording], *rewards_and_ends: np.ndarray
@@ -281,14 +283,19 @@ def played(config: Config, updates: int = UPDATES, kept: TrainState | None = Non
         scene.learned.append(Learned(newest, to_arrays(actor.policy), list(whole), *copies))
         return prepare(state, actor, whole, *rewards_and_ends)
 
-    def watched_decide(actor: Actor, recording: Recording, *seen: Any) -> Any:
-        scene.acted.setdefault(luck(recording), []).append(to_arrays(actor.policy))
-        return decide(actor, recording, *seen)
+    def watched_decider(actor: Actor) -> Any:
+        decide = decider(actor)
+
+        def watched(recording: Recording, *seen: Any) -> Any:
+            scene.acted.setdefault(luck(recording), []).append(to_arrays(actor.policy))
+            return decide(recording, *seen)
+
+        return watched
 
     # The programs are shared with other trainers.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(programs, "prepare", watched_prepare)
-        patch.setattr(programs, "decide", watched_decide)
+        patch.setattr(programs, "decider", watched_decider)
         run.start(run.begin() if kept is None else kept)
         scene.told.extend(run.advance() for _ in range(updates))
         state = run.state()
@@ -342,12 +349,12 @@ def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
 
 
 def test_every_rollout_has_luck_of_its_own(scene: Scene) -> None:
-    assert len({one.key for one in scene.learned}) == UPDATES
+    assert len({one for made in scene.learned for one in made.luck}) == UPDATES * scene.world.groups
 
 
 def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene) -> None:
     for one in scene.learned:
-        acted = scene.acted[one.key]
+        acted = [policy for luck in one.luck for policy in scene.acted[luck]]
         assert len(acted) == STEPS * scene.world.groups
         for policy in acted:
             for ours, theirs in zip(policy, one.actor, strict=True):
@@ -386,7 +393,7 @@ def test_a_resumed_run_knows_the_first_reward_and_has_luck_of_its_own(method: st
     assert int(kept.first_reward[0]) == 56
     assert [int(one.first_reward[0]) for one in after.told] == [56, 56]
     assert int(state.updates[0]) == UPDATES
-    assert len({one.key for one in before.learned + after.learned}) == UPDATES
+    assert len({one.luck for one in before.learned + after.learned}) == UPDATES
 
 
 def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> None:

@@ -84,7 +84,7 @@ def played(programs: Programs) -> Played:
     frames, reached, terminated = [frame], [], np.zeros((STEPS, ENVS), bool)
     terminated[1, 0] = True
     for time in range(STEPS):
-        going, action = programs.decide(actor, going, frame, ended)
+        going, action = programs.decider(actor)(going, frame, ended)
         environment.send(0, np.asarray(action))
         step = environment.receive(0)
         frame = np.where(terminated[time][:, None, None], first, step.frame)

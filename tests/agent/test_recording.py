@@ -97,7 +97,7 @@ def play(groups: int, seed: int = 3) -> Rollouts:
     for number in range(2):
         for time in range(number * STEPS, (number + 1) * STEPS):
             for group in range(groups):
-                going[group], action = run.decide(actor(), going[group], *seen_by(group, groups, time))
+                going[group], action = run.decider(actor())(going[group], *seen_by(group, groups, time))
                 handed_out[time, group * ENVS // groups : (group + 1) * ENVS // groups] = action
         pairs = [
             run.conclude(going[group], *seen_by(group, groups, (number + 1) * STEPS), keys[number + 1])
@@ -274,11 +274,10 @@ def test_other_rollouts_trace_nothing_new(rollouts: Rollouts) -> None:
 def test_sampled_actions_follow_beta_and_are_independent() -> None:
     frames, ended = seen_by(0, 2, 0)
     frames = np.stack([frames[0]] * 2)  # both environments see the same
-    empty = programs(2).empty(np.int32(0), jax.random.key(0))
-    decide = partial(programs(2).decide, actor())
+    decide = programs(2).decider(actor())
     drawn = np.zeros((600, 2, 2), int)  # rollouts, times, environments
     for one, key in zip(drawn, jax.random.split(jax.random.key(5), len(drawn)), strict=True):
-        going, first = decide(replace(jax.tree.map(jnp.copy, empty), key=key), frames, ended)
+        going, first = decide(programs(2).empty(np.int32(0), key), frames, ended)
         going, second = decide(going, frames, ended)  # an episode's first frame again: the same is seen
         one[:] = first, second
     made = jax.device_get(going)

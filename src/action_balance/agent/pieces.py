@@ -4,7 +4,7 @@ A GPU does one thing after the other: a decision waits behind what was asked for
 pieces that are short. Axes: T steps, N environments, M of a group.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -26,6 +26,9 @@ from action_balance.core.moments import Moments
 
 #: Samples that are learned from at a time.
 PIECE = 1024
+
+#: Of a recording, the newest frames and what ended: the recording after the next step, and the actions.
+Decider = Callable[[Recording, Any, Ended | None], tuple[Recording, jax.Array]]
 
 
 class Gathered(eqx.Module):
@@ -60,42 +63,6 @@ class Gathered(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
-class _Decide:
-    """`recording.decide`, compiled. It is called for every step, and taking an actor apart takes as long as a decision
-    of small networks: what is found in one is kept as long as it acts.
-    """
-
-    #: Actors that are kept.
-    _MOST = 64
-
-    def __init__(self, config: Config) -> None:
-        def decide(
-            actor: list[jax.Array], recording: Recording, frame: jax.Array, ended: Ended | None, definition: Any
-        ) -> tuple[Recording, jax.Array]:
-            return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, config)
-
-        self._jit = jax.jit  # as it is now: tests have others
-        self._decide = decide
-        self._compiled: dict[Any, Any] = {}  # by the structure of an actor
-        self._known: dict[int, tuple[Actor, list[jax.Array], Any]] = {}
-
-    def __call__(
-        self, actor: Actor, recording: Recording, frame: Any, ended: Ended | None
-    ) -> tuple[Recording, jax.Array]:
-        """What a group does next; the memory of the recording is taken for the next one."""
-        known = self._known.get(id(actor))
-        if known is None or known[0] is not actor:
-            leaves, definition = jax.tree.flatten(actor)
-            if definition not in self._compiled:
-                self._compiled[definition] = self._jit(partial(self._decide, definition=definition), donate_argnums=1)
-            known = actor, leaves, self._compiled[definition]
-            if len(self._known) >= self._MOST:
-                self._known.clear()
-            self._known[id(actor)] = known
-        decided: tuple[Recording, jax.Array] = known[2](known[1], recording, frame, ended)
-        return decided
-
-
 class Programs:
     """What runs on the device, compiled once for all seeds and groups."""
 
@@ -121,7 +88,8 @@ class Programs:
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(self._empty)
-        self.decide = _Decide(config)
+        self._decides: dict[Any, Callable[..., tuple[Recording, jax.Array]]] = {}  # by the structure of an actor
+        self._jit = jax.jit  # as it is now: tests have others
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.prepare = jax.jit(self._prepare)
@@ -132,6 +100,22 @@ class Programs:
     def _empty(self, first: jax.Array, key: jax.Array) -> Recording:
         """Of a group that begins with this environment."""
         return Recording.empty(self.stack, self.group, self.actions, self.config, first, key, self.dtype)
+
+    def decider(self, actor: Actor) -> Decider:
+        """`recording.decide` with this actor. It gives back the memory of a recording as that of the next.
+
+        It is called for every step, and taking an actor apart takes as long as a decision of small networks.
+        """
+        leaves, definition = jax.tree.flatten(actor)
+        if definition not in self._decides:
+
+            def decide(
+                actor: list[jax.Array], recording: Recording, frame: jax.Array, ended: Ended | None
+            ) -> tuple[Recording, jax.Array]:
+                return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, self.config)
+
+            self._decides[definition] = self._jit(decide, donate_argnums=1)
+        return partial(self._decides[definition], leaves)
 
     @property
     def whitened(self) -> bool:

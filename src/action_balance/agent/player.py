@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.pieces import Programs
+from action_balance.agent.pieces import Decider, Programs
 from action_balance.agent.recording import Ended, Recording
 from action_balance.agent.state import Actor, TrainState
 from action_balance.agent.train import Metrics
@@ -25,8 +25,8 @@ ACTING = 0x616374
 class Rollout:
     """What the host keeps of a rollout, (T, N), and the recordings of the groups when it is over."""
 
-    def __init__(self, actor: Actor, steps: int, envs: int, groups: int) -> None:
-        self.actor = actor
+    def __init__(self, actor: Actor, decide: Decider, steps: int, envs: int, groups: int) -> None:
+        self.actor, self.decide = actor, decide
         self.reward = np.zeros((steps, envs), np.float32)
         self.terminated = np.zeros((steps, envs), bool)
         self.truncated = np.zeros((steps, envs), bool)
@@ -58,14 +58,15 @@ class Player:
 
     def begin_rollout(self) -> None:
         """The policy as it is now decides from here on."""
-        self.rollout = Rollout(self.programs.actor(self.state), self.steps, self.envs, len(self.groups))
+        actor = self.programs.actor(self.state)
+        self.rollout = Rollout(actor, self.programs.decider(actor), self.steps, self.envs, len(self.groups))
 
     def step(self, group: int, number: int) -> None:
         """Wait for the step before, decide, and let the emulators begin with this one."""
         if number:
             self._receive(group, number - 1)
         frame, ended = self.newest[group]
-        self.recordings[group], action = self.programs.decide(self.rollout.actor, self.recordings[group], frame, ended)
+        self.recordings[group], action = self.rollout.decide(self.recordings[group], frame, ended)
         self.environment.send(group, np.asarray(action))
 
     def _receive(self, group: int, number: int) -> None:

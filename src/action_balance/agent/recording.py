@@ -39,7 +39,7 @@ class Recording(eqx.Module):
     notes: jax.Array  # (T, M, C + 3 + 2 A) float32: action, log beta(a|s), both values, logits of pi, action bonus
     time: jax.Array  # () int32, the step that comes next
     first: jax.Array  # () int32, number of the first environment
-    key: jax.Array  # of the rollout
+    noise: jax.Array  # (T, M, A), Gumbel's, of the whole rollout: drawing it takes longer than a small decision
     parts: Parts = eqx.field(
         static=True
     )  # choices of each of the C components of an action; None: it is a number, C = 1
@@ -77,7 +77,7 @@ class Recording(eqx.Module):
             notes=jnp.zeros((steps, envs, numbers + 3 + 2 * total)),
             time=jnp.zeros((), jnp.int32),
             first=first,
-            key=key,
+            noise=_noise(key, first, (steps, envs, total)),
             parts=parts,
         )
 
@@ -140,12 +140,21 @@ def _put(array: jax.Array, row: jax.Array | np.ndarray, place: jax.Array) -> jax
     return jax.lax.dynamic_update_index_in_dim(array, row.astype(array.dtype), place, axis=0)
 
 
+def _noise(key: jax.Array, first: jax.Array, shape: tuple[int, int, int]) -> jax.Array:
+    """Of the steps of a group, (T, M, A). An environment's luck depends on its number, not on groups."""
+    steps, envs, actions = shape
+
+    def one(time: jax.Array, number: jax.Array) -> jax.Array:
+        return jax.random.gumbel(jax.random.fold_in(jax.random.fold_in(key, time), number), (actions,))
+
+    of_step = jax.vmap(one, (None, 0))
+    return jax.vmap(of_step, (0, None))(jnp.arange(steps), first + jnp.arange(envs))
+
+
 def decide(
     actor: Actor, recording: Recording, frame: jax.Array, ended: Ended | None, config: Config
 ) -> tuple[Recording, jax.Array]:
     """One step of a group: what it does next, (M,) or (M, C), and the recording with it.
-
-    An environment's luck depends on its number, not on groups.
 
     Args:
         actor: who decides.
@@ -158,11 +167,9 @@ def decide(
     logits, values, bonus = jax.vmap(lambda seen: act(actor, seen, config))(recording.stacks())
     parts = recording.parts
     behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, actor.coef, config, parts))(logits, bonus)
-    now = jax.random.fold_in(recording.key, recording.time)
-    keys = jax.vmap(lambda number: jax.random.fold_in(now, number))(recording.first + jnp.arange(frame.shape[0]))
     # The largest sum of logit and Gumbel noise is a sample of the softmax.
-    noise = jax.vmap(lambda key: jax.random.gumbel(key, logits.shape[-1:]))(keys)
-    action = jax.vmap(lambda scores: components.choose(scores, parts))(behaviour + noise)
+    scores = behaviour + jax.lax.dynamic_index_in_dim(recording.noise, recording.time, keepdims=False)
+    action = jax.vmap(lambda one: components.choose(one, parts))(scores)
     chances = jax.vmap(lambda x, y: components.log_prob(x, y, parts))(behaviour, action)
     chosen = action.reshape(len(action), -1).astype(jnp.float32)
     notes = jnp.concatenate([chosen, chances[:, None], values, logits, bonus], axis=-1)
