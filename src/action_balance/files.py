@@ -27,9 +27,15 @@ def reason(error: BaseException) -> str:
     return textwrap.shorten(lines[0], 160) if lines else type(error).__name__
 
 
+def install(extra: str) -> str:
+    """The command that installs an extra, in the folder of action-balance: no registry of packages has this one."""
+    return f'pip install ".[{extra}]"'
+
+
 def missing(package: str, need: str = "training", extra: str = "train") -> UserError:
     """What to say when a package that not everybody needs is not installed."""
-    return UserError(f'{package} is not installed, and {need} needs it: pip install "action-balance[{extra}]"')
+    advice = f"{install(extra)} in the folder of action-balance"
+    return UserError(f"{package} is not installed, and {need} needs it: {advice}")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

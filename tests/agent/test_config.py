@@ -140,7 +140,7 @@ def test_without_ale_py_a_game_says_what_to_install(
     monkeypatch.setitem(sys.modules, "ale_py", None)
     assert call("train", "atari:pitfall") == 2
     error = capsys.readouterr().err
-    assert 'ale-py is not installed, and Atari needs it: pip install "action-balance[atari]"' in error
+    assert 'ale-py is not installed, and Atari needs it: pip install ".[atari]" in the folder' in error
     assert error.count("\n") == 1
 
 

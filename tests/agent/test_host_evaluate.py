@@ -216,9 +216,8 @@ def test_without_av_only_the_film_is_left_out(
     summary, files = evaluate_atari.play(*asked, Console(width=80))
     evaluate_atari.show(summary, "title", Console(width=80))
     shown = capsys.readouterr().out
-    assert (
-        'film is left out: av is not installed, and the film needs it: pip install "action-balance[atari]"\n' in shown
-    )
+    advice = 'pip install ".[atari]" in the folder of action-balance'
+    assert f"film is left out: av is not installed, and the film needs it: {advice}\n" in shown
     assert "2 seeds" in shown
     assert list(files) == ["episodes.csv"]
     assert summary["ways"]["greedy"]["rooms"] == {"all": [196, 226], "mean_per_game": 1.5, "most_in_a_game": 2}

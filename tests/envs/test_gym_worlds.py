@@ -284,5 +284,6 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == (
-        'gymnasium is not installed, and action_balance.gym needs it: pip install "action-balance[gym]"\n'
+        "gymnasium is not installed, and action_balance.gym needs it: "
+        'pip install ".[gym]" in the folder of action-balance\n'
     )

@@ -92,9 +92,10 @@ def test_it_works_in_a_folder_that_was_not_installed(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("examined")
 def test_extras_that_are_not_there_are_named_with_their_command() -> None:
     lines = printed()
+    assert "Extras, to be installed in the folder of action-balance" in lines
     assert "train train the neural agent installed" in lines
-    assert 'atari Atari games pip install "action-balance[atari]"' in lines
-    assert 'gym Gymnasium environments pip install "action-balance[gym]"' in lines
+    assert 'atari Atari games pip install ".[atari]"' in lines
+    assert 'gym Gymnasium environments pip install ".[gym]"' in lines
     assert "gymnasium - >=1.1 atari, gym" in lines
     assert "orbax-checkpoint loads ok" in lines
     assert lines[-1] == "everything works"

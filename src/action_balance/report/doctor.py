@@ -27,7 +27,7 @@ from action_balance.core.balance import balance
 from action_balance.core.distillation import Distillation
 from action_balance.envs.worlds import open_world
 from action_balance.errors import UserError
-from action_balance.files import reason
+from action_balance.files import install, reason
 from action_balance.tabular import agent
 
 NAME = "action-balance"
@@ -70,11 +70,6 @@ class Check:
     seconds: float
     error: str  # empty where it passed
     fix: str
-
-
-def install(extra: str) -> str:
-    """The command that installs an extra."""
-    return f'pip install "{NAME}[{extra}]"'
 
 
 def version(package: str) -> str | None:
@@ -205,7 +200,7 @@ def examine(console: Console) -> None:
     needed = packages()
     _show(console, "Versions", _versions(needed))
     _show(console, "Machine", _machine())
-    _show(console, "Extras", _extras(needed))
+    _show(console, f"Extras, to be installed in the folder of {NAME}", _extras(needed))
     checks = self_test(needed)
     seconds = sum(check.seconds for check in checks)
     _show(console, f"Self-test, {seconds:.1f} seconds, most of them compiling", _results(checks))
