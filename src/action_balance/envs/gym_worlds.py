@@ -70,7 +70,15 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
 
 
 class Grid(GymWorld):
-    """``ActionBalance/Grid-v0``; the options are those of `transitions.grid`."""
+    """``ActionBalance/Grid-v0``: the paper's square, with a goal or without (Sections IV-A and IV-B).
+
+    Args:
+        size: cells along a side.
+        episode_steps: time limit.
+        view: what is seen of a cell: one-hot x and y, or scaled coordinates.
+        goal: its x and y, counted from the bottom left; reaching it ends the episode with reward 1.
+        render_mode: None or rgb_array.
+    """
 
     def __init__(
         self,
@@ -84,7 +92,15 @@ class Grid(GymWorld):
 
 
 class Corridor(GymWorld):
-    """``ActionBalance/Corridor-v0``; the options are those of `transitions.corridor`."""
+    """``ActionBalance/Corridor-v0``: two rooms joined by a corridor, a treasure in the right one (Figure 1).
+
+    Args:
+        size: cells along a side of a room.
+        length: cells of the corridor.
+        episode_steps: time limit.
+        view: what is seen of a cell: one-hot x and y, or scaled coordinates.
+        render_mode: None or rgb_array.
+    """
 
     def __init__(
         self,
@@ -98,7 +114,13 @@ class Corridor(GymWorld):
 
 
 class DeepSea(GymWorld):
-    """``ActionBalance/DeepSea-v0``; the options are those of `transitions.deep_sea`."""
+    """``ActionBalance/DeepSea-v0``: an N x N chain in which only one of 2^N ways finds the treasure.
+
+    Args:
+        n: N.
+        seed: which action moves right in which column.
+        render_mode: None or rgb_array.
+    """
 
     def __init__(self, n: int = 20, seed: int = 0, render_mode: str | None = None) -> None:
         super().__init__(transitions.deep_sea(n, seed), render_mode)
