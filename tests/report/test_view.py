@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.ready import EnvConfig
 from action_balance.packing import unpacked
-from action_balance.report import view, view_data, view_page
+from action_balance.report import view, view_data, view_maps, view_page
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
 from action_balance.report.view_data import Watched, columns
@@ -91,6 +92,10 @@ def served(paths: list[Path], live: bool = False) -> Iterator[int]:
         thread.join()
 
 
+def news(path: Path, place: str) -> dict[str, Any]:
+    return view_data.news(Watched.open(path, live=True), place)
+
+
 def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
@@ -124,7 +129,7 @@ def test_cells_of_a_map_count_from_below() -> None:
 
 
 def test_visits_are_drawn_where_the_diver_is_and_by_what_actions_do(runs: list[Path]) -> None:
-    (player,) = view_data.players([Watched.open(runs[0])])
+    (player,) = view_maps.players([Watched.open(runs[0])])
     assert (player["width"], player["height"], player["start"], player["goals"]) == (3, 3, 6, [2])
     assert player["walls"] == [5, 7, 8]  # what lies above the diagonal
     assert player["mean"]["moments"] == {"p0": [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]}
@@ -234,40 +239,49 @@ def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
         folder, log = begin(path, config)
         add(log, config, 1)
         until(found.page, lambda: "update 1 of 4" in said.inner_text())  # it has loaded itself anew
+        assert found.page.locator("#runs, .waiting, #watch").count() == 0  # nothing that would not be followed
         add(log, config, 2)
+        log.append_visits(2, 2 * STEPS, np.full((9, 2), 2))
         until(found.page, lambda: "update 2 of 4 · 2,048 steps · 2,048 steps/s · 2 s left" in said.inner_text())
         legend = found.page.locator("#charts-0 .legend output").first
         until(found.page, lambda: legend.inner_text() == "3")  # seeds with returns 2 and 4
+        map_says = found.page.locator("#watch .visits output")
+        until(
+            found.page, lambda: map_says.all_inner_texts() == ["2"]
+        )  # loaded anew with the first map: 4 visits, 2 seeds
         asked = [url for url in found.requests if "/news" in url]
         add(log, config, 3)
+        log.append_visits(3, 3 * STEPS, np.full((9, 2), 5))
         folder.finish("interrupted")
         until(found.page, lambda: said.inner_text().startswith("interrupted · update 3 of 4"))
         assert legend.inner_text() == "4"
+        until(found.page, lambda: map_says.inner_text() == "5")
+        assert found.page.locator("#watch .readout").inner_text() == "step 3,072 of 3,072"
         assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in found.requests)
         size = (path / "metrics.jsonl").stat().st_size
         assert f"-{size}" not in asked[-1]
-        until(found.page, lambda: any(url.endswith(f"-{size}") for url in found.requests))  # only what is new
+        until(found.page, lambda: any(f"-{size}&" in url for url in found.requests))  # only what is new
         assert found.errors == []
 
 
 def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -> None:
     config = config_of(updates=4)
     folder, log = begin(tmp_path / "run", config)
-    first = view_data.news(folder.path, "")
+    first = news(folder.path, "")
     assert (first["steps"], first["progress"]["status"], first["progress"]["left"]) == ([], "running", None)
     add(log, config, 1)
-    second = view_data.news(folder.path, first["place"])
+    second = news(folder.path, first["place"])
     assert second["metrics"]["episode_return"] == {"mean": [2.0], "low": [1.0], "high": [3.0]}
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
-    third = view_data.news(folder.path, second["place"])
+    third = news(folder.path, second["place"])
     assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
     log.truncate_after(0)  # as a resumed run does
     add(log, config, 1)
-    fourth = view_data.news(folder.path, second["place"])
+    fourth = news(folder.path, second["place"])
     assert (fourth["steps"], fourth["anew"]) == ([STEPS], True)
     os.utime(folder.path / "timing.jsonl", (1, 1))
-    assert view_data.news(folder.path, "")["progress"]["status"] == "silent"
+    assert news(folder.path, "")["progress"]["status"] == "silent"
     folder.release()
 
 

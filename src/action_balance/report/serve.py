@@ -12,7 +12,7 @@ from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import reason
-from action_balance.report import view_data
+from action_balance.report import view_maps
 from action_balance.report.view import MakePage, error_page, mime_type, served_files
 
 ADDRESS = "127.0.0.1"
@@ -104,7 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND)
             return
         try:
-            found = view_data.news(self.runs_of[int(number)], asked.get("place", [""])[0])
+            places = (asked.get(name, [""])[0] for name in ("place", "visits"))
+            found = view_maps.news(self.runs_of[int(number)], *places)
         except UserError as error:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", str(error).encode())
             return

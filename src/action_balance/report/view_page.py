@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from action_balance.files import Data
-from action_balance.report import markup, player, view_data
+from action_balance.report import markup, player, view_data, view_maps
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.markup import NONE, counted, interval, number, table
@@ -25,7 +25,6 @@ WATCH = (
 LARGE = (
     "The file is too large for this page; it is in the folder of the run, or on the page that <code>view</code> serves."
 )
-RELOAD = "Load the page again for newer maps."
 FOOTER = "Made from the files of the runs alone."
 
 #: Seconds between two questions of a live page for what is new.
@@ -47,7 +46,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     begun = [run for run in runs if run.config is not None]
     curves = view_data.curves(begun, pooled=not live) if begun else []
     environments = list(dict.fromkeys(curve["environment"] for curve in curves))
-    players = view_data.players(begun)
+    players = view_maps.players(runs)
     told = [progress(run) for run in runs]
     curve_of = {id(begun[member]): curve["key"] for curve in curves for member in curve["runs"]}
     for run, one in zip(runs, told, strict=True):
@@ -69,9 +68,9 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     sections = {
         "progress": _progress(told, live),
         **{f"world-{i}": _curves(i, name, curves) for i, name in enumerate(environments)},
-        "watch": player.watch_section(players, f"{WATCH} {RELOAD}" if live else WATCH),
+        "watch": player.watch_section(players, WATCH),
         "evaluation": _evaluations(begun, link),
-        "runs": _table(told),
+        "runs": "" if live else _table(told),  # what follows a run tells its progress already
     }
     titles = {"progress": "Progress", "watch": "Watch", "evaluation": "Evaluation", "runs": "Runs"}
     titles |= {f"world-{i}": html.escape(name) for i, name in enumerate(environments)}
@@ -123,7 +122,7 @@ def _curves(place: int, environment: str, curves: Sequence[Data]) -> str:
     said = "Mean over seeds; the band goes from the lowest seed to the highest." if _several(here) else "One seed each."
     if buckets > 1:
         said += f" Each point is the mean of up to {buckets} updates."
-    waiting = "" if any(curve["steps"] for curve in here) else '<p class="hint">No update was made yet.</p>'
+    waiting = "" if any(curve["steps"] for curve in here) else '<p class="hint waiting">No update was made yet.</p>'
     return f"""<section id="world-{place}" class="wide">
 <h2>{html.escape(environment)}</h2>
 <p>{said} Move over a curve to read its values.</p>

@@ -20,14 +20,20 @@ class Player {
     this.playing = false;
   }
 
-  async start() {
+  /** Unpack the data, once. */
+  async #read() {
     const { data, world } = this;
+    if (this.kinds) return;
     this.kinds = {};
     if (data.panels[0].pairs) this.kinds.run = await Promise.all(data.panels.map((panel) => TraceSource.read(panel, world)));
     if (data.mean) {
       this.kinds.mean = await Promise.all(data.panels.map((panel) =>
         SnapshotSource.read(data.mean.counts[panel.key], data.mean.moments[panel.key], world, data.mean.actions, data.mean.over[panel.key])));
     }
+  }
+
+  async start() {
+    await this.#read();
     this.kind = this.kinds.run ? "run" : "mean";
     this.#build();
     themeChanged.addEventListener("change", () => this.show());
@@ -147,6 +153,25 @@ class Player {
     const mean = this.data.curves?.methods[this.data.panels[i].key];
     const place = mean ? placeOf(this.data.curves.steps, this.step) : -1;
     return place < 0 ? `${shown(covered)} cells` : `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+  }
+
+  /** Add what a run that still trains has done since; who looks at the end goes on with it. */
+  async extend(panel, { place, moments, counts }) {
+    const { data } = this;
+    const known = data.mean.moments[panel.key];
+    const first = moments.findIndex((moment) => moment > (known[known.length - 1] ?? 0));
+    panel.place = place;
+    if (first < 0) return;
+    const totals = await unpack(counts);
+    await this.#read();
+    this.kinds.mean[data.panels.indexOf(panel)].append(totals.subarray((first * totals.length) / moments.length), moments.slice(first));
+    const atEnd = this.step === data.steps && !this.playing;
+    data.steps = Math.max(...Object.values(data.mean.moments).map((all) => all[all.length - 1]));
+    data.keyStep = Math.max(1, Math.floor(data.steps / 60));
+    if (atEnd) this.step = data.steps;
+    if (!this.slider) return; // it was not looked at yet
+    this.slider.max = data.steps;
+    this.show();
   }
 
   seek(step) {
