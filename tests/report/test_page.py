@@ -13,7 +13,7 @@ from browser import LOOK, shown, until
 from playwright.sync_api import Browser, Page
 
 from action_balance import cli
-from action_balance.report import recording
+from action_balance.report import recording, view
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -208,6 +208,15 @@ def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
 def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
     cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
     assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    figure = linked / "figures" / "final_cells.svg"
+    figure.rename(tmp_path / "outside.svg")
+    figure.symlink_to(tmp_path / "outside.svg")
+    assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
 
 
 def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:

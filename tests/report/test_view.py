@@ -1,5 +1,6 @@
 """``view``: runs on a page, saved, served to this machine only, and followed while they train."""
 
+import base64
 import http.client
 import json
 import os
@@ -218,13 +219,28 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
         assert get(port, "/", Host=f"localhost:{port}")[0] == 200
 
 
-def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_folder: bool) -> None:
     folder, _ = begin(tmp_path / "run", config_of())
-    (tmp_path / "secret").write_text("secret")
-    (folder.path / "evaluation").mkdir()
-    (folder.path / "evaluation" / "episode.gif").symlink_to(tmp_path / "secret")
+    summary = {"checkpoint": {"update": 1}, "ways": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    folder.save_evaluation(summary, {"heatmap.png": b"inside"})
+    evaluation, outside = folder.path / "evaluation", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "episode.gif").write_text("secret")
+    if whole_folder:
+        evaluation.rename(tmp_path / "moved")
+        (outside / "evaluation.json").write_bytes((tmp_path / "moved" / "evaluation.json").read_bytes())
+        evaluation.symlink_to(outside)
+    else:
+        (evaluation / "episode.gif").symlink_to(outside / "episode.gif")
     with served([folder.path]) as port:
         assert get(port, "/files/0/episode.gif")[0] == 404
+        assert get(port, "/files/0/heatmap.png")[0] == (404 if whole_folder else 200)
+        assert b"episode.gif" not in get(port, "/")[1]
+    assert call("view", str(folder.path), "--save", str(tmp_path / "page.html")) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert base64.b64encode(b"secret").decode() not in text
+    assert (base64.b64encode(b"inside").decode() in text) is not whole_folder
     folder.release()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from action_balance.envs.grid import ACTIONS
 from action_balance.errors import UserError
+from action_balance.files import found_inside
 from action_balance.packing import packed
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
@@ -184,9 +185,10 @@ def _distributions(methods: Mapping[str, Sequence[str]]) -> list[Data]:
 
 
 def figures_of(path: Path) -> dict[str, str]:
-    """The figures of a result by name."""
+    """The figures of a result by name; none that a link leads out of its folder to."""
     try:
-        return {one.stem: one.read_text(encoding="utf-8") for one in sorted((path / "figures").glob("*.svg"))}
+        drawn = {one.stem: found_inside(path, one) for one in sorted((path / "figures").glob("*.svg"))}
+        return {name: file.read_text(encoding="utf-8") for name, file in drawn.items() if file is not None}
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read the figures of {path}: {error}; make the result anew with --overwrite") from None
 

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import reason
+from action_balance.files import found_inside, reason
 from action_balance.report import view_maps
-from action_balance.report.view import MakePage, error_page, mime_type, served_files
+from action_balance.report.view import MakePage, error_page, mime_type, run_of, served_files
 
 ADDRESS = "127.0.0.1"
 
@@ -112,10 +112,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
 
     def _file(self, path: Path) -> None:
-        """A file of a run, or the part of it that is asked for; none that a link leads out of its folder to."""
+        """A file of a run, or the part of it that is asked for; none that a link leads out of the run to."""
         try:
-            real = path.resolve(strict=True)
-            if not real.is_relative_to(path.parent.resolve(strict=True)):
+            real = found_inside(run_of(path), path)
+            if real is None:
                 raise FileNotFoundError(path)
             size = real.stat().st_size
             begin, end = _range(self.headers.get("Range"), size)

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import Data, write_atomically
+from action_balance.files import Data, found_inside, write_atomically
 from action_balance.report import explore, explore_page, markup, page, player, reproduce, view_page
 from action_balance.report.folder import SUMMARY
 from action_balance.report.view_data import Watched
@@ -63,13 +63,16 @@ class Embedded:
         self.left = MOST_BYTES - used - 100_000  # for the markup around them
 
     def link(self, path: Path) -> str | None:
-        """The file as a URL; None where it is too large or cannot be read."""
+        """The file as a URL; None where it is too large, cannot be read, or is outside of its run."""
+        real = found_inside(run_of(path), path)
+        if real is None:
+            return None
         try:
-            size = 4 * path.stat().st_size // 3 + 100
+            size = 4 * real.stat().st_size // 3 + 100
             if size > self.left:
                 return None
             self.left -= size
-            content = base64.b64encode(path.read_bytes()).decode("ascii")
+            content = base64.b64encode(real.read_bytes()).decode("ascii")
         except OSError:
             return None
         return f"data:{mime_type(path)};base64,{content}"
@@ -160,6 +163,11 @@ def explore_result(path: Path, summary: Data) -> str:
 def served_files(runs: Sequence[Path]) -> dict[str, Path]:
     """The files of runs that a page may ask for, by URL path: what an evaluation may write, and nothing else."""
     return {f"/files/{number}/{name}": run / EVALUATION / name for number, run in enumerate(runs) for name in EVALUATED}
+
+
+def run_of(file: Path) -> Path:
+    """The run that one of the `served_files` belongs to."""
+    return file.parents[1]
 
 
 def error_page(told: str) -> str:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from action_balance.files import Data
+from action_balance.files import Data, found_inside
 from action_balance.report import markup, player, view_data, view_maps
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
@@ -29,6 +29,9 @@ FOOTER = "Made from the files of the runs alone."
 
 #: Seconds between two questions of a live page for what is new.
 ASK_EVERY = 1.0
+
+#: Of an evaluation: a row for each episode.
+EPISODES = "episodes.csv"
 
 #: Kinds of films, by how a file ends.
 FILMS = {".mp4": "video", ".gif": "img"}
@@ -156,19 +159,24 @@ def _evaluations(runs: Sequence[Watched], link: Link) -> str:
 def _evaluation(run: Watched, link: Link) -> str:
     """What an evaluation found; nothing where there is none, or it is damaged."""
     folder = run.path / EVALUATION
+    summary = found_inside(run.path, folder / EVALUATION_SUMMARY)
+    if summary is None:
+        return ""
     try:
-        found = json.loads((folder / EVALUATION_SUMMARY).read_bytes())
+        found = json.loads(summary.read_bytes())
         rows = [[html.escape(str(way)), *_numbers(one)] for way, one in found["ways"].items()]
         update = int(found["checkpoint"]["update"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""
+    if not rows:
         return ""
     head = ["Acting", "Mean return", "95&nbsp;% interval", "Median", "Highest"]
     content = table(f"Full episodes of update {update:,}, without learning", head, rows)
     rooms = found.get("rooms")
     if isinstance(rooms, dict) and isinstance(rooms.get("all"), list):
-        content += f"<p>{_rooms(folder, rooms['all'])}</p>"
+        content += f"<p>{_rooms(found_inside(run.path, folder / EPISODES), rooms['all'])}</p>"
     for name in ("heatmap.png", "episode.mp4", "episode.gif"):
-        if (folder / name).is_file():
+        if found_inside(run.path, folder / name):
             content += _medium(folder / name, link(folder / name), run.name)
     return f"<article><h3><code>{html.escape(run.name)}</code></h3>{content}</article>"
 
@@ -178,11 +186,10 @@ def _numbers(one: Data) -> list[str]:
     return [number(score["mean"], 2), interval(score, 2), number(score["median"], 2), number(score["max"], 2)]
 
 
-def _rooms(folder: Path, rooms: Sequence[object]) -> str:
+def _rooms(episodes: Path | None, rooms: Sequence[object]) -> str:
     """Which rooms were seen, and how many in a game."""
-    counts = [
-        int(row["rooms"]) for row in read_table(folder / "episodes.csv", ("way",)) if row.get("rooms", "").isdigit()
-    ]
+    rows = read_table(episodes, ("way",)) if episodes else []
+    counts = [int(row["rooms"]) for row in rows if (row.get("rooms") or "").isdecimal()]
     span = f"{min(counts)} to {max(counts)}" if counts and min(counts) < max(counts) else f"{max(counts, default=0)}"
     each = f" In one game, {span} of them." if counts else ""
     return html.escape(f"{counted(len(rooms), 'room')} visited: {', '.join(map(str, rooms))}.{each}")
