@@ -13,6 +13,7 @@ from browser import LOOK, shown, until
 from playwright.sync_api import Browser, Page
 
 from action_balance import cli
+from action_balance.errors import UserError
 from action_balance.report import recording, view
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
@@ -80,7 +81,9 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
     length = math.hypot(*bonus)
     seek(page, STEP)
-    page.locator("#player-open canvas[tabindex]").nth(panel).scroll_into_view_if_needed()
+    page.locator("#player-open canvas[tabindex]").nth(panel).evaluate(
+        "canvas => canvas.scrollIntoView({block: 'center'})"
+    )
     hover(page, panel, CELL)
     found = told(page, panel)
     assert found["counts"] == counts
@@ -91,6 +94,16 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     details = page.locator("#player-open .details")
     assert details.nth(panel).locator(".visits output").inner_text() == str(sum(counts))
     assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
+
+
+def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) -> None:
+    bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
+    assert len(bars) == 16
+    assert min(bars) > 20
+    page.evaluate("document.querySelector('.map').scrollIntoView()")
+    box = page.locator("#player-open .play").bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 900 - box["height"]
 
 
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
@@ -208,6 +221,19 @@ def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
 def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
     cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
     assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_table_with_a_word_for_a_number_is_named(report: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(report.parent, damaged)
+    summary = json.loads((damaged / "summary.json").read_bytes())
+    summary["settings"]["size"] = "x"
+    with pytest.raises(UserError, match=r"summary\.json is damaged"):
+        view.grid_result(damaged, summary)
+    with open(damaged / "coverage.csv", "a") as file:
+        file.write("rnd,many,0.5,0.4,0.6\n")
+    with pytest.raises(UserError, match=r"coverage\.csv is damaged"):
+        view.grid_result(damaged, summary)
 
 
 def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:

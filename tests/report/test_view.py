@@ -5,12 +5,13 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import nan
@@ -320,6 +321,55 @@ def test_what_cannot_be_viewed_is_one_line(
             told = capsys.readouterr().err
             assert line in told
             assert told.count("\n") == 1
+
+
+def _damage_visits(path: Path) -> None:
+    with open(path / "visits.jsonl", "a") as file:
+        file.write('{"update": 5, "steps": 5, "type": "Uint8", "data": "AAAA"}\n')
+
+
+def _compared(path: Path) -> None:
+    (path / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
+    (path / "curves.csv").write_text("environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,five,,,1\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (_damage_visits, "visits.jsonl is damaged: delete it to see the rest of the run"),
+        (_compared, "curves.csv is damaged: make the result anew with --overwrite"),
+        (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
+        (
+            lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
+            "summary.json is dam",
+        ),
+        (lambda path: (path / "summary.json").write_text('{"kind": "explore", "ours": 1}'), "summary.json is damaged"),
+    ],
+)
+def test_what_is_damaged_is_one_line(
+    runs: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object],
+    line: str,
+) -> None:
+    shutil.copytree(runs[0], tmp_path / "run")
+    damage(tmp_path / "run")
+    assert call("view", str(tmp_path / "run"), "--save", str(tmp_path / "page.html")) == 2
+    told = capsys.readouterr().err
+    assert line in told
+    assert told.count("\n") == 1
+
+
+def test_names_that_are_markup_or_no_text_can_be_saved(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "\udcffrun"
+    shutil.copytree(runs[1], odd)
+    saved = odd / "[/bold]\udcffx.html"
+    assert call("view", str(odd), "--save", str(saved)) == 0
+    assert "/?run/[/bold]?x.html" in capsys.readouterr().out
+    assert "<code>?run</code>" in saved.read_text()
 
 
 def test_serving_ends_with_an_interrupt(runs: list[Path]) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.files import found_inside, reason
 from action_balance.report import view_maps
-from action_balance.report.view import MakePage, error_page, mime_type, run_of, served_files
+from action_balance.report.view import MakePage, as_bytes, error_page, mime_type, run_of, served_files
 
 ADDRESS = "127.0.0.1"
 
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
             text = self.page_of(places.get, True)
         except UserError as error:
             text = error_page(str(error))
-        self._answer(HTTPStatus.OK, "text/html; charset=utf-8", text.encode())
+        self._answer(HTTPStatus.OK, "text/html; charset=utf-8", as_bytes(text))
 
     def _news(self, asked: Mapping[str, Sequence[str]]) -> None:
         number = asked.get("run", [""])[0]
@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
             places = (asked.get(name, [""])[0] for name in ("place", "visits"))
             found = view_maps.news(self.runs_of[int(number)], *places)
         except UserError as error:
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", str(error).encode())
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", as_bytes(str(error)))
             return
         self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
 

@@ -64,7 +64,8 @@ def players(runs: Sequence[Watched]) -> list[Data]:
 def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Scene]]) -> Data:
     scene = shown[0][2]
     world = scene.world
-    counts, moments, over, panels = {}, {}, {}, []
+    counts, moments, over = {}, {}, {}
+    panels: list[Data] = []
     methods = [run.config.agent.method for _, run, _ in shown if run.config is not None]
     for (number, run, one), method in zip(shown, methods, strict=True):
         assert run.config is not None

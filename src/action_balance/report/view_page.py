@@ -208,7 +208,7 @@ def _medium(path: Path, source: str | None, name: str) -> str:
 
 def comparison_page(path: Path) -> str:
     """The curves of a folder of ``compare``."""
-    rows = read_table(path / "curves.csv", ("environment", "curve", "steps", "iqm", "low", "high", "seeds"))
+    rows = read_table(path / "curves.csv", ("environment", "curve"), ("steps", "iqm", "low", "high", "seeds"))
     scores = read_table(path / "comparison.csv", ("environment", "curve", "metric"))
     metric = scores[0]["metric"] if scores else "the metric"
     curves: dict[tuple[str, str], Data] = {}
@@ -221,13 +221,13 @@ def comparison_page(path: Path) -> str:
                 "environment": row["environment"],
                 "label": NAMES.get(method, method) + label[len(method) :].replace("_", " "),
                 "method": method,
-                "seeds": int(row["seeds"]),
+                "seeds": int(float(row["seeds"] or 0)),
                 "bucket": 1,
                 "steps": [],
                 "metrics": {metric: {"mean": [], "low": [], "high": []}},
             },
         )
-        curve["steps"].append(int(float(row["steps"])))
+        curve["steps"].append(int(float(row["steps"] or 0)))
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
             curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
     environments = list(dict.fromkeys(environment for environment, _ in curves))

@@ -46,7 +46,9 @@ class Player {
     this.inspectors = [];
     this.facts = [];
     const cards = data.panels.map((panel) => {
-      const [frame, details] = [make("div", { class: "frame" }), make("div", { class: "details" })];
+      const frame = make("div", { class: "frame" });
+      const titled = () => [make("span", { class: "dot" }), make("span", { class: "name" }, panel.name)];
+      const details = make("div", { class: "details" }, make("p", { class: "whose", "aria-hidden": "true" }, ...titled()));
       this.maps.push(new HeatMap(frame, world, panel, {
         choose: (cell, pressed) => this.choose(cell, pressed),
         label: `${panel.name}: visits of each cell. The arrow keys choose a cell.`,
@@ -55,7 +57,7 @@ class Player {
       const fact = make("output", { class: "fact" });
       this.facts.push(fact);
       return make("article", { class: "panel", "data-method": panel.method },
-        make("h3", {}, make("span", { class: "dot" }), make("span", { class: "name" }, panel.name), fact), frame, details);
+        make("div", { class: "map" }, make("h3", {}, ...titled(), fact), frame), details);
     });
     cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
