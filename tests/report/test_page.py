@@ -33,6 +33,8 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
     """The page, opened once for the tests that play; at the end nothing was asked for and nothing went wrong."""
     with shown(browser, report.as_uri(), width=1280) as found:
         found.page.wait_for_selector("html[data-ready]")
+        assert found.page.get_by_label("Mean of 3 runs").is_checked()  # one run says little
+        found.page.get_by_label("One run").check()
         yield found.page
         assert found.errors == []
         assert found.requests == [report.as_uri()]
@@ -49,7 +51,9 @@ def seek(page: Page, step: int) -> None:
 
 
 def hover(page: Page, panel: int, cell: tuple[int, int]) -> None:
-    box = page.locator("#player-open canvas[tabindex]").nth(panel).bounding_box()
+    canvas = page.locator("#player-open canvas[tabindex]").nth(panel)
+    canvas.evaluate("canvas => canvas.scrollIntoView({block: 'center'})")  # not below the controls
+    box = canvas.bounding_box()
     assert box is not None
     x, y = ((cell[0] + 0.5) / WIDTH, (WIDTH - cell[1] - 0.5) / WIDTH)
     page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
@@ -81,9 +85,6 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
     length = math.hypot(*bonus)
     seek(page, STEP)
-    page.locator("#player-open canvas[tabindex]").nth(panel).evaluate(
-        "canvas => canvas.scrollIntoView({block: 'center'})"
-    )
     hover(page, panel, CELL)
     found = told(page, panel)
     assert found["counts"] == counts
@@ -144,6 +145,39 @@ def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     canvas.press("ArrowDown")
     assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
     assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
+
+
+def test_keys_that_nobody_else_wants_are_for_the_player_in_sight(page: Page) -> None:
+    page.evaluate("document.activeElement.blur(); document.querySelector('.map').scrollIntoView()")
+    page.keyboard.press("End")
+    assert step_of(page) == 20000
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == 19900
+    page.get_by_label("Use the dark theme").focus()
+    page.keyboard.press("Home")  # focus is elsewhere
+    assert step_of(page) == 19900
+    page.evaluate("document.activeElement.blur(); document.getElementById('made').scrollIntoView()")
+    page.keyboard.press("Home")  # the maps are out of sight
+    assert step_of(page) == 19900
+
+
+def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
+    chart = page.locator("#reach-0 svg.scrubbed")
+    chart.press("Home")
+    first = page.locator("#reach-0 .chart [aria-live=polite]").inner_text()
+    chart.press("ArrowRight")
+    assert page.locator("#reach-0 .chart [aria-live=polite]").inner_text() != first
+    chart.press("End")
+    assert re.fullmatch(
+        r"steps \(logarithmic\) [\d,]+: random 100 %, action balance 100 %, RND 100 %, action balance RND 100 %",
+        page.locator("#reach-0 .chart [aria-live=polite]").inner_text(),
+    )
+    touch = {"pointerType": "touch", "clientX": 300, "bubbles": True}
+    chart.dispatch_event("pointerdown", touch)
+    chart.dispatch_event("pointerleave", touch)
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 1
+    chart.dispatch_event("pointerleave", {**touch, "pointerType": "mouse"})
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 0
 
 
 def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:

@@ -27,8 +27,9 @@ from playwright.sync_api import Browser
 from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.ready import EnvConfig
-from action_balance.packing import unpacked
-from action_balance.report import view, view_data, view_maps, view_page
+from action_balance.packing import packed, unpacked
+from action_balance.report import markup, player, view, view_data, view_maps, view_page
+from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
 from action_balance.report.view_data import Watched, columns
@@ -131,11 +132,11 @@ def test_cells_of_a_map_count_from_below() -> None:
 
 
 def test_visits_are_drawn_where_the_diver_is_and_by_what_actions_do(runs: list[Path]) -> None:
-    (player,) = view_maps.players([Watched.open(runs[0])])
-    assert (player["width"], player["height"], player["start"], player["goals"]) == (3, 3, 6, [2])
-    assert player["walls"] == [5, 7, 8]  # what lies above the diagonal
-    assert player["mean"]["moments"] == {"p0": [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]}
-    total = unpacked(player["mean"]["counts"]["p0"]).reshape(4, 9, 2)
+    (found,) = view_maps.players([Watched.open(runs[0])])
+    assert (found["width"], found["height"], found["start"], found["goals"]) == (3, 3, 6, [2])
+    assert found["walls"] == [5, 7, 8]  # what lies above the diagonal
+    assert found["mean"]["moments"] == {"p0": [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]}
+    total = unpacked(found["mean"]["counts"]["p0"]).reshape(4, 9, 2)
     assert (total == total[0]).all()  # as much more at every moment
     # state 0 is the top left cell, 6; its actions were counted 0 and 1, whichever of them is right
     assert sorted(total[0, 6].tolist()) == [0, 1]
@@ -370,6 +371,27 @@ def test_names_that_are_markup_or_no_text_can_be_saved(
     assert call("view", str(odd), "--save", str(saved)) == 0
     assert "/?run/[/bold]?x.html" in capsys.readouterr().out
     assert "<code>?run</code>" in saved.read_text()
+
+
+def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
+    side = 400
+    counts = np.zeros((1, side * side), np.int64)
+    counts[0, 7] = 5
+    counts[0, 8] = 2
+    one = {"counts": {"p0": packed(counts)}, "moments": {"p0": [10]}, "over": {"p0": 1}, "actions": 1, "only": True}
+    world = {"id": "w", "title": "w", "width": side, "height": side, "walls": [], "start": 0, "goals": [], "chosen": 7}
+    panels = [{"key": "p0", "method": "rnd", "name": "RND"}]
+    rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
+    players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
+    data = {"heat": list(HEAT_STOPS), "players": players}
+    saved = tmp_path / "page.html"
+    saved.write_text(markup.document("t", "", "", "", {}, player.watch_section(players, ""), data=data))
+    with shown(browser, saved.as_uri()) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        assert found.page.locator(".visits output").inner_text() == "5"
+        assert found.page.locator(".fact").inner_text() == "2 cells"
+        assert found.page.locator(".strip").get_attribute("aria-label") == "visits: from 2 to 5, logarithmic"
+        assert found.errors == []
 
 
 def test_serving_ends_with_an_interrupt(runs: list[Path]) -> None:

@@ -20,8 +20,9 @@ Link = Callable[[Path], str | None]
 
 WATCH = (
     "How often the agents acted from each state, up to the same step, on one scale. Choose a cell to see how often "
-    "each action was tried there (N), and its share."
+    "each action was tried there (N), and its share. Above a map stands how many cells any of its seeds has visited."
 )
+READ = "Point at a chart, tap it, or use the arrow keys in it to read its values."
 LARGE = (
     "The file is too large for this page; it is in the folder of the run, or on the page that <code>view</code> serves."
 )
@@ -128,7 +129,7 @@ def _curves(place: int, environment: str, curves: Sequence[Data]) -> str:
     waiting = "" if any(curve["steps"] for curve in here) else '<p class="hint waiting">No update was made yet.</p>'
     return f"""<section id="world-{place}" class="wide">
 <h2>{html.escape(environment)}</h2>
-<p>{said} Move over a curve to read its values.</p>
+<p>{said} {READ}</p>
 {waiting}<div id="charts-{place}"></div>
 </section>
 """
@@ -234,7 +235,7 @@ def comparison_page(path: Path) -> str:
     charts = {metric: f"{CHARTS.get(metric, metric.replace('_', ' '))}, interquartile mean over seeds"}
     runs = {"live": False, "environments": environments, "curves": list(curves.values()), "progress": []}
     sections = "".join(
-        f'<section id="world-{i}"><h2>{html.escape(name)}</h2><p>The band is the 95&nbsp;% interval.</p>'
+        f'<section id="world-{i}"><h2>{html.escape(name)}</h2><p>The band is the 95&nbsp;% interval. {READ}</p>'
         f'<div id="charts-{i}"></div></section>\n'
         for i, name in enumerate(environments)
     )

@@ -18,7 +18,8 @@ class Inspector {
     );
   }
 
-  show(found, place) {
+  /** `instead` is said where the actions are not known. */
+  show(found, place, instead) {
     const { visits, counts, pi, beta, bonus, balanced } = found;
     this.place.textContent = `visits of ${place}`;
     this.visits.textContent = Number.isInteger(visits) ? shown(visits) : short(visits);
@@ -26,7 +27,7 @@ class Inspector {
     if (!counts) {
       this.head.replaceChildren();
       this.rows.replaceChildren();
-      this.note.textContent = "";
+      this.note.textContent = instead;
       return;
     }
     const column = (text, about) => make("th", { scope: "col", title: about }, text);

@@ -34,7 +34,7 @@ class Player {
 
   async start() {
     await this.#read();
-    this.kind = this.kinds.run ? "run" : "mean";
+    this.kind = this.kinds.mean ? "mean" : "run"; // one run says little
     this.#build();
     themeChanged.addEventListener("change", () => this.show());
     this.show();
@@ -65,6 +65,7 @@ class Player {
       make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(), this.spoken);
     if (this.kinds.run || data.curves) this.#chart();
     host.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("keydown", (event) => { if (event.target === document.body && this.#inSight()) this.#key(event); });
   }
 
   /** One run, or the mean of all: where both are there. */
@@ -74,7 +75,7 @@ class Player {
     const option = (kind, text) => make("label", {},
       make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
     return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
-      option("run", "One run"), option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`));
+      option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`), option("run", "One run"));
   }
 
   #transport() {
@@ -124,12 +125,18 @@ class Player {
   show() {
     const { data } = this;
     for (const source of this.sources) source.seek(this.step);
-    const visits = this.sources.flatMap((source) => [Math.max(...source.visits)]);
-    this.scale.most = Math.max(2, ...visits);
-    this.scale.least = this.kind === "run" ? 1 : Math.min(1, 1 / Math.max(...this.sources.map((source) => source.over ?? 1)));
+    let [least, most] = [Infinity, 0];
+    for (const { visits } of this.sources) {
+      for (const count of visits) {
+        if (count > most) most = count;
+        if (count > 0 && count < least) least = count;
+      }
+    }
+    this.scale.most = Math.max(2, most);
+    this.scale.least = this.kind === "mean" ? Math.min(this.scale.most, least) : 1;
     this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
     const place = this.#placeName();
-    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place));
+    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place, this.kinds.run ? "Of one run, its actions are told too." : ""));
     this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
@@ -150,11 +157,13 @@ class Player {
   }
 
   #fact(i) {
-    const covered = this.kind === "run" ? this.sources[i].covered[this.step] : this.sources[i].visits.reduce((sum, visits) => sum + (visits > 0), 0);
-    if (this.kind === "run") return `${shown(covered)} cells`;
+    const source = this.sources[i];
+    if (this.kind === "run") return `${shown(source.covered[this.step])} cells`;
     const mean = this.data.curves?.methods[this.data.panels[i].key];
     const place = mean ? placeOf(this.data.curves.steps, this.step) : -1;
-    return place < 0 ? `${shown(covered)} cells` : `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+    if (place >= 0) return `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+    const covered = source.visits.reduce((sum, visits) => sum + (visits > 0), 0);
+    return `${shown(covered)} cells${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
   }
 
   /** Add what a run that still trains has done since; who looks at the end goes on with it. */
@@ -217,6 +226,12 @@ class Player {
     if (chosen === this.chosen) return;
     this.chosen = chosen;
     if (!this.playing) this.show();
+  }
+
+  /** Whether a good part of the maps is on the screen: then keys that nobody else wants are for them. */
+  #inSight() {
+    const { top, bottom, height } = this.maps[0].canvas.getBoundingClientRect();
+    return height > 0 && Math.min(bottom, innerHeight) - Math.max(top, 0) > 0.4 * height;
   }
 
   #key(event) {

@@ -1,0 +1,52 @@
+"""What the grid study shows, in a sentence or two: what its intervals support, and how many of them do not."""
+
+import math
+
+from action_balance.report import summary as summaries
+from action_balance.report.markup import parts, told
+from action_balance.report.summary import Data
+from action_balance.studies.settings import STUDIES
+
+#: Of each study's headline number: its key, its title and what it is.
+HEADLINES = {
+    "coverage": ("times_sooner", "Overtaking random", "sooner than RND, action balance RND stays above random"),
+    "goals": ("ratio", "Reaching goals", "as many steps to a goal for RND as for action balance RND"),
+    "corridor": ("ratio", "Finding the treasure", "as many steps to the treasure for RND as for action balance RND"),
+}
+
+TIMES = " times the steps of action balance RND"
+
+#: Of each study, in words: an interval below 1, and one above.
+SHOWS = {
+    "coverage": ("balancing actions overtakes random later", "balancing actions overtakes random sooner"),
+    "goals": ("balancing actions finds goals later", "balancing actions finds goals sooner"),
+    "corridor": ("balancing actions finds the treasure later", "balancing actions finds the treasure sooner"),
+}
+COUNTS = ("none", "one", "two", "three")
+
+
+def shows(summary: Data) -> str:
+    """What the studies with an interval show, and how many of them show nothing; empty where there is no interval."""
+    judged = 0
+    found = []
+    for study in STUDIES:
+        numbers = summary["ours"].get(study)
+        estimate = numbers and numbers[HEADLINES[study][0]]
+        _, low, high = parts(estimate)
+        if not numbers or summaries.given_up(numbers) or math.isnan(low + high):
+            continue
+        judged += 1
+        if low > 1 or high < 1:
+            found.append(f"{SHOWS[study][low > 1]}, RND needs {told(estimate, 2, TIMES)}")
+    told_apart = "; ".join(found)
+    if judged < 2:
+        said = told_apart or ("this study does not tell the two apart" if judged else "")
+    elif not found:
+        said = f"none of {COUNTS[judged]} studies tells the two apart"
+    elif len(found) == judged:
+        said = f"{'both' if judged == 2 else f'all {COUNTS[judged]}'} studies tell the two apart: {told_apart}"
+    else:
+        verb, left = "tells" if len(found) == 1 else "tell", judged - len(found)
+        rest = "The other does not." if left == 1 else f"The other {COUNTS[left]} do not."
+        said = f"of {COUNTS[judged]} studies, {COUNTS[len(found)]} {verb} the two apart: {told_apart}. {rest}"
+    return f"{said[0].upper()}{said[1:].removesuffix('.')}." if said else ""
