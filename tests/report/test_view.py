@@ -28,7 +28,7 @@ from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.ready import EnvConfig
 from action_balance.packing import packed, unpacked
-from action_balance.report import markup, player, view, view_data, view_maps, view_page
+from action_balance.report import markup, player, serve, view, view_data, view_maps, view_page
 from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
@@ -219,6 +219,7 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
             assert get(port, "/", Host=host)[0] == 403
         assert get(port, "/", Host=f"localhost:{port}")[0] == 200
+    assert serve._hosts(80) == ("127.0.0.1", "localhost")
 
 
 @pytest.mark.parametrize("whole_folder", [False, True])
@@ -294,6 +295,12 @@ def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -
         file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
     third = news(folder.path, second["place"])
     assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
+    with open(folder.path / "metrics.jsonl", "ab") as file:
+        file.write(b'\n{"update": 3, "seed": 0, "steps": 3072, "episode_return": 7}\n')  # the half line stays damaged
+        file.write(b'{"update": 3, "seed": 1, "steps": 3072, "episode_return": 9}\n')
+    later = news(folder.path, second["place"])
+    assert (later["steps"], later["metrics"]["episode_return"]["mean"]) == ([3072], [8.0])
+    assert news(folder.path, f"{later['place']}0")["anew"]  # a place beyond the end
     log.truncate_after(0)  # as a resumed run does
     add(log, config, 1)
     fourth = news(folder.path, second["place"])

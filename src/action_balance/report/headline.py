@@ -26,27 +26,31 @@ COUNTS = ("none", "one", "two", "three")
 
 
 def shows(summary: Data) -> str:
-    """What the studies with an interval show, and how many of them show nothing; empty where there is no interval."""
-    judged = 0
-    found = []
-    for study in STUDIES:
-        numbers = summary["ours"].get(study)
-        estimate = numbers and numbers[HEADLINES[study][0]]
+    """What the studies of a result show, and how many of them show nothing; empty where there is no interval at all."""
+    there = [study for study in STUDIES if study in summary["ours"]]
+    judged, found = 0, []
+    for study in there:
+        numbers = summary["ours"][study]
+        estimate = numbers[HEADLINES[study][0]]
         _, low, high = parts(estimate)
-        if not numbers or summaries.given_up(numbers) or math.isnan(low + high):
+        if summaries.given_up(numbers) or math.isnan(low + high):
             continue
         judged += 1
         if low > 1 or high < 1:
             found.append(f"{SHOWS[study][low > 1]}, RND needs {told(estimate, 2, TIMES)}")
-    told_apart = "; ".join(found)
-    if judged < 2:
-        said = told_apart or ("this study does not tell the two apart" if judged else "")
-    elif not found:
-        said = f"none of {COUNTS[judged]} studies tells the two apart"
-    elif len(found) == judged:
-        said = f"{'both' if judged == 2 else f'all {COUNTS[judged]}'} studies tell the two apart: {told_apart}"
-    else:
-        verb, left = "tells" if len(found) == 1 else "tell", judged - len(found)
+    if not judged:
+        return ""
+    total, told_apart = COUNTS[len(there)], "; ".join(found)
+    if not found:
+        return (
+            f"None of {total} studies tells the two apart."
+            if len(there) > 1
+            else "The study does not tell the two apart."
+        )
+    if len(found) < len(there):
+        verb, left = "tells" if len(found) == 1 else "tell", len(there) - len(found)
         rest = "The other does not." if left == 1 else f"The other {COUNTS[left]} do not."
-        said = f"of {COUNTS[judged]} studies, {COUNTS[len(found)]} {verb} the two apart: {told_apart}. {rest}"
-    return f"{said[0].upper()}{said[1:].removesuffix('.')}." if said else ""
+        return f"Of {total} studies, {COUNTS[len(found)]} {verb} the two apart: {told_apart}. {rest}"
+    if len(there) > 1:
+        return f"{'Both' if len(there) == 2 else f'All {total}'} studies tell the two apart: {told_apart}."
+    return f"{told_apart[0].upper()}{told_apart[1:]}."

@@ -1,9 +1,12 @@
 """A server for this machine alone: one page, what is new in its runs, and the few files it shows."""
 
 import json
+import os
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -74,8 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page, news, or a file that is on the list; the list is of whole paths, so nothing else is."""
-        port = str(self.connection.getsockname()[1])
-        if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+        if self.headers.get("Host") not in _hosts(self.connection.getsockname()[1]):
             self._refuse(HTTPStatus.FORBIDDEN)  # a foreign page that made its name mean this machine
             return
         asked = urlsplit(self.path)
@@ -113,19 +115,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _file(self, path: Path) -> None:
         """A file of a run, or the part of it that is asked for; none that a link leads out of the run to."""
-        try:
-            real = found_inside(run_of(path), path)
-            if real is None:
-                raise FileNotFoundError(path)
-            size = real.stat().st_size
-            begin, end = _range(self.headers.get("Range"), size)
-        except OSError:
-            self._refuse(HTTPStatus.NOT_FOUND)
-            return
-        except ValueError:
-            self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-            return
-        with open(real, "rb") as file:
+        with ExitStack() as opened:
+            try:
+                real = found_inside(run_of(path), path)
+                if real is None:
+                    raise FileNotFoundError(path)
+                file = opened.enter_context(open(real, "rb"))
+                size = os.fstat(file.fileno()).st_size
+                begin, end = _range(self.headers.get("Range"), size)
+            except OSError:
+                self._refuse(HTTPStatus.NOT_FOUND)
+                return
+            except ValueError:
+                self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+                return
             partial = (begin, end) != (0, size)
             self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
             if partial:
@@ -160,6 +163,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """The screen is for the user."""
+
+
+def _hosts(port: int) -> tuple[str, ...]:
+    """Names under which a browser on this machine asks; the usual port is left out of them."""
+    end = "" if port == HTTP_PORT else f":{port}"
+    return tuple(f"{name}{end}" for name in (ADDRESS, "localhost"))
 
 
 def _range(asked: str | None, size: int) -> tuple[int, int]:

@@ -193,6 +193,7 @@ def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
         else:
             together = seeds * (bucket_of(run.config) if status_of(run) == "running" else 1)
             rows, place = read_new(run.path / METRICS, Place(), together)
+        rows = whole(rows, seeds)
         by_seed += [rows[number::seeds] for number in range(seeds)]
     common = min(map(len, by_seed))
     return (
@@ -200,6 +201,14 @@ def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
         place,
         len(by_seed),
     )
+
+
+def whole(rows: Sequence[Data], seeds: int) -> list[Data]:
+    """The rows of the updates that all seeds have, in order of their seeds: one that is damaged shifts no other."""
+    by_update: dict[int, dict[object, Data]] = {}
+    for row in rows:
+        by_update.setdefault(row["update"], {})[row.get("seed")] = row
+    return [row for update in by_update.values() if len(update) == seeds for row in update.values()]
 
 
 def status_of(run: Watched) -> str:
@@ -216,7 +225,7 @@ def news(run: Watched, place: str) -> Data:
     bucket = bucket_of(run.config) if told["status"] == "running" else 1
     rows, after = read_new(run.path / METRICS, before, run.config.seeds * bucket)
     anew = after.is_anew(before)
-    fresh = columns(rows, run.config.seeds, bucket_of(run.config))
+    fresh = columns(whole(rows, run.config.seeds), run.config.seeds, bucket_of(run.config))
     return {"progress": told, "place": str(after), "anew": anew, **fresh}
 
 
