@@ -226,9 +226,12 @@ def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser:
     with shown(browser, report.as_uri(), width=360, dark=True) as found:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
+        controls = found.page.locator("#player-open .transport").bounding_box()
         took = found.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         assert found.errors == []
     assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
+    assert controls is not None
+    assert controls["height"] < 120
     assert seen["tables"] >= 4
     assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
     assert took < 2000

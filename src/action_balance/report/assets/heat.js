@@ -35,7 +35,7 @@ class HeatScale {
     }
     const numbers = [];
     for (const number of logTicks(this.least, this.most, 6)) {
-      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 0.09) numbers.push(number);
+      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 34 / Math.max(120, canvas.clientWidth)) numbers.push(number);
     }
     labels.replaceChildren(...numbers.map((number) => {
       const label = make("span", {}, tick(number));

@@ -18,8 +18,7 @@ class Inspector {
     );
   }
 
-  /** `instead` is said where the actions are not known. */
-  show(found, place, instead) {
+  show(found, place) {
     const { visits, counts, pi, beta, bonus, balanced } = found;
     this.place.textContent = `visits of ${place}`;
     this.visits.textContent = Number.isInteger(visits) ? shown(visits) : short(visits);
@@ -27,7 +26,7 @@ class Inspector {
     if (!counts) {
       this.head.replaceChildren();
       this.rows.replaceChildren();
-      this.note.textContent = instead;
+      this.note.textContent = "";
       return;
     }
     const column = (text, about) => make("th", { scope: "col", title: about }, text);

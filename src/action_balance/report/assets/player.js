@@ -61,8 +61,8 @@ class Player {
     });
     cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
-    host.append(make("div", { class: "above" }, this.#choices(), this.#legend()),
-      make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(), this.spoken);
+    this.grid = make("div", { class: "maps", "data-panels": data.panels.length }, ...cards);
+    host.append(make("div", { class: "above" }, this.#choices(), this.more ?? null, this.#legend()), this.grid, this.#transport(), this.spoken);
     if (this.kinds.run || data.curves) this.#chart();
     host.addEventListener("keydown", (event) => this.#key(event));
     document.addEventListener("keydown", (event) => { if (event.target === document.body && this.#inSight()) this.#key(event); });
@@ -72,6 +72,7 @@ class Player {
   #choices() {
     if (Object.keys(this.kinds).length < 2) return null;
     const name = `kind-${this.data.id}`;
+    this.more = make("span", { class: "hint" }, "One run also tells actions and policies.");
     const option = (kind, text) => make("label", {},
       make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
     return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
@@ -136,7 +137,9 @@ class Player {
     this.scale.least = this.kind === "mean" ? Math.min(this.scale.most, least) : 1;
     this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
     const place = this.#placeName();
-    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place, this.kinds.run ? "Of one run, its actions are told too." : ""));
+    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place));
+    this.grid.toggleAttribute("data-plain", this.sources.every((source) => source.actions === 1)); // only visits are known
+    this.more?.toggleAttribute("hidden", this.kind === "run");
     this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
