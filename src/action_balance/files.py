@@ -54,6 +54,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise UserError(f"cannot write {path}: {reason(error)}") from None
 
 
+def found_inside(root: Path, path: Path) -> Path | None:
+    """The real file that a path leads to; None where there is none, or links lead to it out of a folder."""
+    try:
+        real = path.resolve(strict=True)
+        return real if real.is_file() and real.is_relative_to(root.resolve(strict=True)) else None
+    except (OSError, RuntimeError):  # the latter for links in a circle
+        return None
+
+
 def to_json(data: Data) -> bytes:
     """A JSON file for people to read. Numbers that are not finite are a ``ValueError``."""
     return (json.dumps(data, indent=2, allow_nan=False) + "\n").encode()

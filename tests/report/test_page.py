@@ -13,7 +13,8 @@ from browser import LOOK, shown, until
 from playwright.sync_api import Browser, Page
 
 from action_balance import cli
-from action_balance.report import recording
+from action_balance.errors import UserError
+from action_balance.report import recording, view
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -32,6 +33,8 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
     """The page, opened once for the tests that play; at the end nothing was asked for and nothing went wrong."""
     with shown(browser, report.as_uri(), width=1280) as found:
         found.page.wait_for_selector("html[data-ready]")
+        assert found.page.get_by_label("Mean of 3 runs").is_checked()  # one run says little
+        found.page.get_by_label("One run").check()
         yield found.page
         assert found.errors == []
         assert found.requests == [report.as_uri()]
@@ -48,7 +51,9 @@ def seek(page: Page, step: int) -> None:
 
 
 def hover(page: Page, panel: int, cell: tuple[int, int]) -> None:
-    box = page.locator("#player-open canvas[tabindex]").nth(panel).bounding_box()
+    canvas = page.locator("#player-open canvas[tabindex]").nth(panel)
+    canvas.evaluate("canvas => canvas.scrollIntoView({block: 'center'})")  # not below the controls
+    box = canvas.bounding_box()
     assert box is not None
     x, y = ((cell[0] + 0.5) / WIDTH, (WIDTH - cell[1] - 0.5) / WIDTH)
     page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
@@ -80,7 +85,6 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
     length = math.hypot(*bonus)
     seek(page, STEP)
-    page.locator("#player-open canvas[tabindex]").nth(panel).scroll_into_view_if_needed()
     hover(page, panel, CELL)
     found = told(page, panel)
     assert found["counts"] == counts
@@ -91,6 +95,16 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     details = page.locator("#player-open .details")
     assert details.nth(panel).locator(".visits output").inner_text() == str(sum(counts))
     assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
+
+
+def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) -> None:
+    bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
+    assert len(bars) == 16
+    assert min(bars) > 20
+    page.evaluate("document.querySelector('.map').scrollIntoView()")
+    box = page.locator("#player-open .play").bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 900 - box["height"]
 
 
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
@@ -131,6 +145,39 @@ def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     canvas.press("ArrowDown")
     assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
     assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
+
+
+def test_keys_that_nobody_else_wants_are_for_the_player_in_sight(page: Page) -> None:
+    page.evaluate("document.activeElement.blur(); document.querySelector('.map').scrollIntoView()")
+    page.keyboard.press("End")
+    assert step_of(page) == 20000
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == 19900
+    page.get_by_label("Use the dark theme").focus()
+    page.keyboard.press("Home")  # focus is elsewhere
+    assert step_of(page) == 19900
+    page.evaluate("document.activeElement.blur(); document.getElementById('made').scrollIntoView()")
+    page.keyboard.press("Home")  # the maps are out of sight
+    assert step_of(page) == 19900
+
+
+def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
+    chart = page.locator("#reach-0 svg.scrubbed")
+    chart.press("Home")
+    first = page.locator("#reach-0 .chart [aria-live=polite]").inner_text()
+    chart.press("ArrowRight")
+    assert page.locator("#reach-0 .chart [aria-live=polite]").inner_text() != first
+    chart.press("End")
+    assert re.fullmatch(
+        r"steps \(logarithmic\) [\d,]+: random 100 %, action balance 100 %, RND 100 %, action balance RND 100 %",
+        page.locator("#reach-0 .chart [aria-live=polite]").inner_text(),
+    )
+    touch = {"pointerType": "touch", "clientX": 300, "bubbles": True}
+    chart.dispatch_event("pointerdown", touch)
+    chart.dispatch_event("pointerleave", touch)
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 1
+    chart.dispatch_event("pointerleave", {**touch, "pointerType": "mouse"})
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 0
 
 
 def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:
@@ -179,9 +226,12 @@ def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser:
     with shown(browser, report.as_uri(), width=360, dark=True) as found:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
+        controls = found.page.locator("#player-open .transport").bounding_box()
         took = found.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         assert found.errors == []
     assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
+    assert controls is not None
+    assert controls["height"] < 120
     assert seen["tables"] >= 4
     assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
     assert took < 2000
@@ -208,6 +258,28 @@ def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
 def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
     cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
     assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_table_with_a_word_for_a_number_is_named(report: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(report.parent, damaged)
+    summary = json.loads((damaged / "summary.json").read_bytes())
+    summary["settings"]["size"] = "x"
+    with pytest.raises(UserError, match=r"summary\.json is damaged"):
+        view.grid_result(damaged, summary)
+    with open(damaged / "coverage.csv", "a") as file:
+        file.write("rnd,many,0.5,0.4,0.6\n")
+    with pytest.raises(UserError, match=r"coverage\.csv is damaged"):
+        view.grid_result(damaged, summary)
+
+
+def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    figure = linked / "figures" / "final_cells.svg"
+    figure.rename(tmp_path / "outside.svg")
+    figure.symlink_to(tmp_path / "outside.svg")
+    assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
 
 
 def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:

@@ -1,19 +1,22 @@
 """``view``: runs on a page, saved, served to this machine only, and followed while they train."""
 
+import base64
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +27,9 @@ from playwright.sync_api import Browser
 from action_balance.agent.config import Config
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.ready import EnvConfig
-from action_balance.packing import unpacked
-from action_balance.report import view, view_data, view_page
+from action_balance.packing import packed, unpacked
+from action_balance.report import markup, player, serve, view, view_data, view_maps, view_page
+from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
 from action_balance.report.view_data import Watched, columns
@@ -91,6 +95,10 @@ def served(paths: list[Path], live: bool = False) -> Iterator[int]:
         thread.join()
 
 
+def news(path: Path, place: str) -> dict[str, Any]:
+    return view_data.news(Watched.open(path, live=True), place)
+
+
 def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
@@ -124,11 +132,11 @@ def test_cells_of_a_map_count_from_below() -> None:
 
 
 def test_visits_are_drawn_where_the_diver_is_and_by_what_actions_do(runs: list[Path]) -> None:
-    (player,) = view_data.players([Watched.open(runs[0])])
-    assert (player["width"], player["height"], player["start"], player["goals"]) == (3, 3, 6, [2])
-    assert player["walls"] == [5, 7, 8]  # what lies above the diagonal
-    assert player["mean"]["moments"] == {"p0": [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]}
-    total = unpacked(player["mean"]["counts"]["p0"]).reshape(4, 9, 2)
+    (found,) = view_maps.players([Watched.open(runs[0])])
+    assert (found["width"], found["height"], found["start"], found["goals"]) == (3, 3, 6, [2])
+    assert found["walls"] == [5, 7, 8]  # what lies above the diagonal
+    assert found["mean"]["moments"] == {"p0": [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]}
+    total = unpacked(found["mean"]["counts"]["p0"]).reshape(4, 9, 2)
     assert (total == total[0]).all()  # as much more at every moment
     # state 0 is the top left cell, 6; its actions were counted 0 and 1, whichever of them is right
     assert sorted(total[0, 6].tolist()) == [0, 1]
@@ -211,15 +219,31 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
             assert get(port, "/", Host=host)[0] == 403
         assert get(port, "/", Host=f"localhost:{port}")[0] == 200
+    assert serve._hosts(80) == ("127.0.0.1", "localhost")
 
 
-def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_folder: bool) -> None:
     folder, _ = begin(tmp_path / "run", config_of())
-    (tmp_path / "secret").write_text("secret")
-    (folder.path / "evaluation").mkdir()
-    (folder.path / "evaluation" / "episode.gif").symlink_to(tmp_path / "secret")
+    summary = {"checkpoint": {"update": 1}, "ways": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    folder.save_evaluation(summary, {"heatmap.png": b"inside"})
+    evaluation, outside = folder.path / "evaluation", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "episode.gif").write_text("secret")
+    if whole_folder:
+        evaluation.rename(tmp_path / "moved")
+        (outside / "evaluation.json").write_bytes((tmp_path / "moved" / "evaluation.json").read_bytes())
+        evaluation.symlink_to(outside)
+    else:
+        (evaluation / "episode.gif").symlink_to(outside / "episode.gif")
     with served([folder.path]) as port:
         assert get(port, "/files/0/episode.gif")[0] == 404
+        assert get(port, "/files/0/heatmap.png")[0] == (404 if whole_folder else 200)
+        assert b"episode.gif" not in get(port, "/")[1]
+    assert call("view", str(folder.path), "--save", str(tmp_path / "page.html")) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert base64.b64encode(b"secret").decode() not in text
+    assert (base64.b64encode(b"inside").decode() in text) is not whole_folder
     folder.release()
 
 
@@ -234,40 +258,55 @@ def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
         folder, log = begin(path, config)
         add(log, config, 1)
         until(found.page, lambda: "update 1 of 4" in said.inner_text())  # it has loaded itself anew
+        assert found.page.locator("#runs, .waiting, #watch").count() == 0  # nothing that would not be followed
         add(log, config, 2)
+        log.append_visits(2, 2 * STEPS, np.full((9, 2), 2))
         until(found.page, lambda: "update 2 of 4 · 2,048 steps · 2,048 steps/s · 2 s left" in said.inner_text())
         legend = found.page.locator("#charts-0 .legend output").first
         until(found.page, lambda: legend.inner_text() == "3")  # seeds with returns 2 and 4
+        map_says = found.page.locator("#watch .visits output")
+        until(
+            found.page, lambda: map_says.all_inner_texts() == ["2"]
+        )  # loaded anew with the first map: 4 visits, 2 seeds
         asked = [url for url in found.requests if "/news" in url]
         add(log, config, 3)
+        log.append_visits(3, 3 * STEPS, np.full((9, 2), 5))
         folder.finish("interrupted")
         until(found.page, lambda: said.inner_text().startswith("interrupted · update 3 of 4"))
         assert legend.inner_text() == "4"
+        until(found.page, lambda: map_says.inner_text() == "5")
+        assert found.page.locator("#watch .readout").inner_text() == "step 3,072 of 3,072"
         assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in found.requests)
         size = (path / "metrics.jsonl").stat().st_size
         assert f"-{size}" not in asked[-1]
-        until(found.page, lambda: any(url.endswith(f"-{size}") for url in found.requests))  # only what is new
+        until(found.page, lambda: any(f"-{size}&" in url for url in found.requests))  # only what is new
         assert found.errors == []
 
 
 def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -> None:
     config = config_of(updates=4)
     folder, log = begin(tmp_path / "run", config)
-    first = view_data.news(folder.path, "")
+    first = news(folder.path, "")
     assert (first["steps"], first["progress"]["status"], first["progress"]["left"]) == ([], "running", None)
     add(log, config, 1)
-    second = view_data.news(folder.path, first["place"])
+    second = news(folder.path, first["place"])
     assert second["metrics"]["episode_return"] == {"mean": [2.0], "low": [1.0], "high": [3.0]}
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
-    third = view_data.news(folder.path, second["place"])
+    third = news(folder.path, second["place"])
     assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
+    with open(folder.path / "metrics.jsonl", "ab") as file:
+        file.write(b'\n{"update": 3, "seed": 0, "steps": 3072, "episode_return": 7}\n')  # the half line stays damaged
+        file.write(b'{"update": 3, "seed": 1, "steps": 3072, "episode_return": 9}\n')
+    later = news(folder.path, second["place"])
+    assert (later["steps"], later["metrics"]["episode_return"]["mean"]) == ([3072], [8.0])
+    assert news(folder.path, f"{later['place']}0")["anew"]  # a place beyond the end
     log.truncate_after(0)  # as a resumed run does
     add(log, config, 1)
-    fourth = view_data.news(folder.path, second["place"])
+    fourth = news(folder.path, second["place"])
     assert (fourth["steps"], fourth["anew"]) == ([STEPS], True)
     os.utime(folder.path / "timing.jsonl", (1, 1))
-    assert view_data.news(folder.path, "")["progress"]["status"] == "silent"
+    assert news(folder.path, "")["progress"]["status"] == "silent"
     folder.release()
 
 
@@ -290,6 +329,76 @@ def test_what_cannot_be_viewed_is_one_line(
             told = capsys.readouterr().err
             assert line in told
             assert told.count("\n") == 1
+
+
+def _damage_visits(path: Path) -> None:
+    with open(path / "visits.jsonl", "a") as file:
+        file.write('{"update": 5, "steps": 5, "type": "Uint8", "data": "AAAA"}\n')
+
+
+def _compared(path: Path) -> None:
+    (path / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
+    (path / "curves.csv").write_text("environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,five,,,1\n")
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (_damage_visits, "visits.jsonl is damaged: delete it to see the rest of the run"),
+        (_compared, "curves.csv is damaged: make the result anew with --overwrite"),
+        (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
+        (
+            lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
+            "summary.json is dam",
+        ),
+        (lambda path: (path / "summary.json").write_text('{"kind": "explore", "ours": 1}'), "summary.json is damaged"),
+    ],
+)
+def test_what_is_damaged_is_one_line(
+    runs: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], object],
+    line: str,
+) -> None:
+    shutil.copytree(runs[0], tmp_path / "run")
+    damage(tmp_path / "run")
+    assert call("view", str(tmp_path / "run"), "--save", str(tmp_path / "page.html")) == 2
+    told = capsys.readouterr().err
+    assert line in told
+    assert told.count("\n") == 1
+
+
+def test_names_that_are_markup_or_no_text_can_be_saved(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "\udcffrun"
+    shutil.copytree(runs[1], odd)
+    saved = odd / "[/bold]\udcffx.html"
+    assert call("view", str(odd), "--save", str(saved)) == 0
+    assert "/?run/[/bold]?x.html" in capsys.readouterr().out
+    assert "<code>?run</code>" in saved.read_text()
+
+
+def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
+    side = 400
+    counts = np.zeros((1, side * side), np.int64)
+    counts[0, 7] = 5
+    counts[0, 8] = 2
+    one = {"counts": {"p0": packed(counts)}, "moments": {"p0": [10]}, "over": {"p0": 1}, "actions": 1, "only": True}
+    world = {"id": "w", "title": "w", "width": side, "height": side, "walls": [], "start": 0, "goals": [], "chosen": 7}
+    panels = [{"key": "p0", "method": "rnd", "name": "RND"}]
+    rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
+    players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
+    data = {"heat": list(HEAT_STOPS), "players": players}
+    saved = tmp_path / "page.html"
+    saved.write_text(markup.document("t", "", "", "", {}, player.watch_section(players, ""), data=data))
+    with shown(browser, saved.as_uri()) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        assert found.page.locator(".visits output").inner_text() == "5"
+        assert found.page.locator(".fact").inner_text() == "2 cells"
+        assert found.page.locator(".strip").get_attribute("aria-label") == "visits: from 2 to 5, logarithmic"
+        assert found.errors == []
 
 
 def test_serving_ends_with_an_interrupt(runs: list[Path]) -> None:

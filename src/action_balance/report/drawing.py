@@ -1,12 +1,10 @@
 """What all figures have in common: colours, style, curves, axes, labels, and how they are written.
 
-Text stays text in the SVG files, and every colour of `THEME` stands for a role: `themed_svg` puts CSS variables in
+Text stays text in the SVG files, and every colour of `THEME` stands for a role: `inline_svg` puts CSS variables in
 their place, so that a figure inside a page follows its light or dark scheme.
 """
 
-import hashlib
 import io
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,24 +66,6 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         figure.savefig(png, format="png", dpi=150, facecolor="white", metadata={"Software": None})
     write_atomically(folder / f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
     write_atomically(folder / f"{name}.png", png.getvalue())
-
-
-def themed_svg(svg_text: str) -> str:
-    """A saved SVG as an element of a page: its colours follow the page's CSS variables, its ids clash with none."""
-    prefix = f"f{hashlib.sha256(svg_text.encode()).hexdigest()[:8]}-"
-    box = svg_text.partition('viewBox="')[2].partition('"')[0]
-    label = svg_text.partition("<title>")[2].partition("</title>")[0].replace('"', "&quot;")
-    body = svg_text[svg_text.index(">", svg_text.index("<svg")) + 1 :]
-    body = re.sub(r"<(title|metadata|style)\b.*?</\1>", "", body, flags=re.DOTALL)
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', body))
-    body = re.sub(r' id="([^"]*)"', lambda found: f' id="{prefix}{found[1]}"' if found[1] in used else "", body)
-    body = re.sub(r'(href="#|url\(#)', rf"\g<1>{prefix}", body)
-    for colour, role in THEME.items():
-        body = body.replace(colour, f"var(--{role}, {colour})")
-    width = float(box.split()[2])
-    size = f'width="100%" style="height: auto; min-width: {1.1 * width:.0f}px; max-width: {1.64 * width:.0f}px"'
-    about = f'role="img" aria-label="{label}" stroke-linejoin="round"'
-    return f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box}" {size} {about}>{body.rstrip()}'
 
 
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:

@@ -47,10 +47,16 @@ def explore_page(summary: Data, svgs: Mapping[str, str], data: Data, name: str) 
 
 
 def _shows(ours: Data) -> str:
-    """Who covered most, and how sure that is: the intervals tell."""
+    """Who covered most, if the interval of one lies above those of all others."""
     cells = {name: one["final_cells"] for name, one in ours["methods"].items()}
     best = max(cells, key=lambda name: markup.as_float(cells[name]["value"]))
-    return f"Most is covered by {NAMES.get(best, best)}: {markup.told(cells[best], 1, ' cells')}."
+    said = f"{html.escape(NAMES.get(best, best))}: {markup.told(cells[best], 1, ' cells')}"
+    if len(cells) == 1:
+        return f"{said[0].upper()}{said[1:]}."
+    low = markup.parts(cells[best])[1]
+    if all(low > markup.parts(one)[2] for name, one in cells.items() if name != best):
+        return f"Most is covered by {said}."
+    return f"These runs do not tell who covers most. Ahead, but not for sure, is {said}."
 
 
 def _reach(ours: Data, data: Data) -> str:

@@ -7,8 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
+from action_balance.errors import UserError
 from action_balance.packing import script_json
-from action_balance.report.drawing import NAMES, themed_svg
+from action_balance.report.drawing import NAMES
+from action_balance.report.inline_svg import themed_svg
 from action_balance.report.summary import Data
 
 #: What the footer of a page promises that is made from settings alone.
@@ -18,7 +20,10 @@ REPEATED = "The same settings and versions give the same page, byte for byte."
 SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
 
 NEEDS_SCRIPT = "What moves on this page needs JavaScript; figures and tables do not."
-FAILED = "This browser could not show what moves on this page. A newer one will; figures and tables are all here."
+FAILED = (
+    "What moves on this page could not be shown: the browser is too old for it, or the data are damaged or too large. "
+    "Figures and tables are all here."
+)
 
 #: What stands where there is no number.
 NONE = "&ndash;"
@@ -212,7 +217,10 @@ def figure(svgs: Mapping[str, str], name: str, caption: str) -> str:
     """A figure with its caption; nothing if it was not drawn."""
     if name not in svgs:
         return ""
-    drawn = scrolling(themed_svg(svgs[name]), f"Figure: {name.replace('_', ' ')}")
+    try:
+        drawn = scrolling(themed_svg(svgs[name]), f"Figure: {name.replace('_', ' ')}")
+    except ValueError:
+        raise UserError(f"the figure {name}.svg is damaged: make the result anew with --overwrite") from None
     return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>\n"
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from action_balance.envs.worlds import corridor_world
-from action_balance.report import markup, player
+from action_balance.report import headline, markup, player
 from action_balance.report import summary as summaries
 from action_balance.report.drawing import HERO, NAMES
+from action_balance.report.headline import HEADLINES, TIMES
 from action_balance.report.markup import NONE, counted, figure, interval, judged, number, parts, stacked, table, told
 from action_balance.report.summary import Data
 from action_balance.studies.settings import STUDIES, GridSettings
@@ -20,23 +21,9 @@ BASE = "rnd"
 
 TITLES = {"watch": "Watch", "coverage": "Coverage", "goals": "Goals", "corridor": "Corridor", "made": "How it was made"}
 
-#: Of each study's headline number: its key, its title and what it is.
-HEADLINES = {
-    "coverage": ("times_sooner", "Overtaking random", "sooner than RND, action balance RND stays above random"),
-    "goals": ("ratio", "Reaching goals", "as many steps to a goal for RND as for action balance RND"),
-    "corridor": ("ratio", "Finding the treasure", "as many steps to the treasure for RND as for action balance RND"),
-}
-
 #: What an interval above and one below 1 means.
 SOONER = "action balance RND is sooner", "action balance RND is later"
 
-TIMES = " times the steps of action balance RND"
-#: The same in words, of each study: for an interval below and above 1.
-SHOWS = {
-    "goals": ("Balancing actions finds goals later", "Balancing actions finds goals sooner"),
-    "coverage": ("Balancing actions overtakes random later", "Balancing actions overtakes random sooner"),
-    "corridor": ("Balancing actions finds the treasure later", "Balancing actions finds the treasure sooner"),
-}
 NEEDS_BOTH = "The comparison needs both RND and action balance RND."
 
 DEVIATIONS = (
@@ -51,9 +38,9 @@ DEVIATIONS = (
 
 #: What the players show, in words.
 WATCH = (
-    "Visits of every cell up to the same step, on one scale, with the agent and its last steps. Choose a cell to see "
-    "for every method how often each action was tried there (N), the policy without the action bonus (&pi;), the "
-    "policy that acts (&beta;), and the action bonus."
+    "Visits of every cell up to the same step, on one scale; of one run with the agent and its last steps. There, "
+    "choose a cell to see for every method how often each action was tried (N), the policy without the action bonus "
+    "(&pi;), the policy that acts (&beta;), and the action bonus."
 )
 
 
@@ -80,26 +67,12 @@ def grid_page(summary: Data, svgs: Mapping[str, str], data: Data) -> str:
         title="Action balance: the grid study",
         kicker="Action balance &middot; grid study",
         heading="Does balancing actions help to find unknown states?",
-        shows=_shows(summary),
+        shows=headline.shows(summary),
         lead=lead,
         menu={name: title for name, title in TITLES.items() if name != "watch" or data["players"]},
         main=f"{player.watch_section(data['players'], WATCH)}{_cards(summary)}\n{''.join(studies)}\n{_made(summary)}",
         data=data,
     )
-
-
-def _shows(summary: Data) -> str:
-    """What the study shows, in one sentence; nothing where no interval tells."""
-    for study in ("goals", "coverage", "corridor"):
-        numbers = summary["ours"].get(study)
-        estimate = numbers and numbers[HEADLINES[study][0]]
-        _, low, high = parts(estimate)
-        if not numbers or summaries.given_up(numbers) or math.isnan(low + high):
-            continue
-        if low > 1 or high < 1:
-            said = f"{SHOWS[study][low > 1]}: RND needs {told(estimate, 2, TIMES)}"
-            return f"{said}."
-    return ""
 
 
 def _cards(summary: Data) -> str:

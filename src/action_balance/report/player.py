@@ -2,6 +2,7 @@
 
 import csv
 import html
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from action_balance.envs.grid import ACTIONS
 from action_balance.errors import UserError
+from action_balance.files import found_inside
 from action_balance.packing import packed
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
@@ -123,7 +125,7 @@ def _mean(path: Path, steps: int, runs: int) -> Data | None:
 
 def coverage_curves(path: Path, steps: int) -> Data | None:
     """The curves of ``coverage.csv``, thinned out."""
-    rows = read_table(path / "coverage.csv", ("method", "step", "mean", "low", "high"))
+    rows = read_table(path / "coverage.csv", ("method",), ("step", "mean", "low", "high"))
     if not rows:
         return None
     known = sorted({int(row["step"]) for row in rows if int(row["step"]) <= steps})
@@ -144,7 +146,7 @@ def _reach(path: Path) -> list[Data]:
     """First-reach distributions, of the goals and of the corridor or a user's map."""
     found = []
     goals: dict[str, dict[str, list[str]]] = {}
-    for row in read_table(path / "goals.csv", ("method", "goal_x", "goal_y", "steps")):
+    for row in read_table(path / "goals.csv", ("method",), ("goal_x", "goal_y", "steps")):
         label = f"({int(row['goal_x'])}, {int(row['goal_y'])})"
         goals.setdefault(label, {}).setdefault(row["method"], []).append(row["steps"])
     if goals:
@@ -155,7 +157,7 @@ def _reach(path: Path) -> list[Data]:
         ("reach", "Share of runs that have reached a goal"),
     ):
         methods: dict[str, list[str]] = {}
-        for row in read_table(path / f"{name}.csv", ("method", "steps")):
+        for row in read_table(path / f"{name}.csv", ("method",), ("steps",)):
             methods.setdefault(row["method"], []).append(row["steps"])
         if methods:
             groups = [{"label": "", "methods": _distributions(methods)}]
@@ -184,23 +186,32 @@ def _distributions(methods: Mapping[str, Sequence[str]]) -> list[Data]:
 
 
 def figures_of(path: Path) -> dict[str, str]:
-    """The figures of a result by name."""
+    """The figures of a result by name; none that a link leads out of its folder to."""
     try:
-        return {one.stem: one.read_text(encoding="utf-8") for one in sorted((path / "figures").glob("*.svg"))}
+        drawn = {one.stem: found_inside(path, one) for one in sorted((path / "figures").glob("*.svg"))}
+        return {name: file.read_text(encoding="utf-8") for name, file in drawn.items() if file is not None}
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read the figures of {path}: {error}; make the result anew with --overwrite") from None
 
 
-def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file; none where there is no such file."""
+def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) -> list[dict[str, str]]:
+    """The rows of a CSV file, with these columns and maybe others; none where there is no such file.
+
+    Args:
+        path: of the file.
+        words: columns of text.
+        numbers: columns whose fields are empty or finite numbers.
+    """
     if not path.exists():
         return []
     try:
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        rows = [{}]
-    if rows and not set(columns) <= rows[0].keys():
+        fine = all(row[name] is not None for row in rows for name in words)
+        fine = fine and all(math.isfinite(float(row[name] or 0)) for row in rows for name in numbers)
+    except (OSError, KeyError, TypeError, ValueError, csv.Error):  # also what is not text
+        fine = False
+    if not fine:
         raise UserError(f"{path} is damaged: make the result anew with --overwrite")
     return rows
 

@@ -1,9 +1,12 @@
 """A server for this machine alone: one page, what is new in its runs, and the few files it shows."""
 
 import json
+import os
 import webbrowser
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from http import HTTPStatus
+from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import reason
-from action_balance.report import view_data
-from action_balance.report.view import MakePage, error_page, mime_type, served_files
+from action_balance.files import found_inside, reason
+from action_balance.report import view_maps
+from action_balance.report.view import MakePage, as_bytes, error_page, mime_type, run_of, served_files
 
 ADDRESS = "127.0.0.1"
 
@@ -74,8 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page, news, or a file that is on the list; the list is of whole paths, so nothing else is."""
-        port = str(self.connection.getsockname()[1])
-        if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
+        if self.headers.get("Host") not in _hosts(self.connection.getsockname()[1]):
             self._refuse(HTTPStatus.FORBIDDEN)  # a foreign page that made its name mean this machine
             return
         asked = urlsplit(self.path)
@@ -96,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
             text = self.page_of(places.get, True)
         except UserError as error:
             text = error_page(str(error))
-        self._answer(HTTPStatus.OK, "text/html; charset=utf-8", text.encode())
+        self._answer(HTTPStatus.OK, "text/html; charset=utf-8", as_bytes(text))
 
     def _news(self, asked: Mapping[str, Sequence[str]]) -> None:
         number = asked.get("run", [""])[0]
@@ -104,27 +106,29 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.NOT_FOUND)
             return
         try:
-            found = view_data.news(self.runs_of[int(number)], asked.get("place", [""])[0])
+            places = (asked.get(name, [""])[0] for name in ("place", "visits"))
+            found = view_maps.news(self.runs_of[int(number)], *places)
         except UserError as error:
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", str(error).encode())
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", as_bytes(str(error)))
             return
         self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
 
     def _file(self, path: Path) -> None:
-        """A file of a run, or the part of it that is asked for; none that a link leads out of its folder to."""
-        try:
-            real = path.resolve(strict=True)
-            if not real.is_relative_to(path.parent.resolve(strict=True)):
-                raise FileNotFoundError(path)
-            size = real.stat().st_size
-            begin, end = _range(self.headers.get("Range"), size)
-        except OSError:
-            self._refuse(HTTPStatus.NOT_FOUND)
-            return
-        except ValueError:
-            self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
-            return
-        with open(real, "rb") as file:
+        """A file of a run, or the part of it that is asked for; none that a link leads out of the run to."""
+        with ExitStack() as opened:
+            try:
+                real = found_inside(run_of(path), path)
+                if real is None:
+                    raise FileNotFoundError(path)
+                file = opened.enter_context(open(real, "rb"))
+                size = os.fstat(file.fileno()).st_size
+                begin, end = _range(self.headers.get("Range"), size)
+            except OSError:
+                self._refuse(HTTPStatus.NOT_FOUND)
+                return
+            except ValueError:
+                self._refuse(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+                return
             partial = (begin, end) != (0, size)
             self.send_response(HTTPStatus.PARTIAL_CONTENT if partial else HTTPStatus.OK)
             if partial:
@@ -159,6 +163,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """The screen is for the user."""
+
+
+def _hosts(port: int) -> tuple[str, ...]:
+    """Names under which a browser on this machine asks; the usual port is left out of them."""
+    end = "" if port == HTTP_PORT else f":{port}"
+    return tuple(f"{name}{end}" for name in (ADDRESS, "localhost"))
 
 
 def _range(asked: str | None, size: int) -> tuple[int, int]:

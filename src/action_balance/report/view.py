@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import Data, write_atomically
+from action_balance.files import Data, found_inside, write_atomically
 from action_balance.report import explore, explore_page, markup, page, player, reproduce, view_page
 from action_balance.report.folder import SUMMARY
 from action_balance.report.view_data import Watched
@@ -21,6 +21,9 @@ from action_balance.studies.records import RUNS
 
 #: A saved page stays below so many bytes.
 MOST_BYTES = 10_000_000
+
+#: What numbers raise that are not there, or are no numbers.
+UNFIT = (KeyError, TypeError, ValueError, IndexError)
 
 #: Makes the page anew; is told where it finds files, and whether it is served.
 MakePage = Callable[[Link, bool], str]
@@ -47,9 +50,10 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
     if save is not None:
         asked: list[Path] = []
         text = make(asked.append, False)
-        content = (make(Embedded(len(text)).link, False) if asked else text).encode()
+        content = as_bytes(make(Embedded(len(text)).link, False) if asked else text)
         write_atomically(save, content)
-        console.print(f"wrote {save}, {len(content) / 1e6:.1f} MB", highlight=False, soft_wrap=True)
+        told = as_bytes(f"wrote {save}, {len(content) / 1e6:.1f} MB").decode()
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
         return
     from action_balance.report.serve import serve
 
@@ -63,16 +67,24 @@ class Embedded:
         self.left = MOST_BYTES - used - 100_000  # for the markup around them
 
     def link(self, path: Path) -> str | None:
-        """The file as a URL; None where it is too large or cannot be read."""
+        """The file as a URL; None where it is too large, cannot be read, or is outside of its run."""
+        real = found_inside(run_of(path), path)
+        if real is None:
+            return None
         try:
-            size = 4 * path.stat().st_size // 3 + 100
+            size = 4 * real.stat().st_size // 3 + 100
             if size > self.left:
                 return None
             self.left -= size
-            content = base64.b64encode(path.read_bytes()).decode("ascii")
+            content = base64.b64encode(real.read_bytes()).decode("ascii")
         except OSError:
             return None
         return f"data:{mime_type(path)};base64,{content}"
+
+
+def as_bytes(text: str) -> bytes:
+    """Text for the browser; a name of a file that is no text, as Python hands it on, has question marks."""
+    return text.encode("utf-8", "replace")
 
 
 def mime_type(path: Path) -> str:
@@ -119,17 +131,21 @@ def _of_result(path: Path) -> tuple[MakePage, list[Path]]:
     if _is_comparison(path):
         return lambda *_: view_page.comparison_page(path), []
     kind = _summary(path).get("kind")
-    makers = {reproduce.KIND: grid_result, explore.KIND: explore_result}
-    if kind in makers:
-        return lambda *_: makers[kind](path, _summary(path)), []
+    maker = {reproduce.KIND: grid_result, explore.KIND: explore_result}.get(str(kind))
+    if maker is not None:
+        return lambda *_: maker(path, _summary(path)), []
     runs = sorted(run for run in (path / RUNS).glob("*") if RunFolder.holds_run(run))
     if not runs:
         raise UserError(f"{path} has nothing to watch: its report.html is all there is, open that in a browser")
     return _page_of_runs(runs, live=False), runs
 
 
+def _damaged(path: Path) -> UserError:
+    return UserError(f"{path / SUMMARY} is damaged: make the result anew with --overwrite")
+
+
 def _summary(path: Path) -> Data:
-    damaged = UserError(f"{path / SUMMARY} is damaged: make the result anew with --overwrite")
+    damaged = _damaged(path)
     try:
         found = json.loads((path / SUMMARY).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -143,8 +159,8 @@ def grid_result(path: Path, summary: Data) -> str:
     """The page of ``reproduce grid``, as that writes it."""
     try:
         return page.grid_page(summary, player.figures_of(path), player.result_data(path, summary))
-    except (KeyError, TypeError, IndexError):
-        raise UserError(f"{path / SUMMARY} is damaged: make the result anew with --overwrite") from None
+    except (*UNFIT, AttributeError):
+        raise _damaged(path) from None
 
 
 def explore_result(path: Path, summary: Data) -> str:
@@ -153,13 +169,18 @@ def explore_result(path: Path, summary: Data) -> str:
         return explore_page.explore_page(
             summary, player.figures_of(path), player.result_data(path, summary), path.resolve().name
         )
-    except (KeyError, TypeError, IndexError):
-        raise UserError(f"{path / SUMMARY} is damaged: make the result anew with --overwrite") from None
+    except (*UNFIT, AttributeError):
+        raise _damaged(path) from None
 
 
 def served_files(runs: Sequence[Path]) -> dict[str, Path]:
     """The files of runs that a page may ask for, by URL path: what an evaluation may write, and nothing else."""
     return {f"/files/{number}/{name}": run / EVALUATION / name for number, run in enumerate(runs) for name in EVALUATED}
+
+
+def run_of(file: Path) -> Path:
+    """The run that one of the `served_files` belongs to."""
+    return file.parents[1]
 
 
 def error_page(told: str) -> str:

@@ -1,6 +1,6 @@
-"""Training runs as the page shows them: curves over seeds, visits over time, and how far each run is.
+"""Training runs as the page shows them: curves over seeds, and how far each run is.
 
-Axes: U updates, S seeds, B buckets of updates, K kept moments.
+Axes: U updates, S seeds, B buckets of updates.
 """
 
 import math
@@ -9,17 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from action_balance.agent.loop import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.packing import packed, unpacked
 from action_balance.report.drawing import NAMES
-from action_balance.report.scene import Scene, scene_of
 from action_balance.runs import Place, RunFolder, read_metrics, read_new
-from action_balance.runs.metrics import METRICS, TIMING, VISITS
+from action_balance.runs.metrics import METRICS, TIMING
 from action_balance.studies import compare
 from action_balance.studies.atari import title
 
@@ -147,9 +144,9 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
         pooled: whether runs that differ only in their seeds are one curve.
     """
     configs = [run.config for run in runs if run.config is not None]
-    named = _named(configs)
+    names = named(configs)
     groups: dict[tuple[str, str, str], list[int]] = {}
-    for number, (environment, label) in enumerate(named):
+    for number, (environment, label) in enumerate(names):
         mark = "" if pooled else str(number)
         groups.setdefault((environment, label, mark), []).append(number)
     made: list[Data] = []
@@ -175,13 +172,13 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
     return made
 
 
-def _named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
+def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """What environment and curve of each run are called; games by their titles."""
-    named = []
+    names = []
     for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
         game = config.env.game
-        named.append((environment if game is None else title(game) + environment[len(game) :], label))
-    return named
+        names.append((environment if game is None else title(game) + environment[len(game) :], label))
+    return names
 
 
 def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
@@ -196,6 +193,7 @@ def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
         else:
             together = seeds * (bucket_of(run.config) if status_of(run) == "running" else 1)
             rows, place = read_new(run.path / METRICS, Place(), together)
+        rows = whole(rows, seeds)
         by_seed += [rows[number::seeds] for number in range(seeds)]
     common = min(map(len, by_seed))
     return (
@@ -205,22 +203,29 @@ def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
     )
 
 
+def whole(rows: Sequence[Data], seeds: int) -> list[Data]:
+    """The rows of the updates that all seeds have, in order of their seeds: one that is damaged shifts no other."""
+    by_update: dict[int, dict[object, Data]] = {}
+    for row in rows:
+        by_update.setdefault(row["update"], {})[row.get("seed")] = row
+    return [row for update in by_update.values() if len(update) == seeds for row in update.values()]
+
+
 def status_of(run: Watched) -> str:
     """``waiting``, ``running``, ``finished``, ``interrupted`` or ``failed``, as its manifest has it."""
     return "waiting" if run.folder is None else str(run.folder.manifest.get("status", "running"))
 
 
-def news(path: Path, place: str) -> Data:
+def news(run: Watched, place: str) -> Data:
     """What is new in a run since a place: rows as columns, and its progress."""
-    run = Watched.open(path, live=True)
     if run.config is None:
         return {"progress": progress(run)}
     before = Place.parse(place)
     told = progress(run)  # first: rows that come after it come next time
     bucket = bucket_of(run.config) if told["status"] == "running" else 1
-    rows, after = read_new(path / METRICS, before, run.config.seeds * bucket)
-    anew = before.offset > 0 and after.file != before.file
-    fresh = columns(rows, run.config.seeds, bucket_of(run.config))
+    rows, after = read_new(run.path / METRICS, before, run.config.seeds * bucket)
+    anew = after.is_anew(before)
+    fresh = columns(whole(rows, run.config.seeds), run.config.seeds, bucket_of(run.config))
     return {"progress": told, "place": str(after), "anew": anew, **fresh}
 
 
@@ -238,6 +243,7 @@ def progress(run: Watched) -> Data:
     silent = _silent(run.path / TIMING, seeds * agent.steps_per_update / rate if speeds else 0.0)
     return {
         "name": run.name,
+        "began": f"{run.folder.manifest.get('start')}, {run.folder.manifest.get('resumes')}" if run.folder else None,
         "method": agent.method,
         "status": "silent" if status == "running" and silent else status,
         "silent": round(silent) if status == "running" else 0,
@@ -268,63 +274,3 @@ def _silent(file: Path, update_seconds: float) -> float:
     except OSError:
         return 0.0
     return age if age > max(SILENT_SECONDS, SILENT_UPDATES * update_seconds) else 0.0
-
-
-def players(runs: Sequence[Watched]) -> list[Data]:
-    """A player for each environment whose visits were kept; a panel for each run."""
-    by_world: dict[str, list[tuple[Watched, Scene, list[Data]]]] = {}
-    begun = [run for run in runs if run.config is not None]
-    named = _named([run.config for run in begun if run.config is not None])
-    for run, (environment, _) in zip(begun, named, strict=True):
-        assert run.config is not None
-        kept = read_metrics(run.path, VISITS)
-        scene = scene_of(run.config.environment(jax.random.key(run.config.seed))) if kept else None
-        if scene is not None:
-            by_world.setdefault(environment, []).append((run, scene, kept))
-    return [_player(f"world{number}", *item) for number, item in enumerate(by_world.items())]
-
-
-def _player(name: str, environment: str, shown: Sequence[tuple[Watched, Scene, list[Data]]]) -> Data:
-    scene = shown[0][1]
-    world = scene.world
-    counts, moments, over, panels = {}, {}, {}, []
-    for number, (run, one, kept) in enumerate(shown):
-        assert run.config is not None
-        key, method = f"p{number}", run.config.agent.method
-        tables = [_as_drawn(one, unpacked(row)) for row in kept]
-        counts[key] = packed(np.diff(np.stack(tables), axis=0, prepend=0))
-        moments[key] = [int(row["steps"]) for row in kept]
-        over[key] = run.config.seeds
-        twice = sum(other.config is not None and other.config.agent.method == method for other, _, _ in shown) > 1
-        panels.append({"key": key, "method": method, "name": run.name if twice else NAMES.get(method, method)})
-    steps = max(last for *_, last in moments.values())
-    start = int(world.start)
-    return {
-        "id": name,
-        "title": environment,
-        "width": world.width,
-        "height": world.height,
-        "walls": np.flatnonzero(world.walls).tolist(),
-        "start": start,
-        "goals": np.flatnonzero(world.goals).tolist(),
-        "goalWord": "a goal",
-        "chosen": start,
-        "episodeSteps": 0,
-        "steps": steps,
-        "begin": 1,
-        "keyStep": max(1, steps // 60),
-        "reachable": world.reachable_cells(),
-        "actions": list(scene.actions),
-        "meanWord": "visits, mean over seeds",
-        "panels": panels,
-        "mean": {"counts": counts, "moments": moments, "over": over, "actions": len(scene.actions), "only": True},
-    }
-
-
-def _as_drawn(scene: Scene, counts: np.ndarray) -> np.ndarray:
-    """Counts of pairs, (S * A,), as those of drawn cells and actions, (cells, A)."""
-    by_state = counts.reshape(len(scene.cell), -1).astype(np.int64)
-    in_order = np.take_along_axis(by_state, scene.order, axis=1)
-    drawn = np.zeros((scene.world.cells, in_order.shape[1]), np.int64)
-    drawn[scene.cell] = in_order
-    return drawn

@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from action_balance.files import Data
-from action_balance.report import markup, player, view_data
+from action_balance.files import Data, found_inside
+from action_balance.report import markup, player, view_data, view_maps
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.markup import NONE, counted, interval, number, table
@@ -20,16 +20,19 @@ Link = Callable[[Path], str | None]
 
 WATCH = (
     "How often the agents acted from each state, up to the same step, on one scale. Choose a cell to see how often "
-    "each action was tried there (N), and its share."
+    "each action was tried there (N), and its share. Above a map stands how many cells any of its seeds has visited."
 )
+READ = "Point at a chart, tap it, or use the arrow keys in it to read its values."
 LARGE = (
     "The file is too large for this page; it is in the folder of the run, or on the page that <code>view</code> serves."
 )
-RELOAD = "Load the page again for newer maps."
 FOOTER = "Made from the files of the runs alone."
 
 #: Seconds between two questions of a live page for what is new.
 ASK_EVERY = 1.0
+
+#: Of an evaluation: a row for each episode.
+EPISODES = "episodes.csv"
 
 #: Kinds of films, by how a file ends.
 FILMS = {".mp4": "video", ".gif": "img"}
@@ -47,7 +50,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     begun = [run for run in runs if run.config is not None]
     curves = view_data.curves(begun, pooled=not live) if begun else []
     environments = list(dict.fromkeys(curve["environment"] for curve in curves))
-    players = view_data.players(begun)
+    players = view_maps.players(runs)
     told = [progress(run) for run in runs]
     curve_of = {id(begun[member]): curve["key"] for curve in curves for member in curve["runs"]}
     for run, one in zip(runs, told, strict=True):
@@ -69,9 +72,9 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     sections = {
         "progress": _progress(told, live),
         **{f"world-{i}": _curves(i, name, curves) for i, name in enumerate(environments)},
-        "watch": player.watch_section(players, f"{WATCH} {RELOAD}" if live else WATCH),
+        "watch": player.watch_section(players, WATCH),
         "evaluation": _evaluations(begun, link),
-        "runs": _table(told),
+        "runs": "" if live else _table(told),  # what follows a run tells its progress already
     }
     titles = {"progress": "Progress", "watch": "Watch", "evaluation": "Evaluation", "runs": "Runs"}
     titles |= {f"world-{i}": html.escape(name) for i, name in enumerate(environments)}
@@ -123,10 +126,10 @@ def _curves(place: int, environment: str, curves: Sequence[Data]) -> str:
     said = "Mean over seeds; the band goes from the lowest seed to the highest." if _several(here) else "One seed each."
     if buckets > 1:
         said += f" Each point is the mean of up to {buckets} updates."
-    waiting = "" if any(curve["steps"] for curve in here) else '<p class="hint">No update was made yet.</p>'
+    waiting = "" if any(curve["steps"] for curve in here) else '<p class="hint waiting">No update was made yet.</p>'
     return f"""<section id="world-{place}" class="wide">
 <h2>{html.escape(environment)}</h2>
-<p>{said} Move over a curve to read its values.</p>
+<p>{said} {READ}</p>
 {waiting}<div id="charts-{place}"></div>
 </section>
 """
@@ -157,19 +160,24 @@ def _evaluations(runs: Sequence[Watched], link: Link) -> str:
 def _evaluation(run: Watched, link: Link) -> str:
     """What an evaluation found; nothing where there is none, or it is damaged."""
     folder = run.path / EVALUATION
+    summary = found_inside(run.path, folder / EVALUATION_SUMMARY)
+    if summary is None:
+        return ""
     try:
-        found = json.loads((folder / EVALUATION_SUMMARY).read_bytes())
+        found = json.loads(summary.read_bytes())
         rows = [[html.escape(str(way)), *_numbers(one)] for way, one in found["ways"].items()]
         update = int(found["checkpoint"]["update"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""
+    if not rows:
         return ""
     head = ["Acting", "Mean return", "95&nbsp;% interval", "Median", "Highest"]
     content = table(f"Full episodes of update {update:,}, without learning", head, rows)
     rooms = found.get("rooms")
     if isinstance(rooms, dict) and isinstance(rooms.get("all"), list):
-        content += f"<p>{_rooms(folder, rooms['all'])}</p>"
+        content += f"<p>{_rooms(found_inside(run.path, folder / EPISODES), rooms['all'])}</p>"
     for name in ("heatmap.png", "episode.mp4", "episode.gif"):
-        if (folder / name).is_file():
+        if found_inside(run.path, folder / name):
             content += _medium(folder / name, link(folder / name), run.name)
     return f"<article><h3><code>{html.escape(run.name)}</code></h3>{content}</article>"
 
@@ -179,11 +187,10 @@ def _numbers(one: Data) -> list[str]:
     return [number(score["mean"], 2), interval(score, 2), number(score["median"], 2), number(score["max"], 2)]
 
 
-def _rooms(folder: Path, rooms: Sequence[object]) -> str:
+def _rooms(episodes: Path | None, rooms: Sequence[object]) -> str:
     """Which rooms were seen, and how many in a game."""
-    counts = [
-        int(row["rooms"]) for row in read_table(folder / "episodes.csv", ("way",)) if row.get("rooms", "").isdigit()
-    ]
+    rows = read_table(episodes, ("way",)) if episodes else []
+    counts = [int(row["rooms"]) for row in rows if (row.get("rooms") or "").isdecimal()]
     span = f"{min(counts)} to {max(counts)}" if counts and min(counts) < max(counts) else f"{max(counts, default=0)}"
     each = f" In one game, {span} of them." if counts else ""
     return html.escape(f"{counted(len(rooms), 'room')} visited: {', '.join(map(str, rooms))}.{each}")
@@ -202,7 +209,7 @@ def _medium(path: Path, source: str | None, name: str) -> str:
 
 def comparison_page(path: Path) -> str:
     """The curves of a folder of ``compare``."""
-    rows = read_table(path / "curves.csv", ("environment", "curve", "steps", "iqm", "low", "high", "seeds"))
+    rows = read_table(path / "curves.csv", ("environment", "curve"), ("steps", "iqm", "low", "high", "seeds"))
     scores = read_table(path / "comparison.csv", ("environment", "curve", "metric"))
     metric = scores[0]["metric"] if scores else "the metric"
     curves: dict[tuple[str, str], Data] = {}
@@ -215,20 +222,20 @@ def comparison_page(path: Path) -> str:
                 "environment": row["environment"],
                 "label": NAMES.get(method, method) + label[len(method) :].replace("_", " "),
                 "method": method,
-                "seeds": int(row["seeds"]),
+                "seeds": int(float(row["seeds"] or 0)),
                 "bucket": 1,
                 "steps": [],
                 "metrics": {metric: {"mean": [], "low": [], "high": []}},
             },
         )
-        curve["steps"].append(int(float(row["steps"])))
+        curve["steps"].append(int(float(row["steps"] or 0)))
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
             curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
     environments = list(dict.fromkeys(environment for environment, _ in curves))
     charts = {metric: f"{CHARTS.get(metric, metric.replace('_', ' '))}, interquartile mean over seeds"}
     runs = {"live": False, "environments": environments, "curves": list(curves.values()), "progress": []}
     sections = "".join(
-        f'<section id="world-{i}"><h2>{html.escape(name)}</h2><p>The band is the 95&nbsp;% interval.</p>'
+        f'<section id="world-{i}"><h2>{html.escape(name)}</h2><p>The band is the 95&nbsp;% interval. {READ}</p>'
         f'<div id="charts-{i}"></div></section>\n'
         for i, name in enumerate(environments)
     )

@@ -19,6 +19,10 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}-{self.offset}"
 
+    def is_anew(self, before: "Place") -> bool:
+        """Whether a file was read from its beginning, although it had been read up to a place before."""
+        return before.offset > 0 and (self.file != before.file or self.offset < before.offset)
+
     @classmethod
     def parse(cls, text: str) -> "Place":
         """The place that `str` has written; the beginning, for anything else."""

@@ -44,7 +44,9 @@ class Chart {
     this.series = [];
     this.at = null;
     this.legend = make("ul", { class: "legend" });
-    this.drawing = make("svg", { role: "img", "aria-label": title, class: scrub ? "scrubbed" : "" });
+    const reads = { tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": `${title}. The arrow keys read its values.` };
+    this.drawing = make("svg", { class: "scrubbed", ...(scrub ? { role: "img", "aria-label": title } : reads) });
+    this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     host.classList.add("chart");
     host.append(make("h3", {}, title), this.legend, this.drawing);
     this.drawing.addEventListener("pointermove", (event) => this.#point(event));
@@ -52,7 +54,13 @@ class Chart {
       if (this.scrub) this.drawing.setPointerCapture(event.pointerId);
       this.#point(event, true);
     });
-    this.drawing.addEventListener("pointerleave", () => { if (!this.scrub) this.cursor(null); });
+    if (!scrub) {
+      host.append(this.spoken);
+      // What a finger or the keyboard has chosen stays.
+      this.drawing.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") this.cursor(null); });
+      this.drawing.addEventListener("keydown", (event) => this.#key(event));
+      this.drawing.addEventListener("blur", () => this.cursor(null));
+    }
     new ResizeObserver(() => this.draw()).observe(this.drawing);
   }
 
@@ -76,6 +84,19 @@ class Chart {
     const x = this.scale.back(event.clientX - box.left);
     if (!this.scrub) this.cursor(x);
     else if (pressed || event.buttons) this.scrub(x);
+  }
+
+  /** The next value with the keyboard, said aloud. */
+  #key(event) {
+    const far = event.shiftKey ? 10 : 1;
+    const move = { ArrowLeft: -far, ArrowRight: far, Home: -Infinity, End: Infinity }[event.key];
+    if (move === undefined || event.ctrlKey || event.metaKey || event.altKey || !this.series.length) return;
+    event.preventDefault();
+    const xs = [...new Set(this.series.flatMap((one) => one.x))].sort((a, b) => a - b);
+    const from = this.at === null ? xs.length - (move < 0 ? 0 : 1) : placeOf(xs, this.at);
+    this.cursor(xs[Math.min(xs.length - 1, Math.max(0, from + move))]);
+    const values = this.series.map((one, i) => `${one.name} ${this.items[i].textContent}`);
+    this.spoken.textContent = `${this.xLabel} ${shown(this.at)}: ${values.join(", ")}`;
   }
 
   #limits() {

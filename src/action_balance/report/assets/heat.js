@@ -1,6 +1,9 @@
 // A heat map of visits on a canvas: the world, the agent with its last steps, and the chosen cell with its arrows.
 
-/** Colours from few to many visits, light to dark; in the dark the other way round, so that many visits shine. */
+/**
+ * Colours from few to many visits, light to dark; in the dark the other way round, so that many visits shine.
+ * The faintest stops are left out: one visit must not look like none.
+ */
 class HeatScale {
   constructor(stops) {
     this.stops = stops.map((stop) => [1, 3, 5].map((i) => parseInt(stop.slice(i, i + 2), 16)));
@@ -11,7 +14,7 @@ class HeatScale {
   /** The colour of a share of the scale, from 0 to 1. */
   at(share) {
     const stops = this.stops;
-    const place = (isDark() ? 0.78 * (1 - share) : share) * (stops.length - 1);
+    const place = (isDark() ? 0.62 * (1 - share) : 0.2 + 0.8 * share) * (stops.length - 1);
     const i = Math.min(stops.length - 2, Math.floor(place));
     return stops[i].map((from, c) => Math.round(from + (stops[i + 1][c] - from) * (place - i)));
   }
@@ -32,7 +35,7 @@ class HeatScale {
     }
     const numbers = [];
     for (const number of logTicks(this.least, this.most, 6)) {
-      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 0.09) numbers.push(number);
+      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 34 / Math.max(120, canvas.clientWidth)) numbers.push(number);
     }
     labels.replaceChildren(...numbers.map((number) => {
       const label = make("span", {}, tick(number));

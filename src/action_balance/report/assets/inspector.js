@@ -45,7 +45,7 @@ class Inspector {
   #bar(bonus, used) {
     const bar = make("i", {});
     bar.style.width = `${100 * bonus}%`;
-    return make("td", { class: used ? "bonus" : "bonus unused" }, make("span", { class: "bar" }, bar), shown(bonus, 2));
+    return make("td", { class: used ? "bonus" : "bonus unused" }, shown(bonus, 2), make("span", { class: "bar" }, bar));
   }
 
   /** Arrows from the middle, the longest as long as there is room: beta filled, pi as a line across it. */

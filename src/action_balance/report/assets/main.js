@@ -14,12 +14,13 @@ async function startPlayers(data) {
       player.host.hidden = i !== number;
       if (i !== number && player.playing) player.pause();
     }
-    if (!players[number].kinds) await players[number].start();
+    if (!players[number].host.dataset.ready) await players[number].start();
     else players[number].show();
     players[number].host.dataset.ready = "true";
   };
   tabs?.addEventListener("change", (event) => show(Number(event.target.value)));
   if (players.length) await show(0);
+  return players;
 }
 
 async function begin() {
@@ -27,9 +28,9 @@ async function begin() {
   const source = document.getElementById("data");
   if (!source) return;
   const data = JSON.parse(source.textContent);
-  await startPlayers(data);
+  const players = await startPlayers(data);
   for (const [i, one] of (data.reach ?? []).entries()) startReach(document.getElementById(`reach-${i}`), one);
-  if (data.runs) await startRuns(data.runs);
+  if (data.runs) await startRuns(data.runs, players);
   document.documentElement.dataset.ready = "true";
 }
 

@@ -20,15 +20,21 @@ class Player {
     this.playing = false;
   }
 
-  async start() {
+  /** Unpack the data, once. */
+  async #read() {
     const { data, world } = this;
+    if (this.kinds) return;
     this.kinds = {};
     if (data.panels[0].pairs) this.kinds.run = await Promise.all(data.panels.map((panel) => TraceSource.read(panel, world)));
     if (data.mean) {
       this.kinds.mean = await Promise.all(data.panels.map((panel) =>
         SnapshotSource.read(data.mean.counts[panel.key], data.mean.moments[panel.key], world, data.mean.actions, data.mean.over[panel.key])));
     }
-    this.kind = this.kinds.run ? "run" : "mean";
+  }
+
+  async start() {
+    await this.#read();
+    this.kind = this.kinds.mean ? "mean" : "run"; // one run says little
     this.#build();
     themeChanged.addEventListener("change", () => this.show());
     this.show();
@@ -40,7 +46,9 @@ class Player {
     this.inspectors = [];
     this.facts = [];
     const cards = data.panels.map((panel) => {
-      const [frame, details] = [make("div", { class: "frame" }), make("div", { class: "details" })];
+      const frame = make("div", { class: "frame" });
+      const titled = () => [make("span", { class: "dot" }), make("span", { class: "name" }, panel.name)];
+      const details = make("div", { class: "details" }, make("p", { class: "whose", "aria-hidden": "true" }, ...titled()));
       this.maps.push(new HeatMap(frame, world, panel, {
         choose: (cell, pressed) => this.choose(cell, pressed),
         label: `${panel.name}: visits of each cell. The arrow keys choose a cell.`,
@@ -49,24 +57,26 @@ class Player {
       const fact = make("output", { class: "fact" });
       this.facts.push(fact);
       return make("article", { class: "panel", "data-method": panel.method },
-        make("h3", {}, make("span", { class: "dot" }), make("span", { class: "name" }, panel.name), fact), frame, details);
+        make("div", { class: "map" }, make("h3", {}, ...titled(), fact), frame), details);
     });
     cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
-    host.append(make("div", { class: "above" }, this.#choices(), this.#legend()),
-      make("div", { class: "maps", "data-panels": data.panels.length }, ...cards), this.#transport(), this.spoken);
+    this.grid = make("div", { class: "maps", "data-panels": data.panels.length }, ...cards);
+    host.append(make("div", { class: "above" }, this.#choices(), this.more ?? null, this.#legend()), this.grid, this.#transport(), this.spoken);
     if (this.kinds.run || data.curves) this.#chart();
     host.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("keydown", (event) => { if (event.target === document.body && this.#inSight()) this.#key(event); });
   }
 
   /** One run, or the mean of all: where both are there. */
   #choices() {
     if (Object.keys(this.kinds).length < 2) return null;
     const name = `kind-${this.data.id}`;
+    this.more = make("span", { class: "hint" }, "One run also tells actions and policies.");
     const option = (kind, text) => make("label", {},
       make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
     return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
-      option("run", "One run"), option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`));
+      option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`), option("run", "One run"));
   }
 
   #transport() {
@@ -116,12 +126,20 @@ class Player {
   show() {
     const { data } = this;
     for (const source of this.sources) source.seek(this.step);
-    const visits = this.sources.flatMap((source) => [Math.max(...source.visits)]);
-    this.scale.most = Math.max(2, ...visits);
-    this.scale.least = this.kind === "run" ? 1 : Math.min(1, 1 / Math.max(...this.sources.map((source) => source.over ?? 1)));
+    let [least, most] = [Infinity, 0];
+    for (const { visits } of this.sources) {
+      for (const count of visits) {
+        if (count > most) most = count;
+        if (count > 0 && count < least) least = count;
+      }
+    }
+    this.scale.most = Math.max(2, most);
+    this.scale.least = this.kind === "mean" ? Math.min(this.scale.most, least) : 1;
     this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
     const place = this.#placeName();
     this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place));
+    this.grid.toggleAttribute("data-plain", this.sources.every((source) => source.actions === 1)); // only visits are known
+    this.more?.toggleAttribute("hidden", this.kind === "run");
     this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
@@ -142,11 +160,32 @@ class Player {
   }
 
   #fact(i) {
-    const covered = this.kind === "run" ? this.sources[i].covered[this.step] : this.sources[i].visits.reduce((sum, visits) => sum + (visits > 0), 0);
-    if (this.kind === "run") return `${shown(covered)} cells`;
+    const source = this.sources[i];
+    if (this.kind === "run") return `${shown(source.covered[this.step])} cells`;
     const mean = this.data.curves?.methods[this.data.panels[i].key];
     const place = mean ? placeOf(this.data.curves.steps, this.step) : -1;
-    return place < 0 ? `${shown(covered)} cells` : `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+    if (place >= 0) return `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+    const covered = source.visits.reduce((sum, visits) => sum + (visits > 0), 0);
+    return `${shown(covered)} cells${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
+  }
+
+  /** Add what a run that still trains has done since; who looks at the end goes on with it. */
+  async extend(panel, { place, moments, counts }) {
+    const { data } = this;
+    const known = data.mean.moments[panel.key];
+    const first = moments.findIndex((moment) => moment > (known[known.length - 1] ?? 0));
+    panel.place = place;
+    if (first < 0) return;
+    const totals = await unpack(counts);
+    await this.#read();
+    this.kinds.mean[data.panels.indexOf(panel)].append(totals.subarray((first * totals.length) / moments.length), moments.slice(first));
+    const atEnd = this.step === data.steps && !this.playing;
+    data.steps = Math.max(...Object.values(data.mean.moments).map((all) => all[all.length - 1]));
+    data.keyStep = Math.max(1, Math.floor(data.steps / 60));
+    if (atEnd) this.step = data.steps;
+    if (!this.slider) return; // it was not looked at yet
+    this.slider.max = data.steps;
+    this.show();
   }
 
   seek(step) {
@@ -190,6 +229,12 @@ class Player {
     if (chosen === this.chosen) return;
     this.chosen = chosen;
     if (!this.playing) this.show();
+  }
+
+  /** Whether a good part of the maps is on the screen: then keys that nobody else wants are for them. */
+  #inSight() {
+    const { top, bottom, height } = this.maps[0].canvas.getBoundingClientRect();
+    return height > 0 && Math.min(bottom, innerHeight) - Math.max(top, 0) > 0.4 * height;
   }
 
   #key(event) {

@@ -18,7 +18,7 @@ const STATES = {
 /** All charts of one environment. */
 class RunCharts {
   constructor(host, environment, curves, { charts, first }) {
-    this.curves = curves;
+    Object.assign(this, { host, curves });
     this.charts = new Map();
     const used = {};
     for (const curve of curves) curve.dash = DASHES[(used[curve.method] = (used[curve.method] ?? -1) + 1) % DASHES.length];
@@ -33,6 +33,7 @@ class RunCharts {
   }
 
   show() {
+    if (this.curves.some((curve) => curve.steps.length)) this.host.parentElement.querySelector(".waiting")?.remove();
     for (const [name, chart] of this.charts) {
       const series = this.curves.filter((curve) => curve.metrics[name]).map((curve) => {
         const { mean, low, high } = curve.metrics[name];
@@ -91,7 +92,7 @@ class Progress {
   }
 }
 
-async function startRuns(data) {
+async function startRuns(data, players) {
   const all = new Map();
   for (const [i, environment] of data.environments.entries()) {
     const curves = data.curves.filter((curve) => curve.environment === environment);
@@ -101,22 +102,41 @@ async function startRuns(data) {
   if (!host) return;
   const bars = new Progress(host, data.progress.length);
   data.progress.forEach((one, i) => bars.show(i, one));
-  if (data.live) follow(data, all, bars);
+  if (data.live) follow(data, all, bars, players);
+}
+
+/** What is asked for went wrong, and the server says why. */
+class Refused extends Error {}
+
+async function news(places) {
+  try {
+    const answer = await fetch(`news?${new URLSearchParams(places)}`);
+    if (answer.ok) return await answer.json();
+    throw new Refused(`${(await answer.text()).trim()}.`);
+  } catch (error) {
+    throw error instanceof Refused ? error : new Refused("The server does not answer: is the command still running?");
+  }
 }
 
 /** Ask for what is new until every run has ended. */
-async function follow(data, all, bars) {
+async function follow(data, all, bars, players) {
   const state = document.getElementById("connection");
   const over = () => data.progress.every((one) => ["finished", "interrupted", "failed"].includes(one.status));
-  const runs = data.progress.map((one, number) => ({ number, curve: data.curves.find((curve) => curve.key === one.curve) }));
+  const runs = data.progress.map((one, number) => ({
+    number,
+    began: one.began,
+    curve: data.curves.find((curve) => curve.key === one.curve),
+    map: players.flatMap((player) => player.data.panels.map((panel) => ({ player, panel }))).find(({ panel }) => panel.number === number),
+  }));
   for (;;) {
     let wait = 1000 * data.every;
     try {
-      for (const { curve, number } of runs) {
-        const answer = await fetch(`news?run=${number}&place=${encodeURIComponent(curve?.place ?? "")}`);
-        if (!answer.ok) throw new Error(answer.statusText);
-        const fresh = await answer.json();
-        if (!curve && fresh.place !== undefined) { location.reload(); return; }
+      for (const { curve, map, number, began } of runs) {
+        const fresh = await news({ run: number, place: curve?.place ?? "", visits: map?.panel.place ?? "" });
+        // A run that begins, begins anew or is resumed, and the first map of one, need places that this page lacks.
+        const other = curve ? fresh.progress.began !== began : fresh.place !== undefined;
+        if (other || (fresh.visits && (!map || fresh.visits.anew))) { location.reload(); return; }
+        if (fresh.visits) await map.player.extend(map.panel, fresh.visits);
         data.progress[number] = fresh.progress;
         bars.show(number, fresh.progress);
         if (curve && (fresh.anew || fresh.steps.length)) {
@@ -126,8 +146,9 @@ async function follow(data, all, bars) {
       }
       state.textContent = over() ? "All runs have ended." : "Following.";
       if (over()) wait = ASK_AGAIN; // one that was interrupted may be resumed
-    } catch {
-      state.textContent = "The server does not answer: is the command still running? Trying again.";
+    } catch (error) {
+      state.textContent = error instanceof Refused ? `${error.message} Trying again.` : "This page failed: load it again.";
+      if (!(error instanceof Refused)) throw error;
       wait = ASK_AGAIN;
     }
     await new Promise((resolve) => { setTimeout(resolve, wait); });

@@ -113,6 +113,18 @@ class SnapshotSource {
     }
   }
 
+  /** Add later moments; `totals` are the counts up to each. */
+  append(totals, moments) {
+    const size = this.counts.length;
+    const last = new Float64Array(size);
+    this.increments.forEach((count, i) => { last[i % size] += count; });
+    const increments = new Uint32Array(this.increments.length + totals.length);
+    increments.set(this.increments);
+    totals.forEach((count, i) => { increments[this.increments.length + i] = count - (i < size ? last[i] : totals[i - size]); });
+    this.increments = increments;
+    this.moments.push(...moments);
+  }
+
   trail() { return []; }
 
   cell(cell) {
