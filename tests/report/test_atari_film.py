@@ -114,7 +114,7 @@ def test_what_a_film_needs_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) 
         film([], story(False))
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(
-        UserError, match=r'av is not installed, and the film needs it: pip install "action-balance\[ata'
+        UserError, match=r'av is not installed, and the film needs it: pip install "\.\[ata'
     ):
         film([], story(False))
 
