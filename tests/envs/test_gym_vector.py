@@ -26,6 +26,13 @@ def step(environment: GymEnvironment, group: int, *actions: int) -> Any:
     return environment.receive(group)
 
 
+def kill(environment: GymEnvironment, place: int) -> None:
+    """A worker ends as if the system had run out of memory."""
+    vector: Any = environment._vectors[0]
+    vector.processes[place].kill()
+    vector.processes[place].join()
+
+
 def twenty_steps(environment: GymEnvironment, *actions: int) -> None:
     for _ in range(20):
         step(environment, 0, *actions)
@@ -89,6 +96,15 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) ->
     after = step(environment, 0, 1, 1)
     assert not after.lost
     assert after.score.tolist() == [1, 1]
+    # One that dies between two steps, while the agent learns; and another before the first frames.
+    kill(environment, 1)
+    idle = step(environment, 0, 1, 1)
+    assert idle.lost
+    np.testing.assert_array_equal(idle.reached, after.frame)
+    assert not step(environment, 0, 1, 1).lost
+    kill(environment, 0)
+    assert environment.reset()[0, :, 1:].tolist() == [[0, 0], [0, 0]]
+    assert len(said) == 3
     environment.close()
     plain.close()
 
@@ -97,17 +113,11 @@ def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.Monkey
     environment = GymEnvironment(counter(), 2)
     environment.reset()
 
-    class Dead:
-        processes: tuple[Any, ...] = ()
-        parent_pipes: tuple[Any, ...] = ()
-        closed = False
-
     monkeypatch.setattr(environment, "_make", lambda: environment._vectors[0])
-    dead: Any = Dead()
     for _ in range(3):
-        assert environment._lost(0, dead).lost
+        assert environment._lost(0).lost
     with pytest.raises(EmulatorsLost, match="died 4 times in a row"):
-        environment._lost(0, dead)
+        environment._lost(0)
     environment.close()
 
 

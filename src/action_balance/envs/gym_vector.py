@@ -153,30 +153,32 @@ class GymEnvironment:
 
     def reset(self) -> np.ndarray:
         """The first frame of every environment, (G, M, ...); a second reset begins from the seed again."""
-        self._newest = [self._first(group, self._seeds[group]) for group in range(self.groups)]
+        self._newest = [self._begin(group, self._seeds[group]) for group in range(self.groups)]
         return np.stack(self._newest)
 
     def send(self, group: int, actions: np.ndarray) -> None:
         """Begin a step of one group with these choices, (M,) or (M, C) integers from 0."""
         vector, chosen = self._vectors[group], self.task.choices(np.asarray(actions))
-        self._sent[group] = chosen
         if isinstance(vector, AsyncVectorEnv):
             try:
                 vector.step_async(chosen)
             except LOST:
-                return  # so will be the answer
+                return  # nothing is under way, which is found when it is received
+        self._sent[group] = chosen
 
     def receive(self, group: int) -> HostStep:
         """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
         vector, chosen = self._vectors[group], self._sent[group]
         self._sent[group] = None
+        if chosen is None:
+            return self._lost(group)
         try:
             waits = vector if isinstance(vector, AsyncVectorEnv) else None
             step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
         except LOST as error:
             if not isinstance(vector, AsyncVectorEnv):
                 raise self._wrong(error) from error
-            return self._lost(group, vector)
+            return self._lost(group)
         except UserError:
             raise
         except Exception as error:
@@ -238,6 +240,14 @@ class GymEnvironment:
             self._say(f"{said}. This is said once, and the run goes on")
             self._low, self._high = -LARGEST, LARGEST
 
+    def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
+        """The first frames of a group, (M, ...), also if a worker dies before it has brought them."""
+        while True:
+            try:
+                return self._first(group, seeds)
+            except LOST:
+                seeds = self._renew(group)
+
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
         vector: Any = self._vectors[group]
         try:
@@ -249,6 +259,8 @@ class GymEnvironment:
         except UserError:
             raise
         except Exception as error:
+            if isinstance(error, LOST) and isinstance(vector, AsyncVectorEnv):
+                raise
             raise self._wrong(error) from error
 
     def _wrong(self, error: BaseException) -> UserError:
@@ -264,21 +276,30 @@ class GymEnvironment:
             if self._vectorize == "async":
                 # Not forked: there are threads here.
                 return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
-        except LOST:
-            raise UserError(f"{self.task.name}: a worker ended before its first step; try --vectorize sync") from None
         except Exception as error:
+            if isinstance(error, LOST) and self._vectorize == "async":
+                said = "a worker ended before its first step; try --vectorize sync"
+                raise UserError(f"{self.task.name}: {said}") from None
             raise self._wrong(error) from error
         if self.task.own is None:
             raise ValueError("there is no vector environment of its own")
         return self.task.own(self._size)
 
-    def _lost(self, group: int, vector: AsyncVectorEnv[Any, Any]) -> HostStep:
-        """A worker has died, or does not answer: all of its group are made anew.
+    def _lost(self, group: int) -> HostStep:
+        """What a step brought in which a worker has died, or has not answered: all of its group are made anew.
 
-        What their step brought is not known. It counts as one that stayed where it was, without a reward, and as the
-        end of an episode whose return is not counted.
+        It is not known. It counts as a step that stayed where it was, without a reward, and as the end of an episode
+        whose return is not counted.
         """
-        self._end(vector)
+        before, self._newest[group] = self._newest[group], self._begin(group, self._renew(group))
+        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
+        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+
+    def _renew(self, group: int) -> np.ndarray:
+        """Make a group anew; the seeds that it is to be reset with, (M,)."""
+        vector = self._vectors[group]
+        if isinstance(vector, AsyncVectorEnv):
+            self._end(vector)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
@@ -289,10 +310,7 @@ class GymEnvironment:
         )
         self._vectors[group] = self._make()
         base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
-        again = np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
-        before, self._newest[group] = self._newest[group], self._first(group, again)
-        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
-        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+        return np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
 
     @staticmethod
     def _end(vector: AsyncVectorEnv[Any, Any]) -> None:
