@@ -30,7 +30,7 @@ class Counter(gymnasium.Env[Any, Any]):
         self.seed = seed % 1000 if seed is not None else self.seed
         self.episode = 0 if seed is not None else self.episode + 1
         self.step_number = 0
-        return self.see(), {}
+        return self.see(), {"legal": np.arange(self.seed % 2)}
 
     def step(self, action: Any) -> Any:
         self.steps += 1
@@ -45,7 +45,8 @@ class Counter(gymnasium.Env[Any, Any]):
             seen = {"nan": seen * np.nan, "shape": seen[:2], "outside": seen + 2e9}.get(self.fault, seen)
             reward = np.inf if self.fault == "reward" else reward
         odd = self.seed % 2 == 1
-        return seen, reward, odd and self.step_number == 3, not odd and self.step_number == 2, {}
+        info = {"legal": np.arange(self.steps % 3 + self.seed % 2)}  # of a shape that varies
+        return seen, reward, odd and self.step_number == 3, not odd and self.step_number == 2, info
 
 
 class OldReset(Counter):

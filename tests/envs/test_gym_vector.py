@@ -1,5 +1,7 @@
 """Gymnasium environments behind the contract of the host, and what is said of wrong ones."""
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gym_make import Task, examine, examine_own, find
-from action_balance.envs.gym_vector import GymEnvironment
+from action_balance.envs.gym_vector import GymEnvironment, Silent
 from action_balance.envs.host import EmulatorsLost
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs
 from action_balance.errors import UserError
@@ -77,6 +79,9 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) ->
     environment = GymEnvironment(task, 2, 1, 3, "async", say=said.append)
     plain = GymEnvironment(counter(), 2, 1, 3)
     np.testing.assert_array_equal(environment.reset(), plain.reset())
+    vector: Any = environment._vectors[0]
+    for worker in vector.processes:
+        os.kill(worker.pid, signal.SIGINT)  # as Ctrl-C in a terminal, which is for the training
     for _ in range(14):
         ours, theirs = step(environment, 0, 1, 0), step(plain, 0, 1, 0)
         for name in ("frame", "reached", "reward", "score", "terminated", "truncated"):
@@ -224,7 +229,7 @@ def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
     def own(envs: int) -> Any:
-        return SyncVectorEnv([gym_cases.Counter] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        return SyncVectorEnv([lambda: Silent(gym_cases.Counter())] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
 
     environment = GymEnvironment(examine_own("gym:counter", gym_cases.Counter, own), 2, 1, 3, "own")
     seeds = environment.reset()[0, :, 0]

@@ -6,6 +6,7 @@ that both what was reached and what a new episode begins with are known. Axes: G
 
 import math
 import multiprocessing
+import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -45,21 +46,33 @@ class Flat(ObservationWrapper[Any, Any, Any]):
         return self._layout.frame(observation)
 
 
-class Guarded(Wrapper[Any, Any, Any, Any]):
+class Silent(Wrapper[Any, Any, Any, Any]):
+    """An environment without infos: nobody reads them, and those of varying shape cannot be put together."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """The beginning of an episode."""
+        return self.env.reset(**options)[0], {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step."""
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        return observation, reward, terminated, truncated, {}
+
+
+class Guarded(Silent):
     """An environment in a worker, which tells what went wrong in one line instead of ending with it."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """The beginning of an episode."""
         try:
-            return self.env.reset(**options)
+            return super().reset(**options)
         except Exception as error:
             return self._nothing(), {FAILED: _said(error)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step."""
         try:
-            observation, reward, terminated, truncated, _ = self.env.step(action)
-            return observation, reward, terminated, truncated, {}  # what nobody reads is not sent
+            return super().step(action)
         except Exception as error:
             return self._nothing(), 0.0, False, False, {FAILED: _said(error)}
 
@@ -76,10 +89,13 @@ def _said(error: Exception) -> str:
 
 def _single(task: Task, guarded: bool) -> Env[Any, Any]:
     """One environment of a vector environment."""
+    if guarded and multiprocessing.parent_process() is not None:
+        # Ctrl-C in a terminal reaches all processes; when workers end is for the training to say.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     env = task.make()
     if not task.layout.plain:
         env = Flat(env, task.layout)
-    return Guarded(env) if guarded else env
+    return Guarded(env) if guarded else Silent(env)
 
 
 class GymEnvironment:
