@@ -20,12 +20,15 @@ from host_world import quick, quick_programs
 import action_balance
 from action_balance.agent import host, update
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.agent.gym_evaluate import evaluate_gym
 from action_balance.agent.loop import GYM_ANEW, TrainConfig, trainer
 from action_balance.agent.networks import networks
 from action_balance.agent.rollout import policy_view
 from action_balance.agent.update import Pairs
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
+from action_balance.envs.gym_vector import GymEnvironment
+from action_balance.envs.host import HostStep
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.nets.image import ImageActorCritic
@@ -153,6 +156,31 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert len(rows) == 1 + 3 * 3
     assert rows[1].startswith("greedy,0,0,")
     assert rows[1].endswith(",10,time limit")
+
+
+def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
+    dials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig.from_data(RunFolder.open(dials).config)
+    states = RunFolder.open(dials).checkpoints().restore(trainer(config).shapes()).state
+    received, receive, said = [0], GymEnvironment.receive, list[str]()
+
+    def cut_once(self: GymEnvironment, group: int) -> HostStep:
+        received[0] += 1
+        return self._lost(group) if received[0] == 5 else receive(self, group)
+
+    monkeypatch.setattr(GymEnvironment, "receive", cut_once)
+    # 5 episodes in 4 environments: those of the first way begin anew after 4 steps, all have 10 in the end.
+    found = evaluate_gym(config, states, 5, 0, say=said.append)
+    assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
+    assert received[0] == 3 * 20 + 5
+    assert len(said) == 1
+    assert "a worker has died; 4 environments begin anew" in said[0]
+    said.clear()
+    evaluate_gym(config, states, 4, 0, say=said.append, most_steps=7)
+    assert said[0] == (
+        "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
+    )
 
 
 def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:

@@ -129,8 +129,7 @@ class GymEnvironment:
             say: is called with a line for what the user should know, from any thread.
         """
         self.task, self._stack, self._scale, self._say = task, stack, reward_scale, say
-        self._vectorize, self._size, self._seed = vectorize, envs // groups, seed
-        self._seeds = np.random.SeedSequence(seed).generate_state(envs).reshape(groups, -1) % 2**31
+        self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
@@ -141,6 +140,7 @@ class GymEnvironment:
             self._low = np.maximum(task.layout.space.low, -LARGEST)
             self._high = np.minimum(task.layout.space.high, LARGEST)
         self._vectors = [self._make() for _ in range(groups)]
+        self.reseed(seed)
 
     @property
     def actions(self) -> int | tuple[int, ...]:
@@ -166,6 +166,12 @@ class GymEnvironment:
     def envs_per_group(self) -> int:
         """M."""
         return self._size
+
+    def reseed(self, seed: int | tuple[int, ...]) -> None:
+        """From now on, resets begin from this seed."""
+        self._seed = seed
+        each = np.random.SeedSequence(seed).generate_state(self.groups * self._size)
+        self._seeds = each.reshape(self.groups, -1) % 2**31
 
     def reset(self) -> np.ndarray:
         """The first frame of every environment, (G, M, ...); a second reset begins from the seed again."""
