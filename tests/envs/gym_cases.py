@@ -54,6 +54,15 @@ class OldReset(Counter):
         return self.see()
 
 
+class NoOptions(Counter):
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**self._known(**given))
+
+    @staticmethod
+    def _known(seed: int | None = None) -> dict[str, Any]:
+        return {"seed": seed}
+
+
 class OldStep(Counter):
     def step(self, action: Any) -> Any:
         return (*super().step(action)[:3], {})

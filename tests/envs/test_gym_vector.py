@@ -168,6 +168,10 @@ def test_a_number_out_of_its_bounds_is_said_once() -> None:
     [
         ("gym:gym_cases:OldReset", "old Gym interface: reset\\(\\) must return"),
         ("gym:gym_cases:OldStep", "old Gym interface"),
+        (
+            "gym:gym_cases:NoOptions",
+            "unexpected keyword argument 'options'.*: give reset\\(\\) the arguments seed and opt",
+        ),
         ("gym:gym_cases:OldStep-v0", "old Gym interface"),  # behind Gymnasium's own wrappers
         ("gym:gym_cases:Continuous", "its actions are continuous"),
         ("gym:gym_cases:Sequences", "observations in Sequence"),
@@ -225,6 +229,11 @@ def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
     taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
         host_kind(EnvConfig(f"gym:{taxi}", vectorize="own"))
+    for make in (None, gym_cases.Counter):
+        with pytest.raises(
+            UserError, match="is a function or a class, which makes one at a time: use --vectorize sync"
+        ):
+            host_kind(EnvConfig("gym:gym_cases:Counter", vectorize="own"), make)
 
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:

@@ -177,7 +177,7 @@ def gym_task(config: EnvConfig, make: "Make | None" = None) -> "Task":
     from action_balance.envs.gym_make import examine, find
 
     if make is not None:
-        return examine(config.name, make)
+        return examine(config.name, make, config.vectorize)
     return find(config.gym, json.loads(config.env_kwargs or "{}"), config.wrapper, config.vectorize)
 
 
