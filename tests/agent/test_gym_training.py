@@ -40,6 +40,7 @@ SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--steps", "64", "--checkpoint-every", "1", "--groups", "2"),
 )
+QUICK = ("--method", "ppo", "--minibatches", "1", "--epochs", "1", "--hidden", "4")
 VECTORS = ("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
 IMAGES = ("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8")
 
@@ -181,6 +182,37 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
     assert said[0] == (
         "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
     )
+
+
+@pytest.mark.parametrize("lag", ["0", "1"])
+def test_updates_before_an_environment_fails_are_kept(
+    lag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, mark = tmp_path / "run", tmp_path / "mended"
+    fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
+    usual = (*fails, *QUICK, "--envs", "4", "--rollout-steps", "8", "--steps", "64", "--lag", lag)
+    # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
+    assert call(*usual, "--warmup-rollouts", "2") == 2
+    assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
+    assert not out.exists()
+    # In the second update; the threads of groups are none that it bears, and it has none.
+    assert call(*usual, "--warmup-rollouts", "0") == 2
+    told = f"); update 1 of 2 is kept; go on with: action-balance resume {out}\n"
+    assert capsys.readouterr().err.endswith(told)
+    assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
+    assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
+    mark.touch()
+    assert call("resume", str(out)) == 0
+    check_rows(out, bonuses=False)
+
+
+def test_groups_are_usual_where_environments_step_aside() -> None:
+    agent = Config(envs=16, host=HostConfig(lag=0))
+    assert TrainConfig(EnvConfig("gym:A-v0"), agent).settled().agent.groups == 1
+    assert TrainConfig(EnvConfig("gym:A-v0", vectorize="async"), agent).settled().agent.groups == 2
+    assert TrainConfig(EnvConfig("atari:pitfall"), agent).settled().agent.groups == 2
+    asked = TrainConfig(EnvConfig("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).settled()
+    assert asked.agent.groups == 4
 
 
 def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:

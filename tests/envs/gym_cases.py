@@ -1,6 +1,7 @@
 """Small Gymnasium environments, right and wrong, that also workers can import."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from gymnasium import spaces
 
 class Counter(gymnasium.Env[Any, Any]):
     """Sees its seed, its episode and its step. Reward 1 for action 1. Odd seeds terminate after 3 steps, even ones are
-    truncated after 2.
+    truncated after 2. As a database, it bears the thread that made it only.
     """
 
     observation_space: Any = spaces.Box(-1e9, 1e9, (3,), np.float64)
@@ -19,7 +20,7 @@ class Counter(gymnasium.Env[Any, Any]):
 
     def __init__(self, fault: str = "", mark: str = "") -> None:
         """A fault comes up at the fifth step; one that has left its mark in a file does not come up again."""
-        self.fault, self.mark = fault, mark
+        self.fault, self.mark, self.thread = fault, mark, threading.get_ident()
         self.steps = self.seed = self.episode = self.step_number = 0
 
     def see(self) -> Any:
@@ -33,6 +34,8 @@ class Counter(gymnasium.Env[Any, Any]):
         return self.see(), {"legal": np.arange(self.seed % 2)}
 
     def step(self, action: Any) -> Any:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("made in another thread")
         self.steps += 1
         self.step_number += 1
         seen, reward = self.see(), float(action == 1)

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gym_make import Task, examine, examine_own, find
 from action_balance.envs.gym_vector import GymEnvironment, Silent
-from action_balance.envs.host import EmulatorsLost
+from action_balance.envs.host import EnvironmentFailed
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs
 from action_balance.errors import UserError
 
@@ -121,7 +121,7 @@ def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.Monkey
     monkeypatch.setattr(environment, "_make", lambda: environment._vectors[0])
     for _ in range(3):
         assert environment._lost(0).lost
-    with pytest.raises(EmulatorsLost, match="died 4 times in a row"):
+    with pytest.raises(EnvironmentFailed, match="died 4 times in a row"):
         environment._lost(0)
     environment.close()
 

@@ -18,7 +18,7 @@ from gymnasium.vector.utils import iterate
 
 from action_balance.envs.gym_make import Task, told
 from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
-from action_balance.envs.host import PATIENCE, EmulatorsLost, HostStep
+from action_balance.envs.host import PATIENCE, EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
 #: Who steps the environments of a group: one after the other, each in a process of its own, or their own vector class.
@@ -226,13 +226,13 @@ class GymEnvironment:
             terminated, truncated = np.array(terminated), truncated & ~terminated
         score = np.array(score, np.float32)
         if not math.isfinite(score.sum()):
-            raise UserError(f"{self.task.name}: a reward is not finite: find where the environment makes it")
+            raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: find where the environment makes it")
         return HostStep(frame, reached, score * np.float32(self._scale), score, terminated, truncated)
 
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:
             said = next(one for one in info[FAILED] if one)
-            raise UserError(f"{self.task.name} failed in a worker: {said}")
+            raise EnvironmentFailed(f"{self.task.name} failed in a worker: {said}")
 
     def _last(self, seen: Any) -> np.ndarray:
         """The frame of one observation."""
@@ -258,7 +258,7 @@ class GymEnvironment:
         except BadObservation as error:
             said = f"{self.task.name}: {error}"
             if not (np.abs(seen) <= LARGEST).all():
-                raise UserError(said) from None
+                raise EnvironmentFailed(said) from None
             self._say(f"{said}. This is said once, and the run goes on")
             self._low, self._high = -LARGEST, LARGEST
 
@@ -285,9 +285,9 @@ class GymEnvironment:
                 raise
             raise self._wrong(error) from error
 
-    def _wrong(self, error: BaseException) -> UserError:
+    def _wrong(self, error: BaseException) -> EnvironmentFailed:
         said = _said(error) if isinstance(error, Exception) else str(error)
-        return UserError(f"{self.task.name} failed: {said}")
+        return EnvironmentFailed(f"{self.task.name} failed: {said}")
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
         make = partial(_single, self.task, self._vectorize == "async")
@@ -301,7 +301,7 @@ class GymEnvironment:
         except Exception as error:
             if isinstance(error, LOST) and self._vectorize == "async":
                 said = "a worker ended before its first step; try --vectorize sync"
-                raise UserError(f"{self.task.name}: {said}") from None
+                raise EnvironmentFailed(f"{self.task.name}: {said}") from None
             raise self._wrong(error) from error
         if self.task.own is None:
             raise ValueError("there is no vector environment of its own")
@@ -325,7 +325,9 @@ class GymEnvironment:
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
-            raise EmulatorsLost(f"{self.task.name}: a worker has died {LIVES + 1} times in a row; try --vectorize sync")
+            raise EnvironmentFailed(
+                f"{self.task.name}: a worker has died {LIVES + 1} times in a row; try --vectorize sync"
+            )
         self._say(
             f"{self.task.name}: a worker has died; {self._size} environments begin anew, and the episodes that were "
             f"under way in them are not counted"
