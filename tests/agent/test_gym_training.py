@@ -177,7 +177,7 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
     assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
     assert received[0] == 3 * 20 + 5
     assert len(said) == 1
-    assert "a worker has died; 4 environments begin anew" in said[0]
+    assert "a worker has died or not answered; 4 environments begin anew" in said[0]
     said.clear()
     evaluate_gym(config, states, 4, 0, say=said.append, most_steps=7)
     assert said[0] == (

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from action_balance.envs import gym_vector
 from action_balance.envs.gym_make import Task, examine, examine_own, find
 from action_balance.envs.gym_vector import GymEnvironment, Silent
 from action_balance.envs.host import EnvironmentFailed
@@ -73,7 +74,7 @@ def test_what_was_reached_and_what_begins_are_both_seen() -> None:
     together.close()
 
 
-def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     task = counter(fault="dies", mark=str(tmp_path / "died"))
     environment = GymEnvironment(task, 2, 1, 3, "async", say=said.append)
@@ -95,19 +96,21 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) ->
     assert lost.frame[:, 1:].tolist() == [[0, 0], [0, 0]]  # new episodes, of other seeds
     assert (lost.frame[:, 0] != environment._seeds[0] % 1000).all()
     assert said == [
-        "gym:counter: a worker has died; 2 environments begin anew, and the episodes that were under way in them are "
-        "not counted"
+        "gym:counter: a worker has died or not answered; 2 environments begin anew, and the episodes that were "
+        "under way in them are not counted"
     ]
     after = step(environment, 0, 1, 1)
     assert not after.lost
     assert after.score.tolist() == [1, 1]
-    # One that dies between two steps, while the agent learns; and another before the first frames.
+    # One that dies between two steps, while the agent learns; and another that does not bring its first frames.
     kill(environment, 1)
     idle = step(environment, 0, 1, 1)
     assert idle.lost
     np.testing.assert_array_equal(idle.reached, after.frame)
     assert not step(environment, 0, 1, 1).lost
-    kill(environment, 0)
+    monkeypatch.setattr(gym_vector, "PATIENCE", 0.7)
+    vector = environment._vectors[0]
+    os.kill(vector.processes[0].pid, signal.SIGSTOP)
     assert environment.reset()[0, :, 1:].tolist() == [[0, 0], [0, 0]]
     assert len(said) == 3
     environment.close()
@@ -121,7 +124,7 @@ def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.Monkey
     monkeypatch.setattr(environment, "_make", lambda: environment._vectors[0])
     for _ in range(3):
         assert environment._lost(0).lost
-    with pytest.raises(EnvironmentFailed, match="died 4 times in a row"):
+    with pytest.raises(EnvironmentFailed, match="died or not answered 4 times in a row"):
         environment._lost(0)
     environment.close()
 

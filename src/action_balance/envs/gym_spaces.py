@@ -54,7 +54,7 @@ class Layout:
             if space.dtype != np.uint8 and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
                 raise UserError(
                     f"an image of {space.dtype} without bounds cannot be seen: give its observation_space a low and a "
-                    f"high, or make it uint8"
+                    f"high, or make it uint8; if it is no image, use --wrapper gymnasium.wrappers:FlattenObservation"
                 )
             return cls(space, shape, (), (), order, (float(space.low.min()), float(space.high.max())))
         places, left_out = _places(space, "")
@@ -104,9 +104,9 @@ class Layout:
         if self.order is None:
             return np.array(batch, np.float32).reshape(len(batch), -1)
         images = np.transpose(batch, (0, *(axis + 1 for axis in self.order))).reshape(len(batch), *self.shape)
-        if images.dtype == np.uint8:
-            return np.array(images)
         low, high = self.bounds
+        if images.dtype == np.uint8 and (low, high) == (0, 255):
+            return np.array(images)
         scaled = (images.astype(np.float32) - low) * (255 / max(high - low, 1e-12))
         return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
 

@@ -18,13 +18,15 @@ from gymnasium.vector.utils import iterate
 
 from action_balance.envs.gym_make import Task, told
 from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
-from action_balance.envs.host import PATIENCE, EnvironmentFailed, HostStep
+from action_balance.envs.host import EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
 #: Who steps the environments of a group: one after the other, each in a process of its own, or their own vector class.
 Vectorize = Literal["sync", "async", "own"]
 #: Times in a row that a group may lose a worker without a step between.
 LIVES = 3
+#: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
+PATIENCE = 60.0
 #: Seconds that workers have to end their step, when all end.
 GRACE = 5.0
 #: Key of what went wrong in a worker.
@@ -139,6 +141,8 @@ class GymEnvironment:
         if isinstance(task.layout.space, spaces.Box):
             self._low = np.maximum(task.layout.space.low, -LARGEST)
             self._high = np.minimum(task.layout.space.high, LARGEST)
+        # Bytes of all values cannot be out of bounds.
+        self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
         self._vectors = [self._make() for _ in range(groups)]
         self.reseed(seed)
 
@@ -220,7 +224,7 @@ class GymEnvironment:
                 for place in np.flatnonzero(ended):
                     reached[place] = self._last(info["final_obs"][place])
             else:
-                seen, info = vector.reset(options={"reset_mask": ended})
+                seen, info = self._reset(vector, options={"reset_mask": ended})
                 self._check_failed(info)
                 frame = self._frames(vector, seen)
             terminated, truncated = np.array(terminated), truncated & ~terminated
@@ -228,6 +232,13 @@ class GymEnvironment:
         if not math.isfinite(score.sum()):
             raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: find where the environment makes it")
         return HostStep(frame, reached, score * np.float32(self._scale), score, terminated, truncated)
+
+    @staticmethod
+    def _reset(vector: VectorEnv[Any, Any, Any], **given: Any) -> tuple[Any, dict[str, Any]]:
+        if not isinstance(vector, AsyncVectorEnv):
+            return vector.reset(**given)
+        vector.reset_async(**given)
+        return vector.reset_wait(PATIENCE)
 
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:
@@ -246,7 +257,7 @@ class GymEnvironment:
             if self._vectorize != "own":
                 return np.array(seen)
             return np.stack([layout.frame(one) for one in iterate(vector.observation_space, seen)])
-        if not ((seen >= self._low) & (seen <= self._high)).all():
+        if self._bounded and not ((seen >= self._low) & (seen <= self._high)).all():
             self._outside(seen)
         return layout.frames(seen)
 
@@ -275,7 +286,7 @@ class GymEnvironment:
         try:
             # Classes of others may know one number only, and count on from it.
             each = [int(seed) for seed in seeds]
-            seen, info = vector.reset(seed=each[0] if self._vectorize == "own" else each)
+            seen, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
             return self._frames(vector, seen)
         except UserError:
@@ -300,7 +311,10 @@ class GymEnvironment:
                 return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
         except Exception as error:
             if isinstance(error, LOST) and self._vectorize == "async":
-                said = "a worker ended before its first step; try --vectorize sync"
+                said = (
+                    "a worker ended before its first step; in a script, begin the training below "
+                    'if __name__ == "__main__": (workers import the script), or try --vectorize sync'
+                )
                 raise EnvironmentFailed(f"{self.task.name}: {said}") from None
             raise self._wrong(error) from error
         if self.task.own is None:
@@ -326,11 +340,11 @@ class GymEnvironment:
         self._failures[group] += 1
         if self._failures[group] > LIVES:
             raise EnvironmentFailed(
-                f"{self.task.name}: a worker has died {LIVES + 1} times in a row; try --vectorize sync"
+                f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; try --vectorize sync"
             )
         self._say(
-            f"{self.task.name}: a worker has died; {self._size} environments begin anew, and the episodes that were "
-            f"under way in them are not counted"
+            f"{self.task.name}: a worker has died or not answered; {self._size} environments begin anew, and the "
+            f"episodes that were under way in them are not counted"
         )
         self._vectors[group] = self._make()
         base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
