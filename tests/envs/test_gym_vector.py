@@ -166,6 +166,18 @@ def test_a_number_out_of_its_bounds_is_said_once() -> None:
     assert "at place (0,), and its space goes from -1e+09 to 1e+09; mend one of them. This is said once" in line
 
 
+def test_a_number_out_of_its_bounds_in_a_part_is_said_once() -> None:
+    said: list[str] = []
+    environment = GymEnvironment(examine("gym:dials", gym_cases.SlowDials), 2, say=said.append)
+    environment.reset()
+    for _ in range(13):
+        environment.send(0, np.zeros((2, 2), np.int32))
+        environment.receive(0)
+    environment.close()
+    (line,) = said
+    assert "clock.0 has 1.1, and its space goes from 0 to 1; mend one of them. This is said once" in line
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [

@@ -99,6 +99,19 @@ class Layout:
         parts = list(_numbers(self.space, observation, ""))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest that each number of a vector may be, (D,)."""
+        low, high = zip(*_limits(self.space), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def outside(self, vectors: np.ndarray, low: np.ndarray, high: np.ndarray) -> BadObservation:
+        """What to say of vectors, (M, D), of which some number is not between its limits, (D,)."""
+        row, place = (int(axis) for axis in np.argwhere((vectors < low) | (vectors > high))[0])
+        ends = np.cumsum([count for _, count in self.places])
+        name = self.places[int(np.searchsorted(ends, place, side="right"))][0]
+        value = vectors[row, place]
+        return _outside(f"{name} has {value:.6g}, and its space goes from {low[place]:.6g} to {high[place]:.6g}")
+
     def frames(self, batch: np.ndarray) -> np.ndarray:
         """Frames of a batch of plain observations, (M, ...): new arrays, also where nothing changes."""
         if self.order is None:
@@ -225,6 +238,18 @@ def _numbers(space: Space[Any], observation: Any, name: str) -> Iterator[np.ndar
         )
     elif isinstance(space, spaces.Box | spaces.MultiBinary):
         yield _array(observation, space.shape, name).astype(np.float32).ravel()
+
+
+def _limits(space: Space[Any]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The lowest and the highest of the numbers that `_numbers` makes, (n,) float32 each."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        for _, inner in _parts(space):
+            yield from _limits(inner)
+    elif isinstance(space, spaces.Box):
+        yield space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()
+    else:
+        count = sum(count for _, count in _places(space, "")[0])
+        yield np.zeros(count, np.float32), np.ones(count, np.float32)
 
 
 def _part(observation: Any, key: Any) -> Any:

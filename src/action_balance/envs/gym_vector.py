@@ -136,11 +136,9 @@ class GymEnvironment:
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
         self._newest: list[np.ndarray] = []
-        self._low: Any = -LARGEST
-        self._high: Any = LARGEST
-        if isinstance(task.layout.space, spaces.Box):
-            self._low = np.maximum(task.layout.space.low, -LARGEST)
-            self._high = np.minimum(task.layout.space.high, LARGEST)
+        box = task.layout.space
+        low, high = (box.low, box.high) if isinstance(box, spaces.Box) else task.layout.limits()
+        self._low, self._high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
         # Bytes of all values cannot be out of bounds.
         self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
         self._vectors = [self._make() for _ in range(groups)]
@@ -254,9 +252,12 @@ class GymEnvironment:
         """Frames of a group, (M, ...)."""
         layout = self.task.layout
         if not layout.plain:
-            if self._vectorize != "own":
-                return np.array(seen)
-            return np.stack([layout.frame(one) for one in iterate(vector.observation_space, seen)])
+            own = self._vectorize == "own"
+            parts = [layout.frame(one) for one in iterate(vector.observation_space, seen)] if own else seen
+            vectors = np.array(parts)
+            if not ((vectors >= self._low) & (vectors <= self._high)).all():
+                self._say_outside(layout.outside(vectors, self._low, self._high))
+            return vectors
         if self._bounded and not ((seen >= self._low) & (seen <= self._high)).all():
             self._outside(seen)
         return layout.frames(seen)
@@ -267,11 +268,13 @@ class GymEnvironment:
             for one in seen:
                 check(self.task.layout.space, one)
         except BadObservation as error:
-            said = f"{self.task.name}: {error}"
             if not (np.abs(seen) <= LARGEST).all():
-                raise EnvironmentFailed(said) from None
-            self._say(f"{said}. This is said once, and the run goes on")
-            self._low, self._high = -LARGEST, LARGEST
+                raise EnvironmentFailed(f"{self.task.name}: {error}") from None
+            self._say_outside(error)
+
+    def _say_outside(self, error: BadObservation) -> None:
+        self._say(f"{self.task.name}: {error}. This is said once, and the run goes on")
+        self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
 
     def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
         """The first frames of a group, (M, ...), also if a worker dies before it has brought them."""
