@@ -33,6 +33,7 @@ from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.nets.image import ImageActorCritic
 from action_balance.runs import RunFolder, read_metrics
+from action_balance.studies.compare import compare
 
 TINY = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 CASES = Path(__file__).parents[1] / "envs"
@@ -228,6 +229,13 @@ def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> 
     table = (tmp_path / "both" / "comparison.csv").read_text().splitlines()
     assert len(table) == 2
     assert table[1].startswith("gym_cases:Dials,action-balance-rnd,entropy_beta,2,")
+    # Numbers of another environment are not put together with them.
+    config["config"]["env"]["name"] = "gym:Other-v0"
+    (other / "config.json").write_text(json.dumps(config))
+    found = compare([dials, other], "entropy_beta")
+    assert list(found.environments) == ["Other-v0", "gym_cases:Dials"]
+    assert found.together == {}
+    assert "scales of their own" in found.notes[0]
 
 
 def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
