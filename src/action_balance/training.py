@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from action_balance.agent import loop
 from action_balance.agent.config import Config
-from action_balance.agent.loop import Progress, TrainConfig
+from action_balance.agent.loop import TrainConfig
 from action_balance.agent.seeds import use_all_cores
+from action_balance.agent.telling import Progress
 from action_balance.envs.ready import GYM, EnvConfig, Vectorize
 from action_balance.runs import RunFolder
 

@@ -20,8 +20,9 @@ from rich.console import Console
 from action_balance import cli
 from action_balance.agent import host
 from action_balance.agent.config import Config
-from action_balance.agent.loop import BEGIN_ANEW, Progress, TrainConfig, trainer
+from action_balance.agent.loop import BEGIN_ANEW, TrainConfig, trainer
 from action_balance.agent.state import TrainState
+from action_balance.agent.telling import Progress
 from action_balance.envs.ready import EnvConfig
 from action_balance.report.training import shown
 from action_balance.runs import RunFolder, read_metrics

@@ -20,25 +20,31 @@ from host_world import quick, quick_programs
 import action_balance
 from action_balance.agent import host, update
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.agent.gym_evaluate import evaluate_gym
 from action_balance.agent.loop import GYM_ANEW, TrainConfig, trainer
 from action_balance.agent.networks import networks
 from action_balance.agent.rollout import policy_view
 from action_balance.agent.update import Pairs
 from action_balance.core.distillation import Distillation
 from action_balance.core.moments import Moments
+from action_balance.envs.gym_vector import GymEnvironment
+from action_balance.envs.host import HostStep
 from action_balance.envs.ready import EnvConfig
 from action_balance.errors import UserError
 from action_balance.nets.image import ImageActorCritic
 from action_balance.runs import RunFolder, read_metrics
+from action_balance.studies.compare import compare
 
 TINY = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 CASES = Path(__file__).parents[1] / "envs"
 SMALL = (
-    *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--steps", "64", "--checkpoint-every", "1", "--groups", "2"),
+    *("--envs", "4", "--rollout-steps", "8", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
+    *("--steps", "64", "--checkpoint-every", "1"),
 )
-VECTORS = ("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
-IMAGES = ("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8")
+VECTORS = ("--hidden", "8", "--layers", "1", "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
+IMAGES = ("--channels", "1", "--features", "4", "--trunk", "4")
+#: With everything that a run usually has: two groups and minibatches, and all layers.
+WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,7 +93,7 @@ def test_environments_of_others_are_trained_in(
     name: str, seen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Without bonuses, where one more program would tell nothing new: it compiles sooner.
-    method = "action-balance-rnd" if name.startswith(("CartPole", "MiniGrid")) else "ppo"
+    method = "action-balance-rnd" if name.startswith("MiniGrid") else "ppo"
     given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
     assert call(*given, *SMALL, *VECTORS) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"what is seen: {seen}"
@@ -99,14 +105,14 @@ def test_environments_of_others_are_trained_in(
 def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:every_third_pixel")
+    options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:few_pixels")
     given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"), "--stack", "2")
     assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 70 x 54 with 3 channels"
+    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 53 x 54 with 3 channels"
     check_rows(tmp_path / "run", bonuses=False)
     config = TrainConfig.from_data(RunFolder.open(tmp_path / "run").config)
     assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
-    assert config.env.wrapper == ("gym_cases:every_third_pixel",)
+    assert config.env.wrapper == ("gym_cases:few_pixels",)
     assert config.env.stack == 2
 
 
@@ -116,7 +122,7 @@ def dials(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dials") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(CASES), *sys.path])
-        assert call("train", "gym:gym_cases:Dials", "--env-kwargs", "size=3", "--out", str(out), *SMALL, *VECTORS) == 0
+        assert call("train", "gym:gym_cases:Dials", "--env-kwargs", "size=3", "--out", str(out), *SMALL, *WHOLE) == 0
     return out
 
 
@@ -155,6 +161,62 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert rows[1].endswith(",10,time limit")
 
 
+def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
+    dials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig.from_data(RunFolder.open(dials).config)
+    states = RunFolder.open(dials).checkpoints().restore(trainer(config).shapes()).state
+    received, receive, said = [0], GymEnvironment.receive, list[str]()
+
+    def cut_once(self: GymEnvironment, group: int) -> HostStep:
+        received[0] += 1
+        return self._lost(group) if received[0] == 5 else receive(self, group)
+
+    monkeypatch.setattr(GymEnvironment, "receive", cut_once)
+    # 5 episodes in 4 environments: those of the first way begin anew after 4 steps, all have 10 in the end.
+    found = evaluate_gym(config, states, 5, 0, say=said.append)
+    assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
+    assert received[0] == 3 * 20 + 5
+    assert len(said) == 1
+    assert "a worker has died or not answered; 4 environments begin anew" in said[0]
+    said.clear()
+    evaluate_gym(config, states, 4, 0, say=said.append, most_steps=7)
+    assert said[0] == (
+        "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
+    )
+
+
+@pytest.mark.parametrize("lag", ["0", "1"])
+def test_updates_before_an_environment_fails_are_kept(
+    lag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, mark = tmp_path / "run", tmp_path / "mended"
+    fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
+    usual = (*fails, "--method", "ppo", *SMALL, *VECTORS, "--checkpoint-every", "50", "--lag", lag)
+    # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
+    assert call(*usual, "--warmup-rollouts", "2") == 2
+    assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
+    assert not out.exists()
+    # In the second update; the threads of groups are none that it bears, and it has none.
+    assert call(*usual, "--warmup-rollouts", "0") == 2
+    told = f"); update 1 of 2 is kept; go on with: action-balance resume {out}\n"
+    assert capsys.readouterr().err.endswith(told)
+    assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
+    assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
+    mark.touch()
+    assert call("resume", str(out)) == 0
+    check_rows(out, bonuses=False)
+
+
+def test_groups_are_usual_where_environments_step_aside() -> None:
+    agent = Config(envs=16, host=HostConfig(lag=0))
+    assert TrainConfig(EnvConfig("gym:A-v0"), agent).settled().agent.groups == 1
+    assert TrainConfig(EnvConfig("gym:A-v0", vectorize="async"), agent).settled().agent.groups == 2
+    assert TrainConfig(EnvConfig("atari:pitfall"), agent).settled().agent.groups == 2
+    asked = TrainConfig(EnvConfig("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).settled()
+    assert asked.agent.groups == 4
+
+
 def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(dials, other)
@@ -167,6 +229,13 @@ def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> 
     table = (tmp_path / "both" / "comparison.csv").read_text().splitlines()
     assert len(table) == 2
     assert table[1].startswith("gym_cases:Dials,action-balance-rnd,entropy_beta,2,")
+    # Numbers of another environment are not put together with them.
+    config["config"]["env"]["name"] = "gym:Other-v0"
+    (other / "config.json").write_text(json.dumps(config))
+    found = compare([dials, other], "entropy_beta")
+    assert list(found.environments) == ["Other-v0", "gym_cases:Dials"]
+    assert found.together == {}
+    assert "scales of their own" in found.notes[0]
 
 
 def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:

@@ -425,7 +425,7 @@ def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
 
 
 class Broken(Watched):
-    """It stops answering, or raises, in the second rollout."""
+    """It stops answering, or raises, in the fourth rollout."""
 
     def __init__(self, how: str) -> None:
         super().__init__(2)
@@ -465,7 +465,7 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
 
     monkeypatch.setattr(loop, "trainer", broken)
     out = tmp_path / "run"
-    with pytest.raises(UserError, match=f"{message}; update [12] of 4 is kept; go on with: action-balance resume"):
+    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is kept; go on with: action-balance resume"):
         loop.begin(out, config, ["test"], lambda _: None)
     assert RunFolder.open(out).manifest["status"] == "failed"
 

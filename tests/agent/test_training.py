@@ -21,7 +21,8 @@ from command import call
 from action_balance import cli
 from action_balance.agent import loop, train
 from action_balance.agent.config import Config
-from action_balance.agent.loop import Progress, TrainConfig, Trainer
+from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.agent.telling import Progress, check_finite
 from action_balance.envs.grid_view import GridEnvironment
 from action_balance.envs.ready import EnvConfig
 from action_balance.envs.worlds import open_world
@@ -156,12 +157,11 @@ def test_resume_of_a_finished_run_says_so(whole: Path, capsys: pytest.CaptureFix
 
 
 def test_a_later_update_that_is_not_finite_names_term_update_and_checkpoint() -> None:
-    config = TrainConfig(EnvConfig("deep-sea", 4), Config())
     healthy = train.Metrics(**{one.name: jnp.ones(2) for one in fields(train.Metrics)})
-    loop._check_finite(healthy, 12, [5, 10], config)
+    check_finite(healthy, 12, [5, 10], 1e-4)
     broken = eqx.tree_at(lambda metrics: metrics.loss_action, healthy, jnp.array([1.0, jnp.nan]))
     with pytest.raises(UserError, match="update 12: loss_action not finite; the last good checkpoint is update 10"):
-        loop._check_finite(broken, 12, [5, 10], config)
+        check_finite(broken, 12, [5, 10], 1e-4)
 
 
 def test_an_update_that_is_not_finite_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

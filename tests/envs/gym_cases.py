@@ -1,6 +1,7 @@
 """Small Gymnasium environments, right and wrong, that also workers can import."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from gymnasium import spaces
 
 class Counter(gymnasium.Env[Any, Any]):
     """Sees its seed, its episode and its step. Reward 1 for action 1. Odd seeds terminate after 3 steps, even ones are
-    truncated after 2.
+    truncated after 2. As a database, it bears the thread that made it only.
     """
 
     observation_space: Any = spaces.Box(-1e9, 1e9, (3,), np.float64)
@@ -19,7 +20,7 @@ class Counter(gymnasium.Env[Any, Any]):
 
     def __init__(self, fault: str = "", mark: str = "") -> None:
         """A fault comes up at the fifth step; one that has left its mark in a file does not come up again."""
-        self.fault, self.mark = fault, mark
+        self.fault, self.mark, self.thread = fault, mark, threading.get_ident()
         self.steps = self.seed = self.episode = self.step_number = 0
 
     def see(self) -> Any:
@@ -30,9 +31,11 @@ class Counter(gymnasium.Env[Any, Any]):
         self.seed = seed % 1000 if seed is not None else self.seed
         self.episode = 0 if seed is not None else self.episode + 1
         self.step_number = 0
-        return self.see(), {}
+        return self.see(), {"legal": np.arange(self.seed % 2)}
 
     def step(self, action: Any) -> Any:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("made in another thread")
         self.steps += 1
         self.step_number += 1
         seen, reward = self.see(), float(action == 1)
@@ -45,12 +48,22 @@ class Counter(gymnasium.Env[Any, Any]):
             seen = {"nan": seen * np.nan, "shape": seen[:2], "outside": seen + 2e9}.get(self.fault, seen)
             reward = np.inf if self.fault == "reward" else reward
         odd = self.seed % 2 == 1
-        return seen, reward, odd and self.step_number == 3, not odd and self.step_number == 2, {}
+        info = {"legal": np.arange(self.steps % 3 + self.seed % 2)}  # of a shape that varies
+        return seen, reward, odd and self.step_number == 3, not odd and self.step_number == 2, info
 
 
 class OldReset(Counter):
     def reset(self, **_: Any) -> Any:
         return self.see()
+
+
+class NoOptions(Counter):
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**self._known(**given))
+
+    @staticmethod
+    def _known(seed: int | None = None) -> dict[str, Any]:
+        return {"seed": seed}
 
 
 class OldStep(Counter):
@@ -110,10 +123,17 @@ class Dials(gymnasium.Env[Any, Any]):
         return self.see(), float(self.dials == [2, 1]), False, self.steps == 10, {}
 
 
-def every_third_pixel(env: Any) -> Any:
+class SlowDials(Dials):
+    """Its clock goes too far."""
+
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:3], False, {})
+
+
+def few_pixels(env: Any) -> Any:
     """A wrapper that is a function."""
-    space = spaces.Box(0, 255, (70, 54, 3), np.uint8)
-    return gymnasium.wrappers.TransformObservation(env, lambda image: image[::3, ::3], space)
+    space = spaces.Box(0, 255, (53, 54, 3), np.uint8)
+    return gymnasium.wrappers.TransformObservation(env, lambda image: image[::4, ::3], space)
 
 
 gymnasium.register("Counter-v0", entry_point="gym_cases:Counter")

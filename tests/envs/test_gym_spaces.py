@@ -70,7 +70,9 @@ def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
     image = np.full((1, 44, 44), -1, np.float32)
     image[0, 0, :3] = 0, 0.5, 1
     assert layout.frames(image)[0, 0, :4].tolist() == [128, 191, 255, 0]
-    with pytest.raises(UserError, match="without bounds"):
+    few = Layout.of(spaces.Box(0, 10, (44, 44), np.uint8))
+    assert few.frames(np.full((1, 44, 44), 4, np.uint8))[0, 0, 0] == 102
+    with pytest.raises(UserError, match=r"without bounds.*--wrapper gymnasium.wrappers:FlattenObservation"):
         Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
 
 

@@ -1,5 +1,7 @@
 """Gymnasium environments behind the contract of the host, and what is said of wrong ones."""
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from action_balance.envs import gym_vector
 from action_balance.envs.gym_make import Task, examine, examine_own, find
-from action_balance.envs.gym_vector import GymEnvironment
-from action_balance.envs.host import EmulatorsLost
+from action_balance.envs.gym_vector import GymEnvironment, Silent
+from action_balance.envs.host import EnvironmentFailed
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs
 from action_balance.errors import UserError
 
@@ -24,6 +27,13 @@ def counter(**options: Any) -> Task:
 def step(environment: GymEnvironment, group: int, *actions: int) -> Any:
     environment.send(group, np.array(actions, np.int32))
     return environment.receive(group)
+
+
+def kill(environment: GymEnvironment, place: int) -> None:
+    """A worker ends as if the system had run out of memory."""
+    vector: Any = environment._vectors[0]
+    vector.processes[place].kill()
+    vector.processes[place].join()
 
 
 def twenty_steps(environment: GymEnvironment, *actions: int) -> None:
@@ -64,12 +74,15 @@ def test_what_was_reached_and_what_begins_are_both_seen() -> None:
     together.close()
 
 
-def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     task = counter(fault="dies", mark=str(tmp_path / "died"))
     environment = GymEnvironment(task, 2, 1, 3, "async", say=said.append)
     plain = GymEnvironment(counter(), 2, 1, 3)
     np.testing.assert_array_equal(environment.reset(), plain.reset())
+    vector: Any = environment._vectors[0]
+    for worker in vector.processes:
+        os.kill(worker.pid, signal.SIGINT)  # as Ctrl-C in a terminal, which is for the training
     for _ in range(14):
         ours, theirs = step(environment, 0, 1, 0), step(plain, 0, 1, 0)
         for name in ("frame", "reached", "reward", "score", "terminated", "truncated"):
@@ -83,12 +96,23 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path) ->
     assert lost.frame[:, 1:].tolist() == [[0, 0], [0, 0]]  # new episodes, of other seeds
     assert (lost.frame[:, 0] != environment._seeds[0] % 1000).all()
     assert said == [
-        "gym:counter: a worker has died; 2 environments begin anew, and the episodes that were under way in them are "
-        "not counted"
+        "gym:counter: a worker has died or not answered; 2 environments begin anew, and the episodes that were "
+        "under way in them are not counted"
     ]
     after = step(environment, 0, 1, 1)
     assert not after.lost
     assert after.score.tolist() == [1, 1]
+    # One that dies between two steps, while the agent learns; and another that does not bring its first frames.
+    kill(environment, 1)
+    idle = step(environment, 0, 1, 1)
+    assert idle.lost
+    np.testing.assert_array_equal(idle.reached, after.frame)
+    assert not step(environment, 0, 1, 1).lost
+    monkeypatch.setattr(gym_vector, "PATIENCE", 0.7)
+    vector = environment._vectors[0]
+    os.kill(vector.processes[0].pid, signal.SIGSTOP)
+    assert environment.reset()[0, :, 1:].tolist() == [[0, 0], [0, 0]]
+    assert len(said) == 3
     environment.close()
     plain.close()
 
@@ -97,17 +121,11 @@ def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.Monkey
     environment = GymEnvironment(counter(), 2)
     environment.reset()
 
-    class Dead:
-        processes: tuple[Any, ...] = ()
-        parent_pipes: tuple[Any, ...] = ()
-        closed = False
-
     monkeypatch.setattr(environment, "_make", lambda: environment._vectors[0])
-    dead: Any = Dead()
     for _ in range(3):
-        assert environment._lost(0, dead).lost
-    with pytest.raises(EmulatorsLost, match="died 4 times in a row"):
-        environment._lost(0, dead)
+        assert environment._lost(0).lost
+    with pytest.raises(EnvironmentFailed, match="died or not answered 4 times in a row"):
+        environment._lost(0)
     environment.close()
 
 
@@ -148,11 +166,27 @@ def test_a_number_out_of_its_bounds_is_said_once() -> None:
     assert "at place (0,), and its space goes from -1e+09 to 1e+09; mend one of them. This is said once" in line
 
 
+def test_a_number_out_of_its_bounds_in_a_part_is_said_once() -> None:
+    said: list[str] = []
+    environment = GymEnvironment(examine("gym:dials", gym_cases.SlowDials), 2, say=said.append)
+    environment.reset()
+    for _ in range(13):
+        environment.send(0, np.zeros((2, 2), np.int32))
+        environment.receive(0)
+    environment.close()
+    (line,) = said
+    assert "clock.0 has 1.1, and its space goes from 0 to 1; mend one of them. This is said once" in line
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("gym:gym_cases:OldReset", "old Gym interface: reset\\(\\) must return"),
         ("gym:gym_cases:OldStep", "old Gym interface"),
+        (
+            "gym:gym_cases:NoOptions",
+            "unexpected keyword argument 'options'.*: give reset\\(\\) the arguments seed and opt",
+        ),
         ("gym:gym_cases:OldStep-v0", "old Gym interface"),  # behind Gymnasium's own wrappers
         ("gym:gym_cases:Continuous", "its actions are continuous"),
         ("gym:gym_cases:Sequences", "observations in Sequence"),
@@ -210,11 +244,16 @@ def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
     taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
         host_kind(EnvConfig(f"gym:{taxi}", vectorize="own"))
+    for make in (None, gym_cases.Counter):
+        with pytest.raises(
+            UserError, match="is a function or a class, which makes one at a time: use --vectorize sync"
+        ):
+            host_kind(EnvConfig("gym:gym_cases:Counter", vectorize="own"), make)
 
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
     def own(envs: int) -> Any:
-        return SyncVectorEnv([gym_cases.Counter] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        return SyncVectorEnv([lambda: Silent(gym_cases.Counter())] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
 
     environment = GymEnvironment(examine_own("gym:counter", gym_cases.Counter, own), 2, 1, 3, "own")
     seeds = environment.reset()[0, :, 0]

@@ -13,7 +13,8 @@ from rich.console import Console
 from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
 
 from action_balance import cli
-from action_balance.agent.loop import Progress, TrainConfig
+from action_balance.agent.loop import TrainConfig
+from action_balance.agent.telling import Progress
 from action_balance.cli_atari import AtariStudy
 from action_balance.envs.host import EmulatorsLost
 from action_balance.errors import UserError

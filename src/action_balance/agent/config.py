@@ -159,7 +159,8 @@ class HostConfig:
 
     groups: int | None = None
     """Parts that step in turn: one is emulated while the agent thinks about another; usual: 2, or 1 where
-    there are fewer than 16 environments. It does not change what an environment sees."""
+    there are fewer than 16 environments, or those of Gymnasium in this process. It does not change what an
+    environment sees."""
     lag: int | None = None
     """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
     threads: int = 0

@@ -1,6 +1,7 @@
 """Playing Gymnasium environments without learning: full episodes of an agent, greedily, from pi, or from beta.
 
-All episodes of an agent are played at once, one in each environment. Axes: E episodes, K agents.
+As many episodes are played at once as environments were trained in, one in each; then as many more. Axes: E episodes,
+N environments, K agents.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,10 @@ from action_balance.agent.evaluate import WAYS, Episode, Evaluation, Way, ways
 from action_balance.agent.host_evaluate import actor_of, bonuses_needed, decide, emulator_seed
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.state import Actor, TrainState
-from action_balance.envs.gym_make import Task
 from action_balance.envs.gym_vector import GymEnvironment
 from action_balance.envs.ready import gym_task
 
-#: Steps after which an episode that has no end is left: not every environment has a time limit.
+#: Steps after which episodes that have no end are left: not every environment has a time limit.
 MOST_STEPS = 100_000
 
 
@@ -29,6 +29,7 @@ def evaluate_gym(
     episodes: int,
     seed: int,
     tell: Callable[[float], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
     most_steps: int = MOST_STEPS,
 ) -> dict[Way, Evaluation]:
     """Full episodes of every agent of a run, by way of acting; numpy arrays with the axes of `Evaluation`, K before.
@@ -39,9 +40,27 @@ def evaluate_gym(
         episodes: E, of each agent and each way of acting.
         seed: of all that is random in the episodes.
         tell: is told how many episodes more are done, of K x ways x E.
-        most_steps: after which an episode is left.
+        say: is called with each line that the user should know.
+        most_steps: after which episodes are left that have not ended.
     """
-    task = gym_task(config.env)
+    task, envs = gym_task(config.env), min(episodes, config.agent.envs)
+    environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
+    try:
+        return _evaluate(config, environment, states, episodes, seed, tell, say, most_steps)
+    finally:
+        environment.close()
+
+
+def _evaluate(
+    config: TrainConfig,
+    environment: GymEnvironment,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    tell: Callable[[float], None],
+    say: Callable[[str], None],
+    most_steps: int,
+) -> dict[Way, Evaluation]:
     found: dict[Way, Evaluation] = {}
     for way in ways(config.agent):
         played = []
@@ -49,51 +68,60 @@ def evaluate_gym(
             number = config.seed + place
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), WAYS.index(way))
             actor = actor_of(states, place, config.agent)
-            luck = emulator_seed(seed, number, way)
-            played.append(_play(task, config, actor, way, episodes, luck, key, tell, most_steps))
-        returns, lengths, terminated = (cast(Any, np.stack(part)) for part in zip(*played, strict=True))
+            luck, parts = emulator_seed(seed, number, way), []
+            for first in range(0, episodes, environment.envs_per_group):
+                environment.reseed((*luck, first))
+                count = min(episodes - first, environment.envs_per_group)
+                part = _play(config, environment, actor, way, count, jax.random.fold_in(key, first), tell, most_steps)
+                parts.append(part)
+            played.append([np.concatenate(part) for part in zip(*parts, strict=True)])
+            if left := sum(int(part[3].sum()) for part in parts):
+                say(
+                    f"{left} of {episodes} episodes ({way}, seed {number}) had not ended after {most_steps:,} steps "
+                    f"and were left: their returns are those until then"
+                )
+        returns, lengths, terminated, _ = (cast(Any, np.stack(part)) for part in zip(*played, strict=True))
         nothing: Any = np.zeros((config.seeds, 0), np.int32)
         found[way] = Evaluation(returns, lengths, terminated, nothing, Episode(*[nothing] * len(fields(Episode))))
     return found
 
 
 def _play(
-    task: Task,
     config: TrainConfig,
+    environment: GymEnvironment,
     actor: Actor,
     way: Way,
     episodes: int,
-    seed: tuple[int, ...],
     key: jax.Array,
     tell: Callable[[float], None],
     most_steps: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, length, and whether the task ended it, of each episode, (E,)."""
-    environment = GymEnvironment(task, episodes, 1, seed, config.env.vectorize, config.env.stack)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return, length, whether the task ended it, and whether nothing did, of E <= N episodes, (E,)."""
+    envs = environment.envs_per_group
     number, bonuses = np.int32(WAYS.index(way)), bonuses_needed(config.agent, way, filmed=False)
-    stacks = jnp.zeros((episodes, *environment.observation_shape), task.layout.dtype)
-    began = np.ones(episodes, bool)
-    returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
-    playing, terminated = np.ones(episodes, bool), np.zeros(episodes, bool)
-    try:
-        frames = environment.reset()[0]
-        for time in range(most_steps):
-            stacks, action, _ = decide(
-                actor, stacks, frames, began, key, np.int32(time), number, config=config.agent, bonuses=bonuses
-            )
-            environment.send(0, np.asarray(action))
-            step = environment.receive(0)
-            frames, began = step.frame, step.ended
-            returns += np.where(playing, step.score, 0)
-            lengths += playing
-            terminated |= playing & step.terminated
-            over = playing & step.ended
-            playing &= ~step.ended
-            if over.any():
-                tell(float(over.sum()))
-            if not playing.any():
-                break
-        tell(float(playing.sum()))
-    finally:
-        environment.close()
-    return returns, lengths, terminated
+    stacks = jnp.zeros((envs, *environment.observation_shape), environment.task.layout.dtype)
+    began = np.ones(envs, bool)
+    returns, lengths = np.zeros(envs), np.zeros(envs, int)
+    playing, terminated = np.arange(envs) < episodes, np.zeros(envs, bool)
+    frames = environment.reset()[0]
+    for time in range(most_steps):
+        stacks, action, _ = decide(
+            actor, stacks, frames, began, key, np.int32(time), number, config=config.agent, bonuses=bonuses
+        )
+        environment.send(0, np.asarray(action))
+        step = environment.receive(0)
+        frames, began = step.frame, step.ended
+        if step.lost:  # the episodes under way are played from their beginning; the environment has said so
+            returns[playing], lengths[playing] = 0, 0
+            continue
+        returns += np.where(playing, step.score, 0)
+        lengths += playing
+        terminated |= playing & step.terminated
+        over = playing & step.ended
+        playing &= ~step.ended
+        if over.any():
+            tell(float(over.sum()))
+        if not playing.any():
+            break
+    tell(float(playing.sum()))
+    return returns[:episodes], lengths[:episodes], terminated[:episodes], playing[:episodes]

@@ -4,12 +4,14 @@ Every group of environments has a thread that waits for its emulators, asks the 
 so some groups are emulated while the agent decides for others. With lag 1, the pieces of an update are put between the
 decisions of the next rollout, so that the emulators never wait for a whole update; that rollout is made by the policy
 before the update. Which policy decides does not depend on how fast anything was: the same seed gives the same run.
+Environments that step in the thread that asks them to, and not aside, are played by the thread that made them: some
+bear no other, such as those with a window or a database.
 Axes: T steps, N environments, S seeds.
 """
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from queue import Empty, SimpleQueue
@@ -25,7 +27,15 @@ from action_balance.agent.player import Player, Rollout, with_episodes
 from action_balance.agent.state import TrainState
 from action_balance.agent.train import Metrics
 from action_balance.core.moments import Moments
-from action_balance.envs.host import PATIENCE, EmulatorsLost, HostEnvironment, HostStep, patiently, silent
+from action_balance.envs.host import (
+    PATIENCE,
+    EmulatorsLost,
+    EnvironmentFailed,
+    HostEnvironment,
+    HostStep,
+    patiently,
+    silent,
+)
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
 SPREAD = 0.9
@@ -59,6 +69,7 @@ class HostTrainer:
         first_seed: int = 0,
         seeds: int = 1,
         dtype: str = "uint8",
+        here: bool = False,
     ) -> None:
         """Nothing is started yet.
 
@@ -70,8 +81,9 @@ class HostTrainer:
             first_seed: the others follow.
             seeds: S.
             dtype: of a frame.
+            here: play in the thread that calls, because nothing would be won by another.
         """
-        self.config, self._make = config, make
+        self.config, self._make, self._here = config, make, here
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
         self.programs = _programs(same, observation_shape, actions, dtype)
@@ -79,6 +91,7 @@ class HostTrainer:
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
         self._lost = False
+        self._failed: Exception | None = None  # what ended the rollout that was under way
         self._waiting: list[Rollout] | None = None  # that nobody has learned from
         self._under_way = False
         self._left = 0  # rollouts that have not begun
@@ -128,7 +141,7 @@ class HostTrainer:
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:
-                steps = patiently(receive, PATIENCE)
+                steps = receive() if self._here else patiently(receive, PATIENCE)
             except EmulatorsLost:
                 self._lost = True
                 raise
@@ -162,27 +175,40 @@ class HostTrainer:
 
     def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
         """The other steps of a rollout, with a learner between them."""
-        ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
-        for place, turn in enumerate(turns):
-            play = (*turn, ticks, learner is not None)
-            thread = threading.Thread(target=self._play, args=play, name=f"group-{place}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
-        pieces = self.programs.pieces * len(self.players)
-        # Without a learner, nobody has to know of every single step.
-        calls = (self.config.ppo.rollout_steps if learner is not None else 1) * len(turns)
+        pieces, calls = self.programs.pieces * len(self.players), self.config.ppo.rollout_steps * len(turns)
         asked = 0
-        for call in range(1, calls + 1):
-            self._wait(ticks)
+        steps = self._steps_here(turns) if self._here else self._steps_aside(turns, learner is not None)
+        for call, _ in enumerate(steps, 1):
             while learner is not None and asked < min(pieces, call * pieces / (calls * SPREAD)):
                 next(learner)
                 asked += 1
+        self._under_way = False
+        return [player.end_rollout() for player in self.players]
+
+    def _steps_here(self, turns: list[tuple[Player, int]]) -> Iterator[None]:
+        """The steps of all groups, in this thread."""
+        for number in range(1, self.config.ppo.rollout_steps):
+            for player, group in turns:
+                player.step(group, number)
+                yield
+        for player, group in turns:
+            player.end_group(group)
+            yield
+
+    def _steps_aside(self, turns: list[tuple[Player, int]], every: bool) -> Iterator[None]:
+        """The steps of all groups, in a thread for each; or, where nobody has to know of every step, their ends."""
+        ticks: SimpleQueue[BaseException | None] = SimpleQueue()
+        for place, turn in enumerate(turns):
+            thread = threading.Thread(target=self._play, args=(*turn, ticks, every), name=f"group-{place}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        for _ in range((self.config.ppo.rollout_steps if every else 1) * len(turns)):
+            self._wait(ticks)
+            yield
         for thread in self._threads:
             thread.join()
         self._threads = []
-        self._under_way = False
-        return [player.end_rollout() for player in self.players]
 
     def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
         """The rest of a group's rollout, in a thread of its own, which tells of every step or of its end."""
@@ -216,7 +242,12 @@ class HostTrainer:
             raise silent(PATIENCE)
 
     def advance(self) -> Metrics:
-        """One update of every seed; what it tells, (S, ...)."""
+        """One update of every seed; what it tells, (S, ...).
+
+        Where environments fail during an update, it is finished first: then the states are those of whole updates.
+        """
+        if self._failed is not None:
+            raise self._failed
         if self._waiting is None:
             self._waiting = self.end_rollout()
             if self.config.host.lag:
@@ -224,9 +255,13 @@ class HostTrainer:
         learned_from, self._waiting = self._waiting, None
         learner = self._learner(learned_from)
         if self._under_way:
-            self._waiting = self.end_rollout(learner)
+            try:
+                self._waiting = self.end_rollout(learner)
+            except (EmulatorsLost, EnvironmentFailed) as error:
+                self._failed = error
         told = _last(learner)
-        self.begin_rollout()
+        if self._failed is None:
+            self.begin_rollout()
         # Only now, because it waits for the device.
         known = jax.device_get(told)
         return _stacked([with_episodes(one, over) for one, over in zip(known, learned_from, strict=True)], np)

@@ -24,9 +24,10 @@ from action_balance.agent.plain import build
 from action_balance.agent.seeds import Seeds
 from action_balance.agent.state import TrainState
 from action_balance.agent.stopping import stop_between_updates
+from action_balance.agent.telling import Progress, check_finite, progress, rows, score
 from action_balance.agent.train import Metrics
 from action_balance.envs.base import Environment
-from action_balance.envs.host import EmulatorsLost, HostEnvironment
+from action_balance.envs.host import EmulatorsLost, EnvironmentFailed, HostEnvironment
 from action_balance.envs.ready import EnvConfig, host_kind, make
 from action_balance.errors import UserError, flag
 from action_balance.runs import MetricsLog, RunFolder
@@ -94,11 +95,19 @@ class TrainConfig:
             raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
 
     def settled(self) -> "TrainConfig":
-        """With a lag, where one is needed and none was asked for: 1 on a GPU, where acting and learning overlap."""
-        if not self.env.on_host or self.agent.host.lag is not None:
+        """With what a run on the host chooses when it begins, where it was not asked for.
+
+        The lag is 1 on a GPU, where acting and learning overlap. Environments that step in this process are one group:
+        more would step in threads, which gains nothing, and which not every environment bears.
+        """
+        host = self.agent.host
+        if not self.env.on_host:
             return self
-        lag = int(jax.default_backend() != "cpu")
-        return replace(self, agent=replace(self.agent, host=replace(self.agent.host, lag=lag)))
+        if host.lag is None:
+            host = replace(host, lag=int(jax.default_backend() != "cpu"))
+        if host.groups is None and self.env.steps_here:
+            host = replace(host, groups=1)
+        return replace(self, agent=replace(self.agent, host=host))
 
     def environment(self, key: jax.Array) -> Environment:
         """The environment of the seed with this key."""
@@ -119,18 +128,6 @@ def _check_unused(settings: Any, why: str) -> None:
     for one in fields(settings):
         if getattr(settings, one.name) != one.default:
             raise UserError(f"{why}: leave out {flag(one.name)}")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What the screen shows after an update; means over seeds."""
-
-    update: int
-    steps: int  # of all seeds
-    episode_return: float  # nan where no episode ended
-    best_return: float  # the highest of any seed; nan where no episode ended
-    states: float
-    bonus: float
 
 
 class Trainer:
@@ -194,7 +191,7 @@ def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lamb
     """
     if not config.env.on_host:
         return Trainer(config)
-    agent, kind = config.agent, host_kind(config.env, make_env, say)
+    agent, kind = config.settled().agent, host_kind(config.env, make_env, say)
     if config.env.gym is not None:
         config.check_networks(kind.dtype == "uint8")
         say(kind.layout)
@@ -202,8 +199,8 @@ def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lamb
     def make(seed: int, update: int) -> HostEnvironment:
         return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
 
-    shape, settled = kind.observation_shape, config.settled().agent
-    return HostTrainer(settled, shape, kind.actions, make, config.seed, config.seeds, kind.dtype)
+    here = config.env.steps_here and agent.groups == 1
+    return HostTrainer(agent, kind.observation_shape, kind.actions, make, config.seed, config.seeds, kind.dtype, here)
 
 
 def begin(
@@ -309,25 +306,30 @@ def _train(
     watched = -(-total // VISITS_KEPT)
     saved = began = time.perf_counter()
     for update in range(done + 1, total + 1):
-        numbers = run.advance()
-        _check_finite(numbers, update, checkpoints.updates(), config)
+        try:
+            numbers = run.advance()
+        except (EmulatorsLost, EnvironmentFailed):
+            if update > done + 1:
+                checkpoints.save(update - 1, run.state(), score(numbers))
+            raise
+        check_finite(numbers, update, checkpoints.updates(), config.agent.ppo.learning_rate)
         now = time.perf_counter()
         rate = config.seeds * config.agent.steps_per_update / (now - began)
         began = now
         steps = update * config.agent.steps_per_update
         log.append(
-            _rows(numbers, update, steps, config),
+            rows(numbers, update, steps, config.seed),
             {"update": update, "steps": steps, "steps_per_second": rate, **memory()},
         )
         if isinstance(run, Trainer) and (update % watched == 0 or update == total):
             counts = run.visits()
             if 0 < counts.size <= MOST_PAIRS:
                 log.append_visits(update, steps, counts)
-        tell(_progress(numbers, update, steps, config))
+        tell(progress(numbers, update, steps))
         lines.keep(folder)
         stopping = stop.is_set()
         if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:
-            checkpoints.save(update, run.state(), _score(numbers))
+            checkpoints.save(update, run.state(), score(numbers))
             saved = time.perf_counter()
         if stopping and update < total:
             raise KeyboardInterrupt
@@ -335,16 +337,23 @@ def _train(
 
 @contextmanager
 def _ending(folder: RunFolder, config: TrainConfig) -> Iterator[None]:
-    """Record how the run ended, and say how an interrupted one goes on."""
+    """Record how the run ended, and say how one goes on that has not finished."""
     status: Status = "failed"
+    nothing = False
     try:
         yield
         status = "finished"
+    except EnvironmentFailed as error:
+        nothing = not folder.checkpoints().updates()
+        hint = "no update was finished, so nothing is kept" if nothing else _how_to_go_on(folder, config)
+        raise UserError(f"{error}; {hint}") from error
     except KeyboardInterrupt:
         status = "interrupted"
         raise KeyboardInterrupt(_how_to_go_on(folder, config)) from None
     finally:
         folder.finish(status)
+        if nothing:
+            RunFolder.delete(folder.path)  # what was mended can be trained there
 
 
 def _how_to_go_on(folder: RunFolder, config: TrainConfig) -> str:
@@ -357,44 +366,3 @@ def _pass_on(stop: threading.Event, folder: RunFolder) -> None:
     """Whoever asked for a stop in the last update wants no other run to begin."""
     if stop.is_set():
         raise KeyboardInterrupt(f"the run in {folder.path} had just finished")
-
-
-def _rows(metrics: Metrics, update: int, steps: int, config: TrainConfig) -> list[dict[str, Any]]:
-    names = [one.name for one in fields(Metrics)]
-    return [
-        {"update": update, "seed": config.seed + i, "steps": steps}
-        | {name: getattr(metrics, name)[i].tolist() for name in names}
-        for i in range(config.seeds)
-    ]
-
-
-def _score(metrics: Metrics) -> float | None:
-    """What the best checkpoint has most of: return, mean over the seeds that ended an episode."""
-    known = metrics.episode_return[np.isfinite(metrics.episode_return)]
-    return float(known.mean()) if len(known) else None
-
-
-def _progress(metrics: Metrics, update: int, steps: int, config: TrainConfig) -> Progress:
-    score = _score(metrics)
-    return Progress(
-        update=update,
-        steps=steps * config.seeds,
-        episode_return=math.nan if score is None else score,
-        best_return=math.nan if score is None else float(np.nanmax(metrics.best_return)),
-        states=float(metrics.states.mean()),
-        bonus=float(metrics.bonus_mean.mean()),
-    )
-
-
-def _check_finite(metrics: Metrics, update: int, saved: Sequence[int], config: TrainConfig) -> None:
-    """Stop before a broken update is kept."""
-    names = [one.name for one in fields(Metrics) if one.name.startswith("loss_")]
-    bad = [name for name in names if not np.isfinite(getattr(metrics, name)).all()]
-    if not metrics.parameters_finite.all():
-        bad.append("parameters")
-    if bad:
-        good = f"the last good checkpoint is update {saved[-1]}" if saved else "there is no checkpoint yet"
-        raise UserError(
-            f"update {update}: {', '.join(bad)} not finite; {good}. A smaller --learning-rate than "
-            f"{config.agent.ppo.learning_rate:g} may help"
-        )

@@ -54,13 +54,16 @@ class Task:
     """Makes so many at once, by the environment's own vector entry point."""
 
 
-def examine(name: str, make: Make) -> Task:
+def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
     """Make one environment, look at its spaces and play a few steps: what is wrong with it is told before a run begins.
 
     Args:
         name: what errors call it.
         make: makes it.
+        vectorize: sync or async; only what has an id has a vector environment of its own.
     """
+    if vectorize == "own":
+        raise UserError(f"{name} is a function or a class, which makes one at a time: use --vectorize sync or async")
     env = _made(name, make)
     try:
         if not isinstance(env, Env):
@@ -127,7 +130,7 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     if module:
         function = getattr(_imported(module, name), inner, None)
         if inner not in gymnasium.registry and callable(function):
-            return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]))
+            return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]), vectorize)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
@@ -242,7 +245,7 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
 def _try_out(name: str, env: Any) -> None:
     """A few steps, and whether what they bring is as Gymnasium says."""
     try:
-        brought = env.reset(seed=0)
+        brought = env.reset(seed=0, options={})
         if not isinstance(brought, tuple) or len(brought) != 2:
             raise UserError(f"{name}: {OLD_API}")
         check(env.observation_space, brought[0])
@@ -261,6 +264,8 @@ def _try_out(name: str, env: Any) -> None:
     except Exception as error:
         if _is_old(env, error):
             raise UserError(f"{name}: {OLD_API}") from None
+        if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
+            raise UserError(f"{name}: {told(error)}: give reset() the arguments seed and options") from None
         raise UserError(f"{name} failed when it was tried out: {told(error)}") from None
 
 

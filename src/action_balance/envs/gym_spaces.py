@@ -54,7 +54,7 @@ class Layout:
             if space.dtype != np.uint8 and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
                 raise UserError(
                     f"an image of {space.dtype} without bounds cannot be seen: give its observation_space a low and a "
-                    f"high, or make it uint8"
+                    f"high, or make it uint8; if it is no image, use --wrapper gymnasium.wrappers:FlattenObservation"
                 )
             return cls(space, shape, (), (), order, (float(space.low.min()), float(space.high.max())))
         places, left_out = _places(space, "")
@@ -99,14 +99,27 @@ class Layout:
         parts = list(_numbers(self.space, observation, ""))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and the highest that each number of a vector may be, (D,)."""
+        low, high = zip(*_limits(self.space), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
+    def outside(self, vectors: np.ndarray, low: np.ndarray, high: np.ndarray) -> BadObservation:
+        """What to say of vectors, (M, D), of which some number is not between its limits, (D,)."""
+        row, place = (int(axis) for axis in np.argwhere((vectors < low) | (vectors > high))[0])
+        ends = np.cumsum([count for _, count in self.places])
+        name = self.places[int(np.searchsorted(ends, place, side="right"))][0]
+        value = vectors[row, place]
+        return _outside(f"{name} has {value:.6g}, and its space goes from {low[place]:.6g} to {high[place]:.6g}")
+
     def frames(self, batch: np.ndarray) -> np.ndarray:
         """Frames of a batch of plain observations, (M, ...): new arrays, also where nothing changes."""
         if self.order is None:
             return np.array(batch, np.float32).reshape(len(batch), -1)
         images = np.transpose(batch, (0, *(axis + 1 for axis in self.order))).reshape(len(batch), *self.shape)
-        if images.dtype == np.uint8:
-            return np.array(images)
         low, high = self.bounds
+        if images.dtype == np.uint8 and (low, high) == (0, 255):
+            return np.array(images)
         scaled = (images.astype(np.float32) - low) * (255 / max(high - low, 1e-12))
         return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
 
@@ -225,6 +238,18 @@ def _numbers(space: Space[Any], observation: Any, name: str) -> Iterator[np.ndar
         )
     elif isinstance(space, spaces.Box | spaces.MultiBinary):
         yield _array(observation, space.shape, name).astype(np.float32).ravel()
+
+
+def _limits(space: Space[Any]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The lowest and the highest of the numbers that `_numbers` makes, (n,) float32 each."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        for _, inner in _parts(space):
+            yield from _limits(inner)
+    elif isinstance(space, spaces.Box):
+        yield space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()
+    else:
+        count = sum(count for _, count in _places(space, "")[0])
+        yield np.zeros(count, np.float32), np.ones(count, np.float32)
 
 
 def _part(observation: Any, key: Any) -> Any:

@@ -6,6 +6,7 @@ that both what was reached and what a new episode begins with are known. Axes: G
 
 import math
 import multiprocessing
+import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -17,13 +18,15 @@ from gymnasium.vector.utils import iterate
 
 from action_balance.envs.gym_make import Task, told
 from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
-from action_balance.envs.host import PATIENCE, EmulatorsLost, HostStep
+from action_balance.envs.host import EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
 #: Who steps the environments of a group: one after the other, each in a process of its own, or their own vector class.
 Vectorize = Literal["sync", "async", "own"]
 #: Times in a row that a group may lose a worker without a step between.
 LIVES = 3
+#: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
+PATIENCE = 60.0
 #: Seconds that workers have to end their step, when all end.
 GRACE = 5.0
 #: Key of what went wrong in a worker.
@@ -45,21 +48,33 @@ class Flat(ObservationWrapper[Any, Any, Any]):
         return self._layout.frame(observation)
 
 
-class Guarded(Wrapper[Any, Any, Any, Any]):
+class Silent(Wrapper[Any, Any, Any, Any]):
+    """An environment without infos: nobody reads them, and those of varying shape cannot be put together."""
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """The beginning of an episode."""
+        return self.env.reset(**options)[0], {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step."""
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        return observation, reward, terminated, truncated, {}
+
+
+class Guarded(Silent):
     """An environment in a worker, which tells what went wrong in one line instead of ending with it."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """The beginning of an episode."""
         try:
-            return self.env.reset(**options)
+            return super().reset(**options)
         except Exception as error:
             return self._nothing(), {FAILED: _said(error)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step."""
         try:
-            observation, reward, terminated, truncated, _ = self.env.step(action)
-            return observation, reward, terminated, truncated, {}  # what nobody reads is not sent
+            return super().step(action)
         except Exception as error:
             return self._nothing(), 0.0, False, False, {FAILED: _said(error)}
 
@@ -76,10 +91,13 @@ def _said(error: Exception) -> str:
 
 def _single(task: Task, guarded: bool) -> Env[Any, Any]:
     """One environment of a vector environment."""
+    if guarded and multiprocessing.parent_process() is not None:
+        # Ctrl-C in a terminal reaches all processes; when workers end is for the training to say.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     env = task.make()
     if not task.layout.plain:
         env = Flat(env, task.layout)
-    return Guarded(env) if guarded else env
+    return Guarded(env) if guarded else Silent(env)
 
 
 class GymEnvironment:
@@ -113,18 +131,18 @@ class GymEnvironment:
             say: is called with a line for what the user should know, from any thread.
         """
         self.task, self._stack, self._scale, self._say = task, stack, reward_scale, say
-        self._vectorize, self._size, self._seed = vectorize, envs // groups, seed
-        self._seeds = np.random.SeedSequence(seed).generate_state(envs).reshape(groups, -1) % 2**31
+        self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
         self._newest: list[np.ndarray] = []
-        self._low: Any = -LARGEST
-        self._high: Any = LARGEST
-        if isinstance(task.layout.space, spaces.Box):
-            self._low = np.maximum(task.layout.space.low, -LARGEST)
-            self._high = np.minimum(task.layout.space.high, LARGEST)
+        box = task.layout.space
+        low, high = (box.low, box.high) if isinstance(box, spaces.Box) else task.layout.limits()
+        self._low, self._high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
+        # Bytes of all values cannot be out of bounds.
+        self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
         self._vectors = [self._make() for _ in range(groups)]
+        self.reseed(seed)
 
     @property
     def actions(self) -> int | tuple[int, ...]:
@@ -151,32 +169,40 @@ class GymEnvironment:
         """M."""
         return self._size
 
+    def reseed(self, seed: int | tuple[int, ...]) -> None:
+        """From now on, resets begin from this seed."""
+        self._seed = seed
+        each = np.random.SeedSequence(seed).generate_state(self.groups * self._size)
+        self._seeds = each.reshape(self.groups, -1) % 2**31
+
     def reset(self) -> np.ndarray:
         """The first frame of every environment, (G, M, ...); a second reset begins from the seed again."""
-        self._newest = [self._first(group, self._seeds[group]) for group in range(self.groups)]
+        self._newest = [self._begin(group, self._seeds[group]) for group in range(self.groups)]
         return np.stack(self._newest)
 
     def send(self, group: int, actions: np.ndarray) -> None:
         """Begin a step of one group with these choices, (M,) or (M, C) integers from 0."""
         vector, chosen = self._vectors[group], self.task.choices(np.asarray(actions))
-        self._sent[group] = chosen
         if isinstance(vector, AsyncVectorEnv):
             try:
                 vector.step_async(chosen)
             except LOST:
-                return  # so will be the answer
+                return  # nothing is under way, which is found when it is received
+        self._sent[group] = chosen
 
     def receive(self, group: int) -> HostStep:
         """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
         vector, chosen = self._vectors[group], self._sent[group]
         self._sent[group] = None
+        if chosen is None:
+            return self._lost(group)
         try:
             waits = vector if isinstance(vector, AsyncVectorEnv) else None
             step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
         except LOST as error:
             if not isinstance(vector, AsyncVectorEnv):
                 raise self._wrong(error) from error
-            return self._lost(group, vector)
+            return self._lost(group)
         except UserError:
             raise
         except Exception as error:
@@ -196,19 +222,26 @@ class GymEnvironment:
                 for place in np.flatnonzero(ended):
                     reached[place] = self._last(info["final_obs"][place])
             else:
-                seen, info = vector.reset(options={"reset_mask": ended})
+                seen, info = self._reset(vector, options={"reset_mask": ended})
                 self._check_failed(info)
                 frame = self._frames(vector, seen)
             terminated, truncated = np.array(terminated), truncated & ~terminated
         score = np.array(score, np.float32)
         if not math.isfinite(score.sum()):
-            raise UserError(f"{self.task.name}: a reward is not finite: find where the environment makes it")
+            raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: find where the environment makes it")
         return HostStep(frame, reached, score * np.float32(self._scale), score, terminated, truncated)
+
+    @staticmethod
+    def _reset(vector: VectorEnv[Any, Any, Any], **given: Any) -> tuple[Any, dict[str, Any]]:
+        if not isinstance(vector, AsyncVectorEnv):
+            return vector.reset(**given)
+        vector.reset_async(**given)
+        return vector.reset_wait(PATIENCE)
 
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:
             said = next(one for one in info[FAILED] if one)
-            raise UserError(f"{self.task.name} failed in a worker: {said}")
+            raise EnvironmentFailed(f"{self.task.name} failed in a worker: {said}")
 
     def _last(self, seen: Any) -> np.ndarray:
         """The frame of one observation."""
@@ -219,10 +252,13 @@ class GymEnvironment:
         """Frames of a group, (M, ...)."""
         layout = self.task.layout
         if not layout.plain:
-            if self._vectorize != "own":
-                return np.array(seen)
-            return np.stack([layout.frame(one) for one in iterate(vector.observation_space, seen)])
-        if not ((seen >= self._low) & (seen <= self._high)).all():
+            own = self._vectorize == "own"
+            parts = [layout.frame(one) for one in iterate(vector.observation_space, seen)] if own else seen
+            vectors = np.array(parts)
+            if not ((vectors >= self._low) & (vectors <= self._high)).all():
+                self._say_outside(layout.outside(vectors, self._low, self._high))
+            return vectors
+        if self._bounded and not ((seen >= self._low) & (seen <= self._high)).all():
             self._outside(seen)
         return layout.frames(seen)
 
@@ -232,28 +268,40 @@ class GymEnvironment:
             for one in seen:
                 check(self.task.layout.space, one)
         except BadObservation as error:
-            said = f"{self.task.name}: {error}"
             if not (np.abs(seen) <= LARGEST).all():
-                raise UserError(said) from None
-            self._say(f"{said}. This is said once, and the run goes on")
-            self._low, self._high = -LARGEST, LARGEST
+                raise EnvironmentFailed(f"{self.task.name}: {error}") from None
+            self._say_outside(error)
+
+    def _say_outside(self, error: BadObservation) -> None:
+        self._say(f"{self.task.name}: {error}. This is said once, and the run goes on")
+        self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
+
+    def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
+        """The first frames of a group, (M, ...), also if a worker dies before it has brought them."""
+        while True:
+            try:
+                return self._first(group, seeds)
+            except LOST:
+                seeds = self._renew(group)
 
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
         vector: Any = self._vectors[group]
         try:
             # Classes of others may know one number only, and count on from it.
             each = [int(seed) for seed in seeds]
-            seen, info = vector.reset(seed=each[0] if self._vectorize == "own" else each)
+            seen, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
             return self._frames(vector, seen)
         except UserError:
             raise
         except Exception as error:
+            if isinstance(error, LOST) and isinstance(vector, AsyncVectorEnv):
+                raise
             raise self._wrong(error) from error
 
-    def _wrong(self, error: BaseException) -> UserError:
+    def _wrong(self, error: BaseException) -> EnvironmentFailed:
         said = _said(error) if isinstance(error, Exception) else str(error)
-        return UserError(f"{self.task.name} failed: {said}")
+        return EnvironmentFailed(f"{self.task.name} failed: {said}")
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
         make = partial(_single, self.task, self._vectorize == "async")
@@ -264,35 +312,46 @@ class GymEnvironment:
             if self._vectorize == "async":
                 # Not forked: there are threads here.
                 return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
-        except LOST:
-            raise UserError(f"{self.task.name}: a worker ended before its first step; try --vectorize sync") from None
         except Exception as error:
+            if isinstance(error, LOST) and self._vectorize == "async":
+                said = (
+                    "a worker ended before its first step; in a script, begin the training below "
+                    'if __name__ == "__main__": (workers import the script), or try --vectorize sync'
+                )
+                raise EnvironmentFailed(f"{self.task.name}: {said}") from None
             raise self._wrong(error) from error
         if self.task.own is None:
             raise ValueError("there is no vector environment of its own")
         return self.task.own(self._size)
 
-    def _lost(self, group: int, vector: AsyncVectorEnv[Any, Any]) -> HostStep:
-        """A worker has died, or does not answer: all of its group are made anew.
+    def _lost(self, group: int) -> HostStep:
+        """What a step brought in which a worker has died, or has not answered: all of its group are made anew.
 
-        What their step brought is not known. It counts as one that stayed where it was, without a reward, and as the
-        end of an episode whose return is not counted.
+        It is not known. It counts as a step that stayed where it was, without a reward, and as the end of an episode
+        whose return is not counted.
         """
-        self._end(vector)
+        before, self._newest[group] = self._newest[group], self._begin(group, self._renew(group))
+        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
+        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+
+    def _renew(self, group: int) -> np.ndarray:
+        """Make a group anew; the seeds that it is to be reset with, (M,)."""
+        vector = self._vectors[group]
+        if isinstance(vector, AsyncVectorEnv):
+            self._end(vector)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
-            raise EmulatorsLost(f"{self.task.name}: a worker has died {LIVES + 1} times in a row; try --vectorize sync")
+            raise EnvironmentFailed(
+                f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; try --vectorize sync"
+            )
         self._say(
-            f"{self.task.name}: a worker has died; {self._size} environments begin anew, and the episodes that were "
-            f"under way in them are not counted"
+            f"{self.task.name}: a worker has died or not answered; {self._size} environments begin anew, and the "
+            f"episodes that were under way in them are not counted"
         )
         self._vectors[group] = self._make()
         base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
-        again = np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
-        before, self._newest[group] = self._newest[group], self._first(group, again)
-        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
-        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+        return np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
 
     @staticmethod
     def _end(vector: AsyncVectorEnv[Any, Any]) -> None:

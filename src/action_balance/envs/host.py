@@ -14,11 +14,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from action_balance.errors import UserError
+
 T = TypeVar("T")
 
 
 class EmulatorsLost(Exception):
     """Emulators have stopped, and what they did is lost; the message is one line."""
+
+
+class EnvironmentFailed(UserError):
+    """An environment that others wrote has gone wrong while it was played; the message is one line."""
 
 
 #: Seconds without an answer after which emulators are given up: a step takes milliseconds.
@@ -118,7 +124,7 @@ def patiently(receive: Callable[[], T], patience: float = PATIENCE) -> T:
 
 def silent(patience: float) -> EmulatorsLost:
     """What to say of emulators that do not answer."""
-    return EmulatorsLost(f"an emulator has not answered for {patience:.0f} seconds")
+    return EmulatorsLost(f"an environment has not answered for {patience:.0f} seconds")
 
 
 def push(stack: jax.Array, frame: jax.Array, began: jax.Array) -> jax.Array:

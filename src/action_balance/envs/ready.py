@@ -116,6 +116,11 @@ class EnvConfig:
         return self.game is not None or self.gym is not None
 
     @property
+    def steps_here(self) -> bool:
+        """Whether it runs on the host and steps in the thread that asks it to; others step aside."""
+        return self.gym is not None and self.vectorize != "async"
+
+    @property
     def game(self) -> str | None:
         """The Atari game; None for all else."""
         return self.name.removeprefix(PREFIX) if self.name.startswith(PREFIX) else None
@@ -177,7 +182,7 @@ def gym_task(config: EnvConfig, make: "Make | None" = None) -> "Task":
     from action_balance.envs.gym_make import examine, find
 
     if make is not None:
-        return examine(config.name, make)
+        return examine(config.name, make, config.vectorize)
     return find(config.gym, json.loads(config.env_kwargs or "{}"), config.wrapper, config.vectorize)
 
 

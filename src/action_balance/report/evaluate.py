@@ -16,7 +16,7 @@ from action_balance.agent.host_evaluate import MOST_GAMES
 from action_balance.agent.loop import TrainConfig, trainer
 from action_balance.agent.state import TrainState
 from action_balance.envs.base import Environment
-from action_balance.errors import UserError
+from action_balance.errors import MOST, UserError
 from action_balance.files import Data
 from action_balance.report.progress import progress_bar
 from action_balance.report.score_table import score_table, short, spread
@@ -63,7 +63,7 @@ def _check(episodes: int, seed: int, config: TrainConfig) -> None:
         environment = config.environment(jax.random.key(config.seed))
         most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
     else:
-        most, what = MOST_GAMES, "games at once" if config.env.game else "environments at once"
+        most, what = (MOST_GAMES, "games at once") if config.env.game else (MOST, "episodes")
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > most:
@@ -107,9 +107,16 @@ def _in_gym(
     from action_balance.agent.gym_evaluate import evaluate_gym
 
     total = episodes * config.seeds * len(ways(config.agent))
+    notes: list[str] = []
+
+    def say(line: str) -> None:
+        notes.append(line)
+        console.print(line, highlight=False, soft_wrap=True)
+
     with progress_bar(console, "playing", total, "episodes") as tell:
-        found = evaluate_gym(config, states, episodes, seed, tell)
-    return _summary(config, found), {"episodes.csv": _table_of_episodes(config, found)}
+        found = evaluate_gym(config, states, episodes, seed, tell, say)
+    summary = _summary(config, found) | ({"notes": notes} if notes else {})
+    return summary, {"episodes.csv": _table_of_episodes(config, found)}
 
 
 def _summary(config: TrainConfig, found: Mapping[Way, Evaluation]) -> Data:

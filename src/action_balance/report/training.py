@@ -12,7 +12,8 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from action_balance.agent import loop
-from action_balance.agent.loop import Progress, TrainConfig
+from action_balance.agent.loop import TrainConfig
+from action_balance.agent.telling import Progress
 from action_balance.report.progress import LINE_EVERY
 from action_balance.runs import RunFolder
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from action_balance.agent import loop
 from action_balance.agent.config import HostConfig
-from action_balance.agent.loop import Progress, TrainConfig
+from action_balance.agent.loop import TrainConfig
+from action_balance.agent.telling import Progress
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import CHECKPOINTS

@@ -95,7 +95,8 @@ class Comparison:
     environments: dict[str, tuple[Curve, ...]]
     """By label."""
     together: dict[str, Estimate]
-    """Interquartile mean over all environments by curve; empty if there is one, or a curve is not in each."""
+    """Interquartile mean over all environments by curve; empty if there is one, a curve is not in each, or they are
+    of Gymnasium: their returns have scales of their own."""
     baseline: str | None
     """The curve that the others are measured against."""
     notes: tuple[str, ...]
@@ -153,7 +154,13 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         baseline = labels[0]
     if len(environments) > 1 and any(len(curves) < len(labels) for curves in environments.values()):
         notes.append("not every curve is in every environment: there are no scores of all environments together")
-    return Comparison(metric, environments, _together(environments, labels), baseline, tuple(notes))
+    together = _together(environments, labels)
+    if together and len({one.name for one in groups}) > 1 and any(one.gym is not None for one in groups):
+        together = {}
+        notes.append(
+            "Gymnasium environments have scales of their own: there are no scores of all environments together"
+        )
+    return Comparison(metric, environments, together, baseline, tuple(notes))
 
 
 def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
