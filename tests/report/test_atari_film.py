@@ -113,9 +113,7 @@ def test_what_a_film_needs_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UserError, match=r"cannot write H\.264"):
         film([], story(False))
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(
-        UserError, match=r'av is not installed, and the film needs it: pip install "\.\[ata'
-    ):
+    with pytest.raises(UserError, match=r'av is not installed, and the film needs it: pip install "\.\[ata'):
         film([], story(False))
 
 
