@@ -135,7 +135,7 @@ def coverage_curves(path: Path, steps: int) -> Data | None:
         if int(row["step"]) in chosen:
             curve = methods.setdefault(row["method"], {"mean": [], "low": [], "high": []})
             for part, values in curve.items():
-                values.append(round(float(row[part]), 6) if row[part] else None)
+                values.append(round(float(row[part]), 8) if row[part] else None)
     return {
         "steps": sorted(chosen),
         "methods": methods,
