@@ -5,23 +5,17 @@ And an agent for it, or for any other, that takes no compiling to make.
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from action_balance.agent import pieces
-from action_balance.agent.config import Config
 from action_balance.agent.pieces import Programs
 from action_balance.agent.state import TrainState
 from action_balance.core.moments import Moments
 from action_balance.envs.host import HostStep
 
-#: For what is called a few times only: compiled in half the time.
-quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 #: Height and width of a frame: the least that the policy's convolutions take.
 SIZE = 44
 STACK = 4
@@ -116,18 +110,6 @@ class HostWorld:
 
     def close(self) -> None:
         self.closed = True
-
-
-def quick_programs(
-    config: Config, stack: tuple[int, ...], actions: int, dtype: str = "uint8", piece: int = pieces.PIECE
-) -> Programs:
-    """Those of the trainer, compiled in half the time, with so many samples in a piece."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jax, "jit", quick)
-        patch.setattr(pieces, "PIECE", piece)
-        programs = Programs(config, stack, actions, dtype)
-    programs.begin = jax.jit(programs._begin)  # others trace it in programs of their own, which allow no options
-    return programs
 
 
 def agent(programs: Programs, observations: Moments, seed: int) -> TrainState:

@@ -2,23 +2,18 @@
 
 import json
 import math
-import os
 import shutil
 import signal
 import subprocess
 import sys
-from functools import cache
 from io import StringIO
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from host_world import quick_programs
 from rich.console import Console
 
 from action_balance import cli
-from action_balance.agent import host
 from action_balance.agent.config import Config
 from action_balance.agent.loop import BEGIN_ANEW, TrainConfig, trainer
 from action_balance.agent.state import TrainState
@@ -71,9 +66,7 @@ def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsy
 # The command line. Once the second update is logged, and before it is in a checkpoint, the process is killed.
 KILLED = """
 import os, signal, sys
-from host_world import quick_programs
 from action_balance import cli
-from action_balance.agent import host
 from action_balance.runs import MetricsLog
 
 def append(log, rows, *more):
@@ -82,7 +75,6 @@ def append(log, rows, *more):
         os.kill(os.getpid(), signal.SIGKILL)
 
 original, MetricsLog.append = MetricsLog.append, append
-host._programs = quick_programs
 cli.main(sys.argv[1:])
 """
 LEARNING = (
@@ -92,17 +84,10 @@ LEARNING = (
 )
 
 
-def test_a_killed_game_is_learned_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_game_is_learned_to_its_end(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    monkeypatch.setattr(host, "_programs", cache(quick_programs))
-    # What it compiles is not compiled again here; never do both run at the same time.
-    more = {
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "JAX_COMPILATION_CACHE_DIR": str(jax.config.values["jax_compilation_cache_dir"]),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
     command = [sys.executable, "-c", KILLED, "train", "atari:pitfall", "--out", str(out), *LEARNING]
-    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **more}, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert [row["update"] for row in read_metrics(out)] == [1, 2]
     assert RunFolder.open(out).checkpoints().updates() == [1]

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from command import call
-from host_world import quick, quick_programs
 
 import action_balance
 from action_balance.agent import host, update
@@ -23,6 +22,7 @@ from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageCo
 from action_balance.agent.gym_evaluate import evaluate_gym
 from action_balance.agent.loop import GYM_ANEW, TrainConfig, trainer
 from action_balance.agent.networks import networks
+from action_balance.agent.pieces import Programs
 from action_balance.agent.rollout import policy_view
 from action_balance.agent.update import Pairs
 from action_balance.core.distillation import Distillation
@@ -49,9 +49,9 @@ WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden
 
 @pytest.fixture(scope="module", autouse=True)
 def programs() -> Iterator[None]:
-    """Programs that compile soon, and are kept; the environments of `gym_cases`."""
+    """Programs are kept, however many there are; the environments of `gym_cases`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "_programs", cache(quick_programs))
+        patch.setattr(host, "_programs", cache(Programs))
         patch.setattr(sys, "path", [str(CASES), *sys.path])
         yield
 
@@ -276,7 +276,7 @@ def test_settings_of_networks_that_are_not_there_are_refused() -> None:
 @pytest.fixture(scope="module")
 def fresh() -> Any:
     """Networks for stacks of two vectors of three numbers, and actions of two components."""
-    return quick(lambda keys: networks((2, 3), (2, 3), TINY, keys, whitened=True))(
+    return jax.jit(lambda keys: networks((2, 3), (2, 3), TINY, keys, whitened=True))(
         list(jax.random.split(jax.random.key(0), 3))
     )
 
@@ -302,11 +302,11 @@ def test_the_loss_of_an_action_is_the_sum_over_its_components(fresh: Any) -> Non
     seen = jnp.array([0.5, -1.0, 2.0])
     pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])
     module = Distillation(targets.action, learned.action)
-    errors = np.asarray(quick(lambda: module.all_errors(moments.whiten(seen)))())
-    taken = quick(lambda: update.action_errors(learned, targets, moments, pairs, TINY))()
+    errors = np.asarray(jax.jit(lambda: module.all_errors(moments.whiten(seen)))())
+    taken = jax.jit(lambda: update.action_errors(learned, targets, moments, pairs, TINY))()
     np.testing.assert_allclose(taken, [errors[1] + errors[4]], rtol=1e-5)
     everything = replace(TINY, bonus=BonusConfig(learns_from="all"))
-    found = quick(lambda: update.action_errors(learned, targets, moments, pairs, everything))()
+    found = jax.jit(lambda: update.action_errors(learned, targets, moments, pairs, everything))()
     np.testing.assert_allclose(found, [errors[:2].mean() + errors[2:].mean()], rtol=1e-5)
 
 
@@ -319,6 +319,6 @@ def test_colours_of_a_stack_are_channels() -> None:
         made = [ImageActorCritic(x.shape, 2, (8, 8), 3, key=jax.random.key(0)) for x in (colours, channels)]
         return [policy(x)[1] for policy, x in zip(made, (colours, channels), strict=True)]
 
-    seen, same = quick(both)(colours, channels)
+    seen, same = jax.jit(both)(colours, channels)
     np.testing.assert_array_equal(seen, same)
     assert np.abs(seen).max() > 0

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from host_world import agent, quick, quick_programs
+from host_world import agent
 
 from action_balance.agent import update
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
@@ -63,7 +63,9 @@ class Updated(NamedTuple):
 @pytest.fixture(scope="module")
 def programs() -> Programs:
     """With four parts of a minibatch, an environment each."""
-    return quick_programs(CONFIG, SHAPE, ACTIONS, piece=STEPS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("action_balance.agent.pieces.PIECE", STEPS)
+        return Programs(CONFIG, SHAPE, ACTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +148,7 @@ def stacks(played: Played) -> np.ndarray:
     return seen
 
 
-@quick
+@jax.jit
 def errors(
     learned: Learned, targets: Any, moments: Moments, frame: jax.Array, action: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
@@ -185,7 +187,7 @@ def generalised_advantages(
 @pytest.fixture(scope="module")
 def whole_gradients() -> Any:
     """Compiled gradients of minibatches."""
-    return quick(update.gradients, static_argnames=("config", "parts"))
+    return jax.jit(update.gradients, static_argnames=("config", "parts"))
 
 
 @pytest.mark.parametrize("share", [0.6, 1.0])
@@ -228,12 +230,12 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
 ) -> None:
     adam = optax.adam(3e-3)
 
-    @quick
+    @jax.jit
     def step(learned: Learned, memory: Any, found: Learned) -> Any:
         changes, memory = adam.update(found, memory)
         return optax.apply_updates(learned, changes), memory
 
-    learned, memory = played.state.learned, quick(adam.init)(played.state.learned)
+    learned, memory = played.state.learned, jax.jit(adam.init)(played.state.learned)
     losses = []
     for number in range(4):
         found, terms = whole_gradients(learned, played.state.targets, updated.lesson, jnp.int32(number), config=CONFIG)
@@ -312,7 +314,7 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
     scale = np.std(trace)
     np.testing.assert_allclose(updated.metrics.bonus_scale, scale, rtol=1e-4)
     np.testing.assert_allclose(updated.state.returns.filtered, filtered, rtol=1e-4)
-    last = np.asarray(quick(jax.vmap(lambda seen: played.state.learned.policy(seen)[1]))(stacks[-1]))
+    last = np.asarray(jax.jit(jax.vmap(lambda seen: played.state.learned.policy(seen)[1]))(stacks[-1]))
     never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
     intrinsic = generalised_advantages(bonus / scale, made.values[..., 0], last[:, 0], never, 0.99)
     extrinsic = generalised_advantages(played.reward, made.values[..., 1], last[:, 1], ended, 0.999)
@@ -341,7 +343,7 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     policy = jax.tree.map(lambda leaf: 2 * leaf, played.state.learned.policy)
     ahead = replace(played.state, learned=replace(played.state.learned, policy=policy))
     _, made, lesson, _, _ = begin_update(programs, played._replace(state=ahead))
-    value = quick(jax.vmap(lambda who, seen: who(seen)[1], in_axes=(None, 0)))
+    value = jax.jit(jax.vmap(lambda who, seen: who(seen)[1], in_axes=(None, 0)))
     last, other = (np.asarray(value(who, stacks[-1]))[:, 1] for who in (played.state.learned.policy, policy))
     assert np.abs(last - other).min() > 0.01
     values, ended = np.asarray(made.values)[..., 1], played.terminated | played.truncated
@@ -352,7 +354,7 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
 
 def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
     config = replace(CONFIG, bonus=BonusConfig(share=0.25))
-    choose = quick(jax.vmap(lambda key: update.chosen_steps(key, 8, 3, config)))
+    choose = jax.jit(jax.vmap(lambda key: update.chosen_steps(key, 8, 3, config)))
     drawn = np.asarray(choose(jax.random.split(jax.random.key(0), 1000)))  # draws, 2 of 8 steps, environments
     assert drawn.shape == (1000, 2, 3)
     assert (drawn[:, 0] != drawn[:, 1]).all()
@@ -371,7 +373,7 @@ def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated:
 
 
 def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stacks: np.ndarray) -> None:
-    tell = quick(lambda seen: act(played.actor, seen, CONFIG))
+    tell = jax.jit(lambda seen: act(played.actor, seen, CONFIG))
     seen = stacks[-1, 3]
     logits, values, bonus = tell(seen)
     for place in range(4):

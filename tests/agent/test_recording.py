@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame, quick, quick_programs
+from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame
 from scipy import stats
 
 from action_balance.agent import recording
@@ -35,7 +35,7 @@ SHAPE = (STACK, SIZE, SIZE)
 
 @cache
 def programs(groups: int) -> Programs:
-    return quick_programs(replace(CONFIG, host=HostConfig(groups=groups)), SHAPE, ACTIONS)
+    return Programs(replace(CONFIG, host=HostConfig(groups=groups)), SHAPE, ACTIONS)
 
 
 @cache
@@ -116,7 +116,7 @@ def rollouts() -> Rollouts:
 @pytest.fixture(scope="module")
 def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     """Of both rollouts, with the values after them; rewards are numbers that can be recognised."""
-    make = quick(partial(recording.trajectory, config=CONFIG))
+    make = jax.jit(partial(recording.trajectory, config=CONFIG))
     zeros = np.zeros((STEPS, ENVS), bool)
     reward = np.arange(STEPS * ENVS, dtype=np.float32).reshape(STEPS, ENVS)
     made: list[tuple[Trajectory, jax.Array]] = jax.device_get(
@@ -141,7 +141,7 @@ def stacks() -> np.ndarray:
 @cache
 def opinions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits, values and bonus of everything that is seen, (2 T + 1, N, ...)."""
-    function = quick(lambda one, seen: jax.vmap(lambda stack: act(one, stack, CONFIG))(seen))
+    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, CONFIG))(seen))
     flat = jax.device_get(function(actor(), stacks().reshape(-1, *SHAPE)))
     logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat)
     return logits, values, bonus

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -19,8 +19,6 @@ from action_balance.nets.image import ImageActorCritic, ImageBonusNet
 
 ACTIONS = 5
 KEY = jax.random.key(0)
-#: For what is called once only: compiled in half the time.
-quick = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 SHAPE = (47, 52)  # rows and columns are left over in the convolutions, and two rows in the action channel
 FRAMES = jax.random.normal(jax.random.key(1), (3, *SHAPE))
 PAIRS = (jnp.repeat(FRAMES, ACTIONS, axis=0), jnp.tile(jnp.arange(ACTIONS), 3))
@@ -118,7 +116,7 @@ def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None
         outputs = plain(net) if plainly else many(net, observations, actions)
         return (outputs * luck).sum(), outputs
 
-    @quick
+    @jax.jit
     def both(net: ImageBonusNet) -> list[Any]:
         return [jax.grad(lambda net, one=one: weighed(net, one), has_aux=True)(net) for one in (False, True)]
 
@@ -135,7 +133,7 @@ def test_the_policy_is_the_plain_one() -> None:
     net = filled(lambda key: ImageActorCritic(shape, 2, (7, 6), ACTIONS, key=key))
     stacks = np.random.default_rng(2).integers(0, 256, (3, *shape)).astype(np.uint8)
 
-    @quick
+    @jax.jit
     def both(net: ImageActorCritic, stacks: jax.Array) -> Any:
         return jax.vmap(net)(stacks), jax.vmap(lambda stack: plain_policy(net, stack))(stacks)
 
@@ -217,7 +215,7 @@ def test_weights_of_frame_and_channel_are_orthogonal_together_with_gain_sqrt_2()
 def test_all_actions_equal_one_call_for_each(kind: str) -> None:
     net = make(kind)
 
-    @quick
+    @jax.jit
     def both(net: ImageBonusNet) -> tuple[jax.Array, jax.Array]:
         return jax.vmap(net.all_actions)(FRAMES), many(net, *PAIRS).reshape(3, ACTIONS, -1)
 
@@ -265,7 +263,7 @@ def test_bfloat16_gives_float32_outputs_near_the_exact_ones(kind: str) -> None:
     exact, short = make(kind), make(kind, dtype="bfloat16")
     assert {leaf.dtype for leaf in jax.tree.leaves(short)} == {jnp.dtype("float32")}
 
-    @quick
+    @jax.jit
     def run(net: ImageBonusNet) -> jax.Array:
         return many(net, *inputs(kind))
 
@@ -283,7 +281,7 @@ def test_the_policy_in_bfloat16_gives_float32_outputs_near_the_exact_ones() -> N
         return filled(lambda key: ImageActorCritic(shape, 2, (7, 6), ACTIONS, dtype=dtype, key=key))
 
     exact, short = build("float32"), build("bfloat16")
-    run = quick(lambda net: jax.vmap(net)(stacks))
+    run = jax.jit(lambda net: jax.vmap(net)(stacks))
     for one, other in zip(run(short), run(exact), strict=True):
         assert one.dtype == other.dtype == jnp.float32
         np.testing.assert_allclose(one, other, atol=2e-3)
@@ -293,7 +291,7 @@ def test_the_policy_in_bfloat16_gives_float32_outputs_near_the_exact_ones() -> N
 def test_only_the_predictor_gets_gradients_of_an_error() -> None:
     module = Distillation(make("channel", 1, 1), make("channel"))
 
-    @quick
+    @jax.jit
     def run(module: Distillation) -> Any:
         pair = FRAMES[0], jnp.int32(2)
 

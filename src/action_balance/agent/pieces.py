@@ -89,7 +89,6 @@ class Programs:
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(self._empty)
         self._decides: dict[Any, Callable[..., tuple[Recording, jax.Array]]] = {}  # by the structure of an actor
-        self._jit = jax.jit  # as it is now: tests have others
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.prepare = jax.jit(self._prepare)
@@ -114,7 +113,7 @@ class Programs:
             ) -> tuple[Recording, jax.Array]:
                 return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, self.config)
 
-            self._decides[definition] = self._jit(decide, donate_argnums=1)
+            self._decides[definition] = jax.jit(decide, donate_argnums=1)
         return partial(self._decides[definition], leaves)
 
     @property
