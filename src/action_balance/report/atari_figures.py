@@ -123,8 +123,9 @@ def _panel(axes: Axes, found: Sequence[Cell], last: int) -> None:
 
 
 def _published(cell: Cell) -> float | None:
-    """The paper's number, where it is of runs as long as these."""
-    return TABLE_2.get(cell.game, {}).get(cell.method) if as_in_paper(cell.runs[0].config.agent) else None
+    """The paper's number, where it is of runs as long as these: one that has just begun has no place beside it."""
+    comparable = cell.finished and as_in_paper(cell.runs[0].config.agent)
+    return TABLE_2.get(cell.game, {}).get(cell.method) if comparable else None
 
 
 def _legend(figure: Figure, found: Sequence[Cell]) -> None:
