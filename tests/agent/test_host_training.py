@@ -137,7 +137,9 @@ def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[M
     assert [float(one.first_ratio[0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
 
 
-def test_with_lag_the_ratio_accounts_for_the_older_policy(overlapped: tuple[list[Metrics], TrainState]) -> None:
+def test_with_lag_it_is_told_how_far_the_policy_is_from_the_one_that_acted(
+    overlapped: tuple[list[Metrics], TrainState],
+) -> None:
     first, *others = (float(one.first_ratio[0]) for one in overlapped[0])
     assert first == pytest.approx(0, abs=1e-6)  # nothing was learned before
     assert min(others) > 1e-3
@@ -275,13 +277,13 @@ def played(config: Config, updates: int = UPDATES, kept: TrainState | None = Non
     programs, scene = run.programs, Scene(config.host.lag, world, [], {}, [])
     prepare, decider = programs.prepare, programs.decider
 
-    def watched_prepare(
-        state: TrainState, actor: Actor, whole: Sequence[Recording], *rewards_and_ends: np.ndarray
-    ) -> Any:
+    def watched_prepare(state: TrainState, actor: Actor, whole: Sequence[Recording], *others: Any) -> Any:
+        *rewards_and_ends, appraisals = others
+        assert (appraisals is not None) == bool(config.host.lag and not config.traits.uniform)
         copies = [np.array(one) for one in rewards_and_ends]
         newest = to_arrays(programs.actor(state).policy)
         scene.learned.append(Learned(newest, to_arrays(actor.policy), list(whole), *copies))
-        return prepare(state, actor, whole, *rewards_and_ends)
+        return prepare(state, actor, whole, *others)
 
     def watched_decider(actor: Actor) -> Any:
         decide = decider(actor)

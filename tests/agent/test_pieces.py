@@ -352,6 +352,49 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
 
 
+def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_ratios_are_about(
+    programs: Programs, played: Played, stacks: np.ndarray
+) -> None:
+    """The weights of the policy that learns are half as large again as those of the one that acted."""
+    policy = jax.tree.map(lambda leaf: 1.5 * leaf, played.state.learned.policy)
+    state = replace(played.state, learned=replace(played.state.learned, policy=policy))
+    whole, actor = played.whole[0], played.actor
+    assert (programs.appraised, programs.appraisals) == (2, 4)
+    appraisals = [
+        programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first)) for first in (0, 2, 4, 6)
+    ]
+    tell = jax.jit(jax.vmap(jax.vmap(policy)))
+    logits, values = (np.asarray(part, np.float64) for part in tell(stacks))
+    # Beta of the policy that learns, with the bonus that was added when acting; by hand.
+    bonus = np.asarray(whole.action_bonus, np.float64)
+    beta = logits[:-1] + bonus / np.sqrt((bonus**2).sum(axis=-1, keepdims=True))
+    chances = beta - np.log(np.exp(beta).sum(axis=-1, keepdims=True))
+    chances = np.take_along_axis(chances, np.asarray(whole.action)[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(np.concatenate([one.log_prob for one in appraisals], axis=1), chances, atol=1e-4)
+    np.testing.assert_allclose(np.concatenate([one.values for one in appraisals], axis=1), values, rtol=1e-3, atol=1e-4)
+    arguments = (state, actor, played.whole, played.reward, played.terminated, played.truncated, tuple(appraisals))
+    _, made, lesson, learning, gathered = programs.prepare(*arguments)
+    assert lesson is not None
+    assert learning is not None
+    assert gathered is not None
+    np.testing.assert_allclose(lesson.samples.log_prob, chances, atol=1e-4)
+    weight = np.exp(chances - np.asarray(whole.log_prob))
+    assert np.abs(weight - 1).max() > 0.05
+    never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
+    scaled = np.asarray(learning.bonus) / float(learning.scale)
+    intrinsic = generalised_advantages(scaled, values[:-1, :, 0], values[-1, :, 0], never, 0.99)
+    extrinsic = generalised_advantages(played.reward, values[:-1, :, 1], values[-1, :, 1], ended, 0.999)
+    np.testing.assert_allclose(lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(
+        lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], rtol=2e-3, atol=2e-3
+    )
+    # So the clip begins where the policy that learns is.
+    gathered = programs.gather(state.learned, state.targets, lesson, gathered)
+    assert float(gathered.losses.furthest_ratio[0]) < 1e-4
+    _, metrics = programs.finish(state, made, learning, gathered, actor.coef, np.int32(-1))
+    assert float(metrics.first_ratio) == pytest.approx(np.abs(weight - 1).max(), rel=1e-2)
+
+
 def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
     config = replace(CONFIG, bonus=BonusConfig(share=0.25))
     choose = jax.jit(jax.vmap(lambda key: update.chosen_steps(key, 8, 3, config)))

@@ -176,7 +176,8 @@ class HostTrainer:
     def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
         """The other steps of a rollout, with a learner between them."""
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
-        pieces, calls = self.programs.pieces * len(self.players), self.config.ppo.rollout_steps * len(turns)
+        each = self.programs.pieces + (self.programs.appraisals if self.config.host.lag else 0)
+        pieces, calls = each * len(self.players), self.config.ppo.rollout_steps * len(turns)
         asked = 0
         steps = self._steps_here(turns) if self._here else self._steps_aside(turns, learner is not None)
         for call, _ in enumerate(steps, 1):
@@ -269,7 +270,7 @@ class HostTrainer:
     def _learner(self, rollouts: list[Rollout]) -> Learner:
         told = []
         for player, over in zip(self.players, rollouts, strict=True):
-            told.append((yield from player.learn(over)))
+            told.append((yield from player.learn(over, bool(self.config.host.lag))))
         return told
 
     def state(self) -> TrainState:

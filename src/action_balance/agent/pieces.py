@@ -17,7 +17,7 @@ import optax
 from action_balance.agent import recording as recordings
 from action_balance.agent import train, update
 from action_balance.agent.config import Config
-from action_balance.agent.recording import Ended, Recording
+from action_balance.agent.recording import Appraisal, Ended, Recording
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, Learned, Targets, TrainState, Trajectory
 from action_balance.agent.train import Episodes, Metrics
@@ -84,6 +84,10 @@ class Programs:
         self.minibatches = config.ppo.epochs * config.ppo.minibatches
         #: Calls that an update takes.
         self.pieces = 2 if config.traits.uniform else 2 + self.minibatches * self.parts
+        most = max(1, 2 * PIECE // config.ppo.rollout_steps)
+        #: Environments of a group that are appraised at a time, and how often that takes.
+        self.appraised = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
+        self.appraisals = 0 if config.traits.uniform else config.envs // self.appraised
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
@@ -91,6 +95,7 @@ class Programs:
         self._decides: dict[Any, Callable[..., tuple[Recording, jax.Array]]] = {}  # by the structure of an actor
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
+        self.appraise = jax.jit(partial(recordings.appraise, count=self.appraised, config=config))
         self.prepare = jax.jit(self._prepare)
         self.gather = jax.jit(self._gather, donate_argnums=3)
         self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
@@ -133,15 +138,28 @@ class Programs:
         reward: jax.Array,
         terminated: jax.Array,
         truncated: jax.Array,
+        appraisals: Sequence[Appraisal] | None = None,
     ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None]:
         made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated, self.config)
+        drift = None
+        if appraisals:
+            log_prob, values = (jnp.concatenate(parts, axis=1) for parts in zip(*appraisals, strict=True))
+            drift = log_prob - made.log_prob
+            made, last_values = replace(made, log_prob=log_prob, values=values[:-1]), values[-1]
         # What comes after the minibatches has no need of images.
         rest = replace(made, observation=jnp.zeros(0), reached=jnp.zeros(0))
         if self.config.traits.uniform:
             return state, rest, None, None, None
         index = jnp.zeros(made.reward.shape, jnp.int32)
         state, lesson, learning = update.prepare(
-            state, made, index, last_values, actor.coef, self.config, actor.observations if self.whitened else None
+            state,
+            made,
+            index,
+            last_values,
+            actor.coef,
+            self.config,
+            actor.observations if self.whitened else None,
+            drift,
         )
         return state, rest, lesson, learning, Gathered.nothing(state.learned, learning.losses)
 

@@ -107,11 +107,30 @@ class Player:
         self.rollouts += 1
         return over
 
-    def learn(self, over: Rollout) -> Generator[None, None, Metrics]:
-        """Ask the device for an update, piece by piece; in the end, what it tells."""
+    def learn(self, over: Rollout, lag: bool = False) -> Generator[None, None, Metrics]:
+        """Ask the device for an update, piece by piece; in the end, what it tells.
+
+        Args:
+            over: what to learn from.
+            lag: whether the policy may have learned since it acted.
+        """
         programs = self.programs
+        appraisals = []
+        if lag and programs.appraisals:
+            policy, actor = self.state.learned.policy, over.actor
+            for whole in over.whole:
+                for first in range(0, self.size, programs.appraised):
+                    asked = programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first))
+                    appraisals.append(asked)
+                    yield
         state, made, lesson, learning, gathered = programs.prepare(
-            self.state, over.actor, tuple(over.whole), over.reward, over.terminated, over.truncated
+            self.state,
+            over.actor,
+            tuple(over.whole),
+            over.reward,
+            over.terminated,
+            over.truncated,
+            tuple(appraisals) or None,
         )
         yield
         if lesson is not None:

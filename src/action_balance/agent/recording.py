@@ -15,9 +15,10 @@ import numpy as np
 
 from action_balance.agent.config import Config
 from action_balance.agent.rollout import act, behaviour_logits, policy_view
-from action_balance.agent.state import Actor, Trajectory
+from action_balance.agent.state import Actor, Policy, Trajectory
 from action_balance.core import components
 from action_balance.core.components import Parts, choices
+from action_balance.core.moments import Moments
 from action_balance.envs.host import Frames
 
 
@@ -193,6 +194,51 @@ def conclude(
         depth,
     )
     return whole, replace(following, frames=kept)
+
+
+class Appraisal(NamedTuple):
+    """What a policy says of a recording that another has made."""
+
+    log_prob: jax.Array  # (T, m), log beta(a|s)
+    values: jax.Array  # (T + 1, m, 2), also of what is seen after the last step
+
+
+def appraise(
+    policy: Policy,
+    recording: Recording,
+    observations: Moments,
+    coef: jax.Array,
+    first: jax.Array,
+    count: int,
+    config: Config,
+) -> Appraisal:
+    """What a policy says of some environments of a whole recording.
+
+    Args:
+        policy: who is asked.
+        recording: whole.
+        observations: the statistics that acted.
+        coef: c of Eq. 5, as it was when acting. The action bonus, too, is that which was used.
+        first: of the environments, in the group.
+        count: how many there are.
+        config: of the agent.
+    """
+
+    def mine(array: jax.Array) -> jax.Array:
+        return jax.lax.dynamic_slice_in_dim(array, first, count, axis=1)
+
+    frames, parts = recording.frames, recording.parts
+    seen = Frames(mine(frames.frame), mine(frames.began), frames.depth).stacks()
+
+    def ask(one: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return policy(policy_view(one, policy, observations, config))
+
+    def chance(logits: jax.Array, bonus: jax.Array, action: jax.Array) -> jax.Array:
+        return components.log_prob(behaviour_logits(logits, bonus, coef, config, parts), action, parts)
+
+    logits, values = jax.vmap(jax.vmap(ask))(seen)
+    chances = jax.vmap(jax.vmap(chance))(logits[:-1], mine(recording.action_bonus), mine(recording.action))
+    return Appraisal(chances, values)
 
 
 def trajectory(

@@ -46,7 +46,7 @@ class Metrics(eqx.Module):
     loss_next_state: jax.Array
     loss_action: jax.Array
     clip_fraction: jax.Array
-    first_ratio: jax.Array  # largest |ratio - 1| of the first minibatch: 0 but for rounding, without lag
+    first_ratio: jax.Array  # largest |ratio - 1| before the first step: 0 but for rounding, without lag
     explained_int: jax.Array  # variance of the targets that the intrinsic value explains
     explained_ext: jax.Array
     parameters_finite: jax.Array  # bool
@@ -242,7 +242,7 @@ def metrics(
         loss_next_state=nothing if losses is None else losses.next_state.mean(),
         loss_action=nothing if losses is None else losses.action.mean(),
         clip_fraction=nothing if losses is None else losses.clip_fraction.mean(),
-        first_ratio=nothing if losses is None else losses.furthest_ratio[0],
+        first_ratio=nothing if learning is None else jnp.maximum(learning.losses.furthest_ratio[0], learning.drift),
         explained_int=nothing
         if learning is None
         else _explained(learning.value_targets[..., 0], trajectory.values[..., 0]),

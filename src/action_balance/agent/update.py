@@ -78,6 +78,7 @@ class Learning(eqx.Module):
     scale: jax.Array  # (), what it was divided by
     value_targets: jax.Array  # (T, N, 2)
     losses: Losses  # each (epochs * minibatches,)
+    drift: jax.Array  # (), largest |ratio - 1| between the policy that learns and the one that acted
 
 
 def next_state_bonus(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> jax.Array:
@@ -214,6 +215,7 @@ def prepare(
     coef: jax.Array,
     config: Config,
     acting: Moments | None = None,
+    drift: jax.Array | None = None,
 ) -> tuple[TrainState, Lesson, Learning]:
     """All of an update but its minibatches: the state with new statistics, and what to learn.
 
@@ -225,18 +227,23 @@ def prepare(
         last_values: both values of what is seen after the last step, (N, 2).
         coef: c of Eq. 5, as it was when acting.
         acting: the statistics that acted, where the policy sees whitened observations.
+        drift: where the policy that learns is not the one that acted, what it adds to log beta(a|s), (T, N). The
+            trajectory then has its log-probabilities and its values: steps are clipped around the policy that learns
+            (Hilton et al., 2022, https://arxiv.org/abs/2110.00641), and weigh as much as it would take them.
     """
     bonus = next_state_bonus(state, trajectory, index, config)
     observations = state.observations.absorb(trajectory.reached.reshape(-1, *trajectory.reached.shape[2:]))
     return_scale = state.returns.absorb(bonus, config.ppo.gamma_int)
     intrinsic, extrinsic = advantages(trajectory, last_values, bonus / return_scale.scale, config)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
+    advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
+    weight = jnp.ones(()) if drift is None else jnp.exp(drift)
     samples = Samples(
         observation=trajectory.observation,
         action=trajectory.action,
         log_prob=trajectory.log_prob,
         action_bonus=trajectory.action_bonus,
-        advantage=config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic,
+        advantage=advantage if drift is None else weight * advantage,
         value_targets=value_targets,
     )
     key, order_key, share_key = jax.random.split(state.key, 3)
@@ -250,7 +257,7 @@ def prepare(
     lesson = Lesson(samples, pairs, observations, coef, orders, jax.random.split(share_key, count), acting)
     nothing = Losses(*[jnp.zeros(count) for _ in fields(Losses)])
     state = replace(state, observations=observations, returns=return_scale, key=key)
-    return state, lesson, Learning(bonus, return_scale.scale, value_targets, nothing)
+    return state, lesson, Learning(bonus, return_scale.scale, value_targets, nothing, jnp.abs(weight - 1).max())
 
 
 def gradients(
