@@ -106,3 +106,14 @@ def test_the_output_has_the_type_of_the_input_and_bfloat16_is_near() -> None:
 def test_a_kernel_that_is_no_multiple_of_its_stride_is_an_error() -> None:
     with pytest.raises(ValueError, match="the side 3 of the kernel is no multiple of the stride 2"):
         convolve(jnp.zeros((8, 8, 1)), jnp.zeros((3, 3, 1, 1)), 2)
+
+
+def test_the_gradient_of_a_bias_is_summed_in_float32() -> None:
+    """A sum of 8,192 ones; in bfloat16 it would stop at 256."""
+    conv = Conv(1, 1, 1, 1, key=jax.random.key(0))
+    images = jnp.zeros((8, 32, 32, 1), jnp.bfloat16)
+
+    def total(conv: Conv) -> jax.Array:
+        return jax.vmap(conv)(images).astype(jnp.float32).sum()
+
+    np.testing.assert_array_equal(jax.jit(jax.grad(total))(conv).bias, [8192.0])

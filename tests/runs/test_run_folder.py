@@ -174,6 +174,16 @@ def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(
     assert (tmp_path / "metrics.jsonl").read_text() == ""
 
 
+def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_path: Path) -> None:
+    _create(tmp_path).metrics().append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    (tmp_path / "checkpoints").rmdir()
+    kept = (tmp_path / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="is a copy without checkpoints/ and cannot be continued: copy the whole run"):
+        RunFolder.open(tmp_path).resume(None, ["resume"])
+    assert kept
+    assert (tmp_path / "metrics.jsonl").read_bytes() == kept
+
+
 def test_a_damaged_manifest_does_not_keep_a_run_from_being_resumed(tmp_path: Path) -> None:
     _create(tmp_path)
     (tmp_path / "manifest.json").write_text("{")

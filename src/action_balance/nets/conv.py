@@ -27,8 +27,9 @@ class Conv(eqx.Module):
         return eqx.tree_at(lambda conv: conv.weight, self, self.weight.astype(dtype))
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """The output, in the type of the input."""
-        return convolve(x, self.weight.astype(x.dtype), self.stride) + self.bias.astype(x.dtype)
+        """The output, in the type of the input. The bias is added in float32: its gradient is a sum over all pixels."""
+        product = convolve(x, self.weight.astype(x.dtype), self.stride)
+        return (product.astype(self.bias.dtype) + self.bias).astype(x.dtype)
 
 
 def convolve(x: jax.Array, weight: jax.Array, stride: int) -> jax.Array:

@@ -110,6 +110,6 @@ def _missing(out: Path, runs: Mapping[str, TrainConfig], overwrite: bool) -> lis
         if campaign.is_finished(path, config):
             continue
         if RunFolder.holds_run(path):
-            campaign.check_resumable(path)
+            RunFolder.open(path).check_resumable()
         missing.append(name)
     return missing

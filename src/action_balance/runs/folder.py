@@ -178,6 +178,7 @@ class RunFolder:
             manifest keeps these lines, too.
         """
         self.check_unchanged()
+        self.check_resumable()
         self._acquire()
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
@@ -193,6 +194,15 @@ class RunFolder:
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
         self._save_manifest()
         return Restored(restored.update, restored.state, tuple(warnings)), metrics
+
+    def check_resumable(self) -> None:
+        """A `UserError` where a run has metrics and no place for checkpoints: a copy, whose metrics would be lost."""
+        metrics = self.path / METRICS
+        if not (self.path / CHECKPOINTS).is_dir() and metrics.exists() and metrics.stat().st_size:
+            raise UserError(
+                f"{self.path} is a copy without {CHECKPOINTS}/ and cannot be continued: copy the whole run, or train "
+                f"anew in another folder"
+            )
 
     def check_unchanged(self) -> None:
         """A `UserError` where the config is not the one that the run began with."""

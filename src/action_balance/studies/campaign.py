@@ -9,8 +9,7 @@ from action_balance.agent.config import HostConfig
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.telling import Progress
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.folder import CHECKPOINTS
+from action_balance.runs import RunFolder
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -31,21 +30,11 @@ def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
     return replace(config, agent=replace(config.agent, host=replace(asked, **chosen)))
 
 
-def check_resumable(path: Path) -> None:
-    """A `UserError` where a run has metrics and no place for checkpoints: a copy, whose metrics would be lost."""
-    if read_metrics(path) and not (path / CHECKPOINTS).is_dir():
-        raise UserError(
-            f"{path} is a copy without {CHECKPOINTS}/ of a run that is not finished, and cannot be continued: copy the "
-            f"whole run, or choose another --out"
-        )
-
-
 def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
     """Train what is missing of a run; returns what the user should know."""
     if is_finished(path, config):
         return ()
     if RunFolder.holds_run(path):
-        check_resumable(path)
         warnings: list[str] = []
         loop.resume(RunFolder.open(path), command, tell, warnings.append)
         return tuple(warnings)
