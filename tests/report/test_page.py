@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 from action_balance import cli
 from action_balance.errors import UserError
 from action_balance.report import recording, view
+from action_balance.report.figures import HEAT_STOPS
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -64,6 +65,14 @@ def told(page: Page, panel: int) -> dict[str, list[float]]:
     rows = page.locator("#player-open .details").nth(panel).locator("tbody tr")
     numbers = [[float(text.replace(",", "")) for text in row.locator("td").all_inner_texts()] for row in rows.all()]
     return dict(zip(("counts", "pi", "beta", "bonus"), map(list, zip(*numbers, strict=True)), strict=True))
+
+
+def scale_ends(page: Page) -> list[str]:
+    """The colours at the ends of the scale, as they are drawn."""
+    pixels = page.locator("#player-open .strip").evaluate(
+        "strip => [0, 255].map((x) => [...strip.getContext('2d').getImageData(x, 0, 1, 1).data])"
+    )
+    return [f"#{bytes(pixel[:3]).hex()}" for pixel in pixels]
 
 
 def softmax(logits: list[float]) -> list[float]:
@@ -213,8 +222,10 @@ def test_the_other_world_and_the_goals_can_be_chosen(page: Page) -> None:
 def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
     light = page.evaluate(LOOK)
     map_in_light = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    assert scale_ends(page) == [HEAT_STOPS["light"][0], HEAT_STOPS["light"][-1]]
     page.get_by_label("Use the dark theme").click()
     dark = page.evaluate(LOOK)
+    assert scale_ends(page) == [HEAT_STOPS["dark"][0], HEAT_STOPS["dark"][-1]]
     map_in_dark = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
     page.get_by_label("Use the light theme").click()
     assert light["paper"] == page.evaluate(LOOK)["paper"] != dark["paper"]

@@ -390,7 +390,7 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
     panels = [{"key": "p0", "method": "rnd", "name": "RND"}]
     rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
     players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
-    data = {"heat": list(HEAT_STOPS), "players": players}
+    data = {"heat": HEAT_STOPS, "players": players}
     saved = tmp_path / "page.html"
     saved.write_text(markup.document("t", "", "", "", {}, player.watch_section(players, ""), data=data))
     with shown(browser, saved.as_uri()) as found:

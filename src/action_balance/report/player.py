@@ -44,7 +44,7 @@ def result_data(path: Path, summary: Data) -> Data:
     """
     recordings = read(path)
     players = [_player(path, summary, name, recordings[name]) for name in WORLDS if name in recordings]
-    return {"heat": list(HEAT_STOPS), "players": players, "reach": _reach(path)}
+    return {"heat": HEAT_STOPS, "players": players, "reach": _reach(path)}
 
 
 def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:

@@ -56,7 +56,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     for run, one in zip(runs, told, strict=True):
         one["curve"] = curve_of.get(id(run))
     data = {
-        "heat": list(HEAT_STOPS),
+        "heat": HEAT_STOPS,
         "players": players,
         "reach": [],
         "runs": {
