@@ -32,7 +32,7 @@ from action_balance.report import markup, player, serve, view, view_data, view_m
 from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
-from action_balance.report.view_data import Watched, columns
+from action_balance.report.view_data import READ, Watched, columns
 from action_balance.runs import MetricsLog, RunFolder
 
 #: A folder's name that would be a script, if a page believed it.
@@ -113,16 +113,15 @@ def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
 
 
 def test_columns_are_means_over_seeds_and_updates() -> None:
-    rows = [
-        {"update": update, "seed": seed, "steps": 10 * update, "episode_return": value, "states": 0}
-        for update, values in ((1, (1.0, 3.0)), (2, (3.0, 7.0)), (3, (nan, 5.0)))
-        for seed, value in enumerate(values)
-    ]
-    found = columns(rows, seeds=2, bucket=2)
+    table = np.full((3, 2, len(READ)), nan)
+    table[..., READ.index("steps")] = [[10], [20], [30]]
+    table[..., READ.index("episode_return")] = [[1, 3], [3, 7], [nan, 5]]
+    table[..., READ.index("states")] = 0
+    found = columns(table, bucket=2)
     assert found["steps"] == [20, 30]
     # seed 0: (1 + 3) / 2 = 2, then unknown; seed 1: (3 + 7) / 2 = 5, then 5
     assert found["metrics"] == {"episode_return": {"mean": [3.5, 5.0], "low": [2.0, 5.0], "high": [5.0, 5.0]}}
-    assert columns([], 2, 2) == {"steps": [], "metrics": {}}
+    assert columns(table[:0], 2) == {"steps": [], "metrics": {}}
 
 
 def test_cells_of_a_map_count_from_below() -> None:
@@ -183,6 +182,21 @@ def test_runs_that_differ_only_in_their_seeds_are_one_curve(tmp_path: Path) -> N
     assert (curve["label"], curve["environment"], curve["seeds"]) == ("RND", "deep-sea 3", 4)
     assert curve["metrics"]["episode_return"] == {"mean": [2.0], "low": [1.0], "high": [3.0]}
     assert [one["label"] for one in view_data.curves(both, pooled=False)] == ["RND (run0)", "RND (run2)"]
+
+
+def test_a_damaged_row_shifts_no_update_of_runs_that_are_one_curve(tmp_path: Path) -> None:
+    for seed in (0, 2):
+        config = config_of(seed=seed)
+        folder, log = begin(tmp_path / f"run{seed}", config)
+        for update in (1, 2, 3):
+            add(log, config, update)
+        folder.finish("finished")
+    file = tmp_path / "run2" / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines[:3], lines[3][:20], b"\n", *lines[4:]]))  # seed 3 in update 2
+    (curve,) = view_data.curves([Watched.open(tmp_path / f"run{seed}") for seed in (0, 2)], pooled=True)
+    assert curve["steps"] == [STEPS, 3 * STEPS]
+    assert curve["metrics"]["episode_return"] == {"mean": [2.0, 4.0], "low": [1.0, 3.0], "high": [3.0, 5.0]}
 
 
 def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[Path]) -> None:
