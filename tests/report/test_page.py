@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import LOOK, shown, until
+from command import call
 from playwright.sync_api import Browser, Page
 
 from action_balance import cli
@@ -291,6 +292,34 @@ def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: P
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
     assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
+
+
+def test_data_that_a_link_leads_out_to_is_not_read(
+    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    names = ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv", "corridor.csv")
+    for name in names:
+        file = linked / name
+        outside = file.rename(tmp_path / name)
+        file.symlink_to(outside)
+        assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
+        line = f"{file} is a link that leads out of its folder: put the file itself there\n"
+        assert capsys.readouterr().err.endswith(line)
+        file.unlink()
+        outside.rename(file)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    (linked / "coverage.csv").rename(linked / "moved.csv")
+    (linked / "coverage.csv").symlink_to("moved.csv")
+    (tmp_path / "link").symlink_to(linked)
+    assert call("view", str(tmp_path / "link"), "--save", str(tmp_path / "page.html")) == 0
+    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
 
 
 def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:

@@ -261,6 +261,17 @@ def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_
     folder.release()
 
 
+def test_a_linked_run_of_a_result_is_shown_with_its_evaluation(runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "study" / "runs").mkdir(parents=True)
+    (tmp_path / "study" / "runs" / "one").symlink_to(runs[0])
+    (tmp_path / "study" / "summary.json").write_text(json.dumps({"kind": "reproduce entropy"}))
+    make, found = view.chosen([tmp_path / "study"], live=False)
+    assert found == [tmp_path / "study" / "runs" / "one"]
+    page = make(view.Embedded(0).link, False)
+    assert '"metrics":{"episode_return":{"mean":[2.0,3.0,4.0,5.0]' in page
+    assert base64.b64encode(bytes(range(256)) * 4).decode() in page  # the film
+
+
 def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
     tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +361,12 @@ def _damage_visits(path: Path) -> None:
         file.write('{"update": 5, "steps": 5, "type": "Uint8", "data": "AAAA"}\n')
 
 
+def _link_table(path: Path) -> None:
+    _compared(path)
+    (path / "curves.csv").rename(path.parent / "curves.csv")
+    (path / "curves.csv").symlink_to(path.parent / "curves.csv")
+
+
 def _compared(path: Path) -> None:
     (path / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
     (path / "curves.csv").write_text("environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,five,,,1\n")
@@ -360,6 +377,7 @@ def _compared(path: Path) -> None:
     [
         (_damage_visits, "visits.jsonl is damaged: delete it to see the rest of the run"),
         (_compared, "curves.csv is damaged: make the result anew with --overwrite"),
+        (_link_table, "curves.csv is a link that leads out of its folder: put the file itself there"),
         (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
         (
             lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
