@@ -117,6 +117,18 @@ def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) 
     assert 0 < box["y"] < 900 - box["height"]
 
 
+def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
+    for width in (1100, 1264, 1265):
+        page.set_viewport_size({"width": width, "height": 900})
+        beyond = page.locator("#player-open .details").evaluate_all(
+            "all => all.map((one) => one.querySelector('.actions').getBoundingClientRect().right"
+            " - one.getBoundingClientRect().right)"
+        )
+        assert len(beyond) == 4
+        assert max(beyond) < 1, width
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
     seek(page, 500)
     before = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
