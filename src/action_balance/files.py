@@ -63,6 +63,17 @@ def found_inside(root: Path, path: Path) -> Path | None:
         return None
 
 
+def own_file(folder: Path, name: str) -> Path:
+    """A file of a folder to read data from, there or not; a `UserError` where a link leads out of the folder to it.
+
+    Others may have made the folder, and a page that is passed on must not hold what is elsewhere on this machine.
+    """
+    path = folder / name
+    if path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"{path} is a link that leads out of its folder: put the file itself there")
+    return path
+
+
 def to_json(data: Data) -> bytes:
     """A JSON file for people to read. Numbers that are not finite are a ``ValueError``."""
     return (json.dumps(data, indent=2, allow_nan=False) + "\n").encode()

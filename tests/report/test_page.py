@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import LOOK, shown, until
+from command import call
 from playwright.sync_api import Browser, Page
 
 from action_balance import cli
 from action_balance.errors import UserError
 from action_balance.report import recording, view
+from action_balance.report.figures import HEAT_STOPS
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -66,6 +68,14 @@ def told(page: Page, panel: int) -> dict[str, list[float]]:
     return dict(zip(("counts", "pi", "beta", "bonus"), map(list, zip(*numbers, strict=True)), strict=True))
 
 
+def scale_ends(page: Page) -> list[str]:
+    """The colours at the ends of the scale, as they are drawn."""
+    pixels = page.locator("#player-open .strip").evaluate(
+        "strip => [0, 255].map((x) => [...strip.getContext('2d').getImageData(x, 0, 1, 1).data])"
+    )
+    return [f"#{bytes(pixel[:3]).hex()}" for pixel in pixels]
+
+
 def softmax(logits: list[float]) -> list[float]:
     weights = [math.exp(logit) for logit in logits]
     return [weight / sum(weights) for weight in weights]
@@ -105,6 +115,18 @@ def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) 
     box = page.locator("#player-open .play").bounding_box()
     assert box is not None
     assert 0 < box["y"] < 900 - box["height"]
+
+
+def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
+    for width in (1100, 1264, 1265):
+        page.set_viewport_size({"width": width, "height": 900})
+        beyond = page.locator("#player-open .details").evaluate_all(
+            "all => all.map((one) => one.querySelector('.actions').getBoundingClientRect().right"
+            " - one.getBoundingClientRect().right)"
+        )
+        assert len(beyond) == 4
+        assert max(beyond) < 1, width
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
@@ -213,8 +235,10 @@ def test_the_other_world_and_the_goals_can_be_chosen(page: Page) -> None:
 def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
     light = page.evaluate(LOOK)
     map_in_light = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    assert scale_ends(page) == [HEAT_STOPS["light"][0], HEAT_STOPS["light"][-1]]
     page.get_by_label("Use the dark theme").click()
     dark = page.evaluate(LOOK)
+    assert scale_ends(page) == [HEAT_STOPS["dark"][0], HEAT_STOPS["dark"][-1]]
     map_in_dark = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
     page.get_by_label("Use the light theme").click()
     assert light["paper"] == page.evaluate(LOOK)["paper"] != dark["paper"]
@@ -280,6 +304,34 @@ def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: P
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
     assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
+
+
+def test_data_that_a_link_leads_out_to_is_not_read(
+    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    names = ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv", "corridor.csv")
+    for name in names:
+        file = linked / name
+        outside = file.rename(tmp_path / name)
+        file.symlink_to(outside)
+        assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
+        line = f"{file} is a link that leads out of its folder: put the file itself there\n"
+        assert capsys.readouterr().err.endswith(line)
+        file.unlink()
+        outside.rename(file)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    (linked / "coverage.csv").rename(linked / "moved.csv")
+    (linked / "coverage.csv").symlink_to("moved.csv")
+    (tmp_path / "link").symlink_to(linked)
+    assert call("view", str(tmp_path / "link"), "--save", str(tmp_path / "page.html")) == 0
+    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
 
 
 def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from action_balance.report import markup, player, serve, view, view_data, view_m
 from action_balance.report.figures import HEAT_STOPS
 from action_balance.report.player import cells_of
 from action_balance.report.serve import listening
-from action_balance.report.view_data import Watched, columns
+from action_balance.report.view_data import READ, Watched, columns
 from action_balance.runs import MetricsLog, RunFolder
 
 #: A folder's name that would be a script, if a page believed it.
@@ -113,16 +113,15 @@ def get(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
 
 
 def test_columns_are_means_over_seeds_and_updates() -> None:
-    rows = [
-        {"update": update, "seed": seed, "steps": 10 * update, "episode_return": value, "states": 0}
-        for update, values in ((1, (1.0, 3.0)), (2, (3.0, 7.0)), (3, (nan, 5.0)))
-        for seed, value in enumerate(values)
-    ]
-    found = columns(rows, seeds=2, bucket=2)
+    table = np.full((3, 2, len(READ)), nan)
+    table[..., READ.index("steps")] = [[10], [20], [30]]
+    table[..., READ.index("episode_return")] = [[1, 3], [3, 7], [nan, 5]]
+    table[..., READ.index("states")] = 0
+    found = columns(table, bucket=2)
     assert found["steps"] == [20, 30]
     # seed 0: (1 + 3) / 2 = 2, then unknown; seed 1: (3 + 7) / 2 = 5, then 5
     assert found["metrics"] == {"episode_return": {"mean": [3.5, 5.0], "low": [2.0, 5.0], "high": [5.0, 5.0]}}
-    assert columns([], 2, 2) == {"steps": [], "metrics": {}}
+    assert columns(table[:0], 2) == {"steps": [], "metrics": {}}
 
 
 def test_cells_of_a_map_count_from_below() -> None:
@@ -185,6 +184,21 @@ def test_runs_that_differ_only_in_their_seeds_are_one_curve(tmp_path: Path) -> N
     assert [one["label"] for one in view_data.curves(both, pooled=False)] == ["RND (run0)", "RND (run2)"]
 
 
+def test_a_damaged_row_shifts_no_update_of_runs_that_are_one_curve(tmp_path: Path) -> None:
+    for seed in (0, 2):
+        config = config_of(seed=seed)
+        folder, log = begin(tmp_path / f"run{seed}", config)
+        for update in (1, 2, 3):
+            add(log, config, update)
+        folder.finish("finished")
+    file = tmp_path / "run2" / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines[:3], lines[3][:20], b"\n", *lines[4:]]))  # seed 3 in update 2
+    (curve,) = view_data.curves([Watched.open(tmp_path / f"run{seed}") for seed in (0, 2)], pooled=True)
+    assert curve["steps"] == [STEPS, 3 * STEPS]
+    assert curve["metrics"]["episode_return"] == {"mean": [2.0, 4.0], "low": [1.0, 3.0], "high": [3.0, 5.0]}
+
+
 def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[Path]) -> None:
     film = bytes(range(256)) * 4
     with served(runs) as port:
@@ -245,6 +259,17 @@ def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_
     assert base64.b64encode(b"secret").decode() not in text
     assert (base64.b64encode(b"inside").decode() in text) is not whole_folder
     folder.release()
+
+
+def test_a_linked_run_of_a_result_is_shown_with_its_evaluation(runs: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "study" / "runs").mkdir(parents=True)
+    (tmp_path / "study" / "runs" / "one").symlink_to(runs[0])
+    (tmp_path / "study" / "summary.json").write_text(json.dumps({"kind": "reproduce entropy"}))
+    make, found = view.chosen([tmp_path / "study"], live=False)
+    assert found == [tmp_path / "study" / "runs" / "one"]
+    page = make(view.Embedded(0).link, False)
+    assert '"metrics":{"episode_return":{"mean":[2.0,3.0,4.0,5.0]' in page
+    assert base64.b64encode(bytes(range(256)) * 4).decode() in page  # the film
 
 
 def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
@@ -336,6 +361,12 @@ def _damage_visits(path: Path) -> None:
         file.write('{"update": 5, "steps": 5, "type": "Uint8", "data": "AAAA"}\n')
 
 
+def _link_table(path: Path) -> None:
+    _compared(path)
+    (path / "curves.csv").rename(path.parent / "curves.csv")
+    (path / "curves.csv").symlink_to(path.parent / "curves.csv")
+
+
 def _compared(path: Path) -> None:
     (path / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
     (path / "curves.csv").write_text("environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,five,,,1\n")
@@ -346,6 +377,7 @@ def _compared(path: Path) -> None:
     [
         (_damage_visits, "visits.jsonl is damaged: delete it to see the rest of the run"),
         (_compared, "curves.csv is damaged: make the result anew with --overwrite"),
+        (_link_table, "curves.csv is a link that leads out of its folder: put the file itself there"),
         (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
         (
             lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
@@ -390,7 +422,7 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
     panels = [{"key": "p0", "method": "rnd", "name": "RND"}]
     rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
     players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
-    data = {"heat": list(HEAT_STOPS), "players": players}
+    data = {"heat": HEAT_STOPS, "players": players}
     saved = tmp_path / "page.html"
     saved.write_text(markup.document("t", "", "", "", {}, player.watch_section(players, ""), data=data))
     with shown(browser, saved.as_uri()) as found:

@@ -39,9 +39,13 @@ from action_balance.studies.coverage import Coverage
 from action_balance.studies.first_reach import FirstReachSteps
 from action_balance.studies.goals import Goals
 
-#: Few visits are light, many are dark; perceptually even.
-HEAT_STOPS = ("#bdebd0", "#73d0ae", "#3eb1ac", "#358ba6", "#38619c", "#413a76", "#2a1b33", "#0d0508")
-HEAT = LinearSegmentedColormap.from_list("visits", HEAT_STOPS)
+#: From few visits to many, perceptually even: on light paper ever darker, on dark paper ever brighter. The first has a
+#: contrast of 3:1 to the paper, which WCAG 2 asks of graphics, so that one visit is told from none.
+HEAT_STOPS = {
+    "light": ("#28a180", "#078a8a", "#067190", "#04569b", "#333592", "#421571", "#3f0243", "#2e011b"),
+    "dark": ("#5d69ba", "#4d84d0", "#3e9fd5", "#49b8d1", "#62cfce", "#7de4ca", "#b2f4c2", "#f0fbd2"),
+}
+HEAT = LinearSegmentedColormap.from_list("visits", HEAT_STOPS["light"])
 WALL = "#aab1ba"
 
 #: Curves are thinned out to about so many points, and single runs drawn up to so many.

@@ -10,7 +10,7 @@ import numpy as np
 
 from action_balance.envs.grid import ACTIONS
 from action_balance.errors import UserError
-from action_balance.files import found_inside
+from action_balance.files import found_inside, own_file
 from action_balance.packing import packed
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
@@ -44,7 +44,7 @@ def result_data(path: Path, summary: Data) -> Data:
     """
     recordings = read(path)
     players = [_player(path, summary, name, recordings[name]) for name in WORLDS if name in recordings]
-    return {"heat": list(HEAT_STOPS), "players": players, "reach": _reach(path)}
+    return {"heat": HEAT_STOPS, "players": players, "reach": _reach(path)}
 
 
 def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
@@ -106,7 +106,7 @@ def cells_of(rows: Sequence[str], symbol: str) -> list[int]:
 
 def _mean(path: Path, steps: int, runs: int) -> Data | None:
     """Mean visits of all runs at the moments of ``heatmaps.npz``, as sums over runs."""
-    arrays = read_arrays(path / HEATMAPS)
+    arrays = read_arrays(own_file(path, HEATMAPS))
     names = [name for name in NAMES if name in arrays]
     if "moments" not in arrays or runs < 2 or not names:
         return None
@@ -125,7 +125,7 @@ def _mean(path: Path, steps: int, runs: int) -> Data | None:
 
 def coverage_curves(path: Path, steps: int) -> Data | None:
     """The curves of ``coverage.csv``, thinned out."""
-    rows = read_table(path / "coverage.csv", ("method",), ("step", "mean", "low", "high"))
+    rows = read_table(own_file(path, "coverage.csv"), ("method",), ("step", "mean", "low", "high"))
     if not rows:
         return None
     known = sorted({int(row["step"]) for row in rows if int(row["step"]) <= steps})
@@ -146,7 +146,7 @@ def _reach(path: Path) -> list[Data]:
     """First-reach distributions, of the goals and of the corridor or a user's map."""
     found = []
     goals: dict[str, dict[str, list[str]]] = {}
-    for row in read_table(path / "goals.csv", ("method",), ("goal_x", "goal_y", "steps")):
+    for row in read_table(own_file(path, "goals.csv"), ("method",), ("goal_x", "goal_y", "steps")):
         label = f"({int(row['goal_x'])}, {int(row['goal_y'])})"
         goals.setdefault(label, {}).setdefault(row["method"], []).append(row["steps"])
     if goals:
@@ -157,7 +157,7 @@ def _reach(path: Path) -> list[Data]:
         ("reach", "Share of runs that have reached a goal"),
     ):
         methods: dict[str, list[str]] = {}
-        for row in read_table(path / f"{name}.csv", ("method",), ("steps",)):
+        for row in read_table(own_file(path, f"{name}.csv"), ("method",), ("steps",)):
             methods.setdefault(row["method"], []).append(row["steps"])
         if methods:
             groups = [{"label": "", "methods": _distributions(methods)}]

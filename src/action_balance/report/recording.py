@@ -10,6 +10,7 @@ import numpy as np
 from action_balance.envs.grid import GridWorld
 from action_balance.envs.worlds import draw_map
 from action_balance.errors import UserError
+from action_balance.files import own_file
 from action_balance.report.folder import ResultFolder
 from action_balance.tabular.agent import METHODS
 from action_balance.tabular.simulate import Trace
@@ -53,7 +54,7 @@ def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, 
 
 def read(path: Path) -> dict[str, Recording]:
     """The recordings of a result by name of the world; none where an older version made it."""
-    arrays = read_arrays(path / RECORDING)
+    arrays = read_arrays(own_file(path, RECORDING))
     found = {}
     for key in arrays:
         name, _, what = key.rpartition("_")

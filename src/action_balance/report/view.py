@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import Data, found_inside, write_atomically
+from action_balance.files import Data, found_inside, own_file, write_atomically
 from action_balance.report import explore, explore_page, markup, page, player, reproduce, view_page
 from action_balance.report.folder import SUMMARY
 from action_balance.report.view_data import Watched
@@ -147,7 +147,7 @@ def _damaged(path: Path) -> UserError:
 def _summary(path: Path) -> Data:
     damaged = _damaged(path)
     try:
-        found = json.loads((path / SUMMARY).read_bytes())
+        found = json.loads(own_file(path, SUMMARY).read_bytes())
     except (OSError, ValueError, RecursionError):
         raise damaged from None
     if not isinstance(found, dict):

@@ -5,8 +5,9 @@ Axes: U updates, S seeds, B buckets of updates.
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from action_balance.agent.loop import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.report.drawing import NAMES
-from action_balance.runs import Place, RunFolder, read_metrics, read_new
-from action_balance.runs.metrics import METRICS, TIMING
+from action_balance.runs import Place, RunFolder, read_new, read_numbers
+from action_balance.runs.metrics import KEYS, METRICS, TIMING
 from action_balance.studies import compare
 from action_balance.studies.atari import title
 
@@ -53,6 +54,9 @@ CHARTS = {
 }
 FIRST_CHARTS = 4
 
+#: What is read of a run's metrics.
+READ = (*KEYS, *CHARTS)
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -86,38 +90,29 @@ def bucket_of(config: TrainConfig) -> int:
     return -(-config.agent.updates // POINTS)
 
 
-def columns(rows: Sequence[Mapping[str, object]], seeds: int, bucket: int) -> Data:
-    """Rows of updates, ``seeds`` of each, as columns: steps, and of each metric mean, least and most over seeds.
+def columns(table: np.ndarray, bucket: int) -> Data:
+    """Numbers, (U, S, `READ`), as columns: steps, and of each metric mean, least and most over seeds.
 
     Where a metric is not a number, it is left out of the means; where there is none at all, it is None.
     """
-    if not rows:
+    updates, seeds, _ = table.shape
+    if not updates:
         return {"steps": [], "metrics": {}}
-    updates = len(rows) // seeds
-    ends = [min((b + 1) * bucket, updates) for b in range(-(-updates // bucket))]
+    begins = range(0, updates, bucket)
+    by_seed = np.stack([_mean(table[begin : begin + bucket]) for begin in begins])  # (B, S, READ)
+    known = np.isfinite(by_seed)
+    parts = {"mean": _mean(by_seed.swapaxes(0, 1))}  # (B, READ) each
+    if seeds > 1:
+        parts["low"] = np.where(known, by_seed, math.inf).min(axis=1)
+        parts["high"] = np.where(known, by_seed, -math.inf).max(axis=1)
     metrics = {}
     for name in CHARTS:
-        if name not in rows[0]:
-            continue
-        table = np.array([_float(row.get(name)) for row in rows[: updates * seeds]]).reshape(updates, seeds)
-        if name == "states" and not table.any():
-            continue  # they cannot be counted
-        parts = [table[end - min(bucket, end - b * bucket) : end] for b, end in enumerate(ends)]
-        by_seed = np.array([_mean(part) for part in parts])  # (B, S)
-        curve = {"mean": [_plain(value) for value in _mean(by_seed.T)]}
-        if seeds > 1:
-            known = [row[np.isfinite(row)] for row in by_seed]
-            curve["low"] = [_plain(row.min() if len(row) else math.nan) for row in known]
-            curve["high"] = [_plain(row.max() if len(row) else math.nan) for row in known]
-        if any(value is not None for value in curve["mean"]):
-            metrics[name] = curve
-    return {"steps": [_steps(rows[end * seeds - 1]) for end in ends], "metrics": metrics}
-
-
-def _steps(row: Mapping[str, object]) -> int:
-    steps = row["steps"]
-    assert isinstance(steps, int)
-    return steps
+        number = READ.index(name)
+        if not known[..., number].any() or (name == "states" and not table[..., number].any()):
+            continue  # no numbers, or states that cannot be counted
+        metrics[name] = {part: [_plain(value) for value in values[:, number]] for part, values in parts.items()}
+    ends = [min(begin + bucket, updates) for begin in begins]
+    return {"steps": [int(table[end - 1, -1, READ.index("steps")]) for end in ends], "metrics": metrics}
 
 
 def _float(value: object) -> float:
@@ -155,18 +150,18 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
         alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
         method = config.agent.method
         text = NAMES.get(method, method) + label[len(method) :].replace("_", " ")
-        rows, place, seeds = _rows([runs[number] for number in members])
+        table, place = _table([runs[number] for number in members])
         made.append(
             {
                 "key": f"c{len(made)}",
                 "environment": environment,
                 "label": text if alone else f"{text} ({runs[members[0]].name})",
                 "method": method,
-                "seeds": seeds,
+                "seeds": table.shape[1],
                 "runs": members,
                 "bucket": bucket_of(config),
                 "place": str(place),
-                **columns(rows, seeds, bucket_of(config)),
+                **columns(table, bucket_of(config)),
             }
         )
     return made
@@ -181,34 +176,29 @@ def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     return names
 
 
-def _rows(runs: Sequence[Watched]) -> tuple[list[Data], Place, int]:
-    """The rows of all seeds of some runs, as far as all of them are, update by update."""
-    by_seed: list[list[Data]] = []
+def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:
+    """The numbers of all seeds of some runs, (U, S, `READ`), of the updates that all of them have."""
+    tables = []
     place = Place()
     for run in runs:
         assert run.config is not None
-        seeds = run.config.seeds
-        if len(runs) > 1:
-            rows = read_metrics(run.path)
-        else:
-            together = seeds * (bucket_of(run.config) if status_of(run) == "running" else 1)
-            rows, place = read_new(run.path / METRICS, Place(), together)
-        rows = whole(rows, seeds)
-        by_seed += [rows[number::seeds] for number in range(seeds)]
-    common = min(map(len, by_seed))
-    return (
-        [row for update in zip(*(one[:common] for one in by_seed), strict=True) for row in update],
-        place,
-        len(by_seed),
-    )
+        alone = len(runs) == 1 and status_of(run) == "running"
+        together = run.config.seeds * (bucket_of(run.config) if alone else 1)
+        rows, place = read_numbers(run.path / METRICS, Place(), READ, together)
+        tables.append(whole(rows, run.config.seeds))
+    updates = [table[:, 0, READ.index("update")] for table in tables]
+    common = reduce(np.intersect1d, updates)
+    shared = [table[np.isin(one, common)] for table, one in zip(tables, updates, strict=True)]
+    return np.concatenate(shared, axis=1), place if len(runs) == 1 else Place()
 
 
-def whole(rows: Sequence[Data], seeds: int) -> list[Data]:
-    """The rows of the updates that all seeds have, in order of their seeds: one that is damaged shifts no other."""
-    by_update: dict[int, dict[object, Data]] = {}
-    for row in rows:
-        by_update.setdefault(row["update"], {})[row.get("seed")] = row
-    return [row for update in by_update.values() if len(update) == seeds for row in update.values()]
+def whole(rows: np.ndarray, seeds: int) -> np.ndarray:
+    """The updates that all seeds have, (U, S, `READ`), among rows, (R, `READ`): one that is damaged shifts no other."""
+    update, seed = (rows[:, READ.index(name)] for name in ("update", "seed"))
+    rows = rows[np.lexsort((seed, update))]
+    _, counts = np.unique(update, return_counts=True)
+    begins = np.cumsum(counts) - counts
+    return rows[begins[counts == seeds, None] + np.arange(seeds)]
 
 
 def status_of(run: Watched) -> str:
@@ -223,9 +213,9 @@ def news(run: Watched, place: str) -> Data:
     before = Place.parse(place)
     told = progress(run)  # first: rows that come after it come next time
     bucket = bucket_of(run.config) if told["status"] == "running" else 1
-    rows, after = read_new(run.path / METRICS, before, run.config.seeds * bucket)
+    rows, after = read_numbers(run.path / METRICS, before, READ, run.config.seeds * bucket)
     anew = after.is_anew(before)
-    fresh = columns(whole(rows, run.config.seeds), run.config.seeds, bucket_of(run.config))
+    fresh = columns(whole(rows, run.config.seeds), bucket_of(run.config))
     return {"progress": told, "place": str(after), "anew": anew, **fresh}
 
 

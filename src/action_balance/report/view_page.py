@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from action_balance.files import Data, found_inside
+from action_balance.files import Data, found_inside, own_file
 from action_balance.report import markup, player, view_data, view_maps
 from action_balance.report.drawing import NAMES
 from action_balance.report.figures import HEAT_STOPS
@@ -56,7 +56,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     for run, one in zip(runs, told, strict=True):
         one["curve"] = curve_of.get(id(run))
     data = {
-        "heat": list(HEAT_STOPS),
+        "heat": HEAT_STOPS,
         "players": players,
         "reach": [],
         "runs": {
@@ -209,8 +209,8 @@ def _medium(path: Path, source: str | None, name: str) -> str:
 
 def comparison_page(path: Path) -> str:
     """The curves of a folder of ``compare``."""
-    rows = read_table(path / "curves.csv", ("environment", "curve"), ("steps", "iqm", "low", "high", "seeds"))
-    scores = read_table(path / "comparison.csv", ("environment", "curve", "metric"))
+    rows = read_table(own_file(path, "curves.csv"), ("environment", "curve"), ("steps", "iqm", "low", "high", "seeds"))
+    scores = read_table(own_file(path, "comparison.csv"), ("environment", "curve", "metric"))
     metric = scores[0]["metric"] if scores else "the metric"
     curves: dict[tuple[str, str], Data] = {}
     for row in rows:

@@ -25,6 +25,9 @@ TIMING = "timing.jsonl"
 VISITS = "visits.jsonl"
 TENSORBOARD = "tensorboard"
 
+#: Bytes that are parsed at once, up to the end of the line.
+PIECE = 200_000
+
 #: The entries of a row that say which it is.
 KEYS = ("update", "seed", "steps")
 
@@ -60,9 +63,51 @@ def parse_row(line: bytes) -> Data | None:
         row = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(row, dict) or not all(isinstance(row.get(key), int) for key in ("update", "steps")):
-        return None
-    return {name: _decode(value) for name, value in row.items()}
+    return {name: _decode(value) for name, value in row.items()} if _is_row(row) else None
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("update"), int) and isinstance(row.get("steps"), int)
+
+
+def parse_numbers(lines: bytes, names: Sequence[str]) -> np.ndarray:
+    """The numbers of some names in lines, (rows, names), nan where there is none; damaged lines are left out.
+
+    JSON is parsed twice as fast in pieces of many lines as line by line: the rows of a piece share their names.
+    """
+    pieces = []
+    begin = 0
+    while begin < len(lines):
+        end = lines.find(b"\n", begin + PIECE) + 1 or len(lines)
+        pieces.append(_numbers(_rows(lines[begin:end]), names))
+        begin = end
+    return np.concatenate(pieces) if pieces else np.empty((0, len(names)))
+
+
+def _rows(lines: bytes) -> list[Data]:
+    try:  # a list for each line, so that halves of rows do not become one
+        rows = [row for (row,) in json.loads(b"[[" + lines[:-1].replace(b"\n", b"],[") + b"]]")]
+    except ValueError:
+        rows = []
+    if len(rows) == lines.count(b"\n") and all(map(_is_row, rows)):
+        return rows
+    return [row for row in map(parse_row, lines.splitlines(keepends=True)) if row is not None]
+
+
+def _numbers(rows: Sequence[Data], names: Sequence[str]) -> np.ndarray:
+    table = np.full((len(rows), len(names)), math.nan)
+    known = [number for number, name in enumerate(names) if rows and name in rows[0]]
+    chosen = [names[number] for number in known]
+    try:
+        table[:, known] = [[row[name] for name in chosen] for row in rows]
+    except (KeyError, TypeError, ValueError, OverflowError):  # rows that differ, or what is no number
+        table[:, known] = [[_number(row.get(name)) for name in chosen] for row in rows]
+    return table
+
+
+def _number(value: Any) -> float:
+    plain = _decode(value)
+    return float(plain) if isinstance(plain, (int, float)) else math.nan
 
 
 def _lines(file: Path) -> list[bytes]:

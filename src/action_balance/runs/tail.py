@@ -1,12 +1,15 @@
 """Only what is new in a file of rows that is still being written."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from action_balance.errors import UserError
 from action_balance.files import Data, reason
-from action_balance.runs.metrics import parse_row
+from action_balance.runs.metrics import parse_numbers, parse_row
 
 
 @dataclass(frozen=True)
@@ -36,18 +39,29 @@ def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], P
 
     A place at another file or beyond the end stands for the beginning. A row that is damaged counts and is left out.
     """
+    lines, after = _new_lines(file, place, together)
+    rows = [row for row in map(parse_row, lines.splitlines(keepends=True)) if row is not None]
+    return rows, after
+
+
+def read_numbers(file: Path, place: Place, names: Sequence[str], together: int = 1) -> tuple[np.ndarray, Place]:
+    """The numbers of some names in the rows that `read_new` reads, (rows, names): sooner, and in less memory."""
+    lines, after = _new_lines(file, place, together)
+    return parse_numbers(lines, names), after
+
+
+def _new_lines(file: Path, place: Place, together: int) -> tuple[bytes, Place]:
     try:
         with open(file, "rb") as opened:
             about = os.fstat(opened.fileno())
             begin = place.offset if place.file == about.st_ino and place.offset <= about.st_size else 0
             opened.seek(begin)
-            lines = opened.read().splitlines(keepends=True)
+            content = opened.read()
     except FileNotFoundError:
-        return [], Place()
+        return b"", Place()
     except OSError as error:
         raise UserError(f"cannot read {file}: {reason(error)}") from None
-    if lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
-    lines = lines[: len(lines) // together * together]
-    rows = [row for row in map(parse_row, lines) if row is not None]
-    return rows, Place(about.st_ino, begin + sum(map(len, lines)))
+    end = content.rfind(b"\n") + 1
+    for _ in range(content.count(b"\n") % together):
+        end = content.rfind(b"\n", 0, end - 1) + 1
+    return content[:end], Place(about.st_ino, begin + end)

@@ -1,20 +1,18 @@
 // A heat map of visits on a canvas: the world, the agent with its last steps, and the chosen cell with its arrows.
 
-/**
- * Colours from few to many visits, light to dark; in the dark the other way round, so that many visits shine.
- * The faintest stops are left out: one visit must not look like none.
- */
+/** Colours from few to many visits: light to dark, and in the dark the other way round, so that many visits shine. */
 class HeatScale {
-  constructor(stops) {
-    this.stops = stops.map((stop) => [1, 3, 5].map((i) => parseInt(stop.slice(i, i + 2), 16)));
+  constructor({ light, dark }) {
+    const parsed = (stops) => stops.map((stop) => [1, 3, 5].map((i) => parseInt(stop.slice(i, i + 2), 16)));
+    Object.assign(this, { light: parsed(light), dark: parsed(dark) });
     this.most = 1;
     this.least = 1;
   }
 
   /** The colour of a share of the scale, from 0 to 1. */
   at(share) {
-    const stops = this.stops;
-    const place = (isDark() ? 0.62 * (1 - share) : 0.2 + 0.8 * share) * (stops.length - 1);
+    const stops = isDark() ? this.dark : this.light;
+    const place = share * (stops.length - 1);
     const i = Math.min(stops.length - 2, Math.floor(place));
     return stops[i].map((from, c) => Math.round(from + (stops[i + 1][c] - from) * (place - i)));
   }

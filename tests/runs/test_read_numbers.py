@@ -1,0 +1,72 @@
+"""The numbers of a run's metrics, read quickly and in groups: the same as line by line."""
+
+from math import inf, nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from action_balance.runs import Place, metrics, read_new, read_numbers
+
+NAMES = ("update", "steps", "loss", "unknown")
+
+LINES = (
+    b'{"update": 1, "seed": 0, "steps": 10, "loss": 0.25, "shares": [0.5, null]}\n',
+    b'{"update": 2, "seed": 0, "steps": 20, "loss": null, "shares": [0.5, 0.5]}\n',
+    b'{"update": 3, "seed": 0, "steps": 30, "loss": "-inf", "shares": [1, 0]}\n',
+)
+NUMBERS = [[1, 10, 0.25, nan], [2, 20, nan, nan], [3, 30, -inf, nan]]
+
+
+def numbers(path: Path, *lines: bytes, together: int = 1) -> tuple[list[list[float]], Place]:
+    (path / "metrics.jsonl").write_bytes(b"".join(lines))
+    table, place = read_numbers(path / "metrics.jsonl", Place(), NAMES, together)
+    assert place == read_new(path / "metrics.jsonl", Place(), together)[1]
+    return table.tolist(), place
+
+
+@pytest.mark.parametrize("piece", [1, 80, 10**6])
+def test_numbers_are_those_of_the_rows_however_many_are_parsed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(metrics, "PIECE", piece)
+    found, place = numbers(tmp_path, *LINES)
+    np.testing.assert_array_equal(found, NUMBERS)
+    assert place.offset == sum(map(len, LINES))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b'{"update": 9, "seed"\n',),
+        (b'{"update": 9, "steps": 1\n', b'"loss": 2}\n'),  # halves that would be one row if they were joined
+        (b'{"update": 9, "steps": 1}, {"update": 9, "steps": 1}\n', b'{"update": 9, "steps": 1\n', b'"a": 2}\n'),
+        (b"[]\n", b"7\n", b"\n"),
+        (b'{"update": 9}\n',),
+        (b"\xff\n",),
+    ],
+)
+def test_damaged_lines_are_left_out(tmp_path: Path, damage: tuple[bytes, ...]) -> None:
+    found, _ = numbers(tmp_path, LINES[0], *damage, *LINES[1:])
+    np.testing.assert_array_equal(found, NUMBERS)
+
+
+def test_what_is_no_number_is_unknown(tmp_path: Path) -> None:
+    odd = (
+        b'{"update": %d, "steps": 1, "loss": %s}\n' % (1 + i, loss) for i, loss in enumerate((b"[1]", b'"x"', b"{}"))
+    )
+    missing = b'{"update": 4, "steps": 1}\n'
+    found, _ = numbers(tmp_path, *odd, missing, LINES[0])
+    np.testing.assert_array_equal(found, [*([update, 1, nan, nan] for update in (1, 2, 3, 4)), NUMBERS[0]])
+
+
+@pytest.mark.parametrize(("together", "rows"), [(1, 3), (2, 2), (3, 3), (4, 0)])
+def test_only_whole_groups_of_whole_lines_are_read(tmp_path: Path, together: int, rows: int) -> None:
+    found, place = numbers(tmp_path, *LINES, LINES[0][:-1], together=together)
+    np.testing.assert_array_equal(np.reshape(found, (-1, 4)), np.reshape(NUMBERS[:rows], (-1, 4)))
+    assert place.offset == sum(map(len, LINES[:rows]))
+
+
+def test_what_is_not_there_has_no_numbers(tmp_path: Path) -> None:
+    table, place = read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
+    assert (table.shape, place) == ((0, 4), Place())
