@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 #: Modules that walk tabular agents, or train neural ones, for millions of steps, which are worth optimising.
 WALKS = {
     *("test_simulate", "test_cli", "test_corridor", "test_coverage", "test_goals", "test_docs", "test_learning"),
-    "test_image_learning",
     "test_page",
 }
 #: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
