@@ -110,18 +110,23 @@ class HostTrainer:
         """Fresh states of the seeds, (S, ...), with statistics of what a random agent reaches.
 
         Args:
-            stopped: whether to stop, which raises a KeyboardInterrupt; asked after each step.
+            stopped: whether to stop, which raises a KeyboardInterrupt; asked before environments are made, and after
+                each step.
         """
-        self._open(0)
+        self._open(0, stopped)
         states = []
         for number, environment in zip(self._numbers, self._environments, strict=True):
             moments = self._warm_up(environment, number, stopped)
             states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
         return _stacked(states)
 
-    def _open(self, update: int) -> None:
-        if not self._environments:
-            self._environments = [self._make(number, update) for number in self._numbers]
+    def _open(self, update: int, stopped: Callable[[], bool] = lambda: False) -> None:
+        if self._environments:
+            return
+        for number in self._numbers:
+            if stopped():
+                raise KeyboardInterrupt
+            self._environments.append(self._make(number, update))
 
     def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
         moments = Moments.empty(self._shape[1:])

@@ -5,8 +5,6 @@ that both what was reached and what a new episode begins with are known. Axes: G
 """
 
 import math
-import multiprocessing
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -18,6 +16,7 @@ from gymnasium.vector.utils import iterate
 
 from action_balance.envs.gym_make import Task, told
 from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
+from action_balance.envs.gym_workers import LOST, Workers, end, ignore_interrupts
 from action_balance.envs.host import EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
@@ -31,8 +30,6 @@ PATIENCE = 60.0
 GRACE = 5.0
 #: Key of what went wrong in a worker.
 FAILED = "action_balance_failed"
-#: What a broken connection to a worker raises.
-LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
 
 
 class Flat(ObservationWrapper[Any, Any, Any]):
@@ -91,9 +88,8 @@ def _said(error: Exception) -> str:
 
 def _single(task: Task, guarded: bool) -> Env[Any, Any]:
     """One environment of a vector environment."""
-    if guarded and multiprocessing.parent_process() is not None:
-        # Ctrl-C in a terminal reaches all processes; when workers end is for the training to say.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if guarded:
+        ignore_interrupts()
     env = task.make()
     if not task.layout.plain:
         env = Flat(env, task.layout)
@@ -305,13 +301,11 @@ class GymEnvironment:
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
         make = partial(_single, self.task, self._vectorize == "async")
-        mode = AutoresetMode.DISABLED
         try:
             if self._vectorize == "sync":
-                return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=mode)
+                return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=AutoresetMode.DISABLED)
             if self._vectorize == "async":
-                # Not forked: there are threads here.
-                return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
+                return Workers([make] * self._size)
         except Exception as error:
             if isinstance(error, LOST) and self._vectorize == "async":
                 said = (
@@ -338,7 +332,7 @@ class GymEnvironment:
         """Make a group anew; the seeds that it is to be reset with, (M,)."""
         vector = self._vectors[group]
         if isinstance(vector, AsyncVectorEnv):
-            self._end(vector)
+            end(vector)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
@@ -353,17 +347,6 @@ class GymEnvironment:
         base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
         return np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
 
-    @staticmethod
-    def _end(vector: AsyncVectorEnv[Any, Any]) -> None:
-        """Stop the workers, also those that do not listen."""
-        for process in vector.processes:
-            process.kill()
-            process.join()
-        for pipe in vector.parent_pipes:
-            if pipe is not None:
-                pipe.close()
-        vector.closed = True
-
     def close(self) -> None:
         """Stop them."""
         for vector, sent in zip(self._vectors, self._sent, strict=True):
@@ -375,5 +358,5 @@ class GymEnvironment:
                     vector.step_wait(GRACE)
                 vector.close()
             except LOST:
-                self._end(vector)
+                end(vector)
         self._vectors = []
