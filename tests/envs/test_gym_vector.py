@@ -15,7 +15,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs import gym_vector
 from action_balance.envs.gym_make import Task, examine, examine_own, find
-from action_balance.envs.gym_vector import GymEnvironment, Silent
+from action_balance.envs.gym_single import Silent
+from action_balance.envs.gym_vector import GymEnvironment
 from action_balance.envs.gym_workers import Workers
 from action_balance.envs.host import EnvironmentFailed
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs

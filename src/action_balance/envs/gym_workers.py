@@ -19,7 +19,7 @@ class Workers(AsyncVectorEnv[Any, Any]):
         """Begin them, and wait until they are there.
 
         Args:
-            makes: makes the environment of each, and calls `ignore_interrupts` before.
+            makes: makes the environment of each, and has it ignore interrupts before, as `gym_single.single` does.
         """
         _begin_server()
         try:
@@ -40,13 +40,6 @@ def end(vector: AsyncVectorEnv[Any, Any]) -> None:
         if pipe is not None:
             pipe.close()
     vector.closed = True
-
-
-def ignore_interrupts() -> None:
-    """Ctrl-C in a terminal reaches all processes; when workers end is for the training to say."""
-    if multiprocessing.parent_process() is not None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _begin_server() -> None:
