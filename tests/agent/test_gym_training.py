@@ -1,7 +1,9 @@
 """Training in Gymnasium environments that others wrote, and what follows from it: resume, evaluate, compare, Python."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -184,6 +186,24 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
     assert said[0] == (
         "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
     )
+
+
+def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
+    dials: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, receive = [0], GymEnvironment.receive
+
+    def interrupt(self: GymEnvironment, group: int) -> HostStep:
+        os.kill(os.getpid(), signal.SIGINT)
+        received[0] += 1
+        return receive(self, group)
+
+    before = {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")}
+    monkeypatch.setattr(GymEnvironment, "receive", interrupt)
+    assert call("evaluate", str(dials), "--episodes", "4") == 130
+    assert received == [1]
+    assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
+    assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
 @pytest.mark.parametrize("lag", ["0", "1"])

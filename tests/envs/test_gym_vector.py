@@ -127,7 +127,10 @@ def test_an_interrupt_while_workers_begin_is_not_theirs(
     task = examine("gym:counter", gym_cases.InterruptedStart())
     environment = GymEnvironment(task, 2, 1, 3, "async")
     assert environment.reset().shape == (1, 2, 3)
+    vector: Any = environment._vectors[0]
+    vector.reset_async()  # and is interrupted before it has an answer
     environment.close()
+    assert multiprocessing.active_children() == others
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt

@@ -17,7 +17,7 @@ from gymnasium.vector.utils import iterate
 from action_balance.envs.gym_make import Task
 from action_balance.envs.gym_single import FAILED, one_line, single
 from action_balance.envs.gym_spaces import LARGEST, BadObservation, check
-from action_balance.envs.gym_workers import LOST, Workers, end
+from action_balance.envs.gym_workers import LOST, Workers, close, end
 from action_balance.envs.host import EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
@@ -27,8 +27,6 @@ Vectorize = Literal["sync", "async", "own"]
 LIVES = 3
 #: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
 PATIENCE = 60.0
-#: Seconds that workers have to end their step, when all end.
-GRACE = 5.0
 
 
 class GymEnvironment:
@@ -284,14 +282,9 @@ class GymEnvironment:
 
     def close(self) -> None:
         """Stop them."""
-        for vector, sent in zip(self._vectors, self._sent, strict=True):
-            if not isinstance(vector, AsyncVectorEnv):
+        for vector in self._vectors:
+            if isinstance(vector, AsyncVectorEnv):
+                close(vector)
+            else:
                 vector.close()
-                continue
-            try:
-                if sent is not None:
-                    vector.step_wait(GRACE)
-                vector.close()
-            except LOST:
-                end(vector)
         self._vectors = []

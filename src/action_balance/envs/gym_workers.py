@@ -1,13 +1,17 @@
 """Processes that step Gymnasium environments, one each. Ctrl-C is for the training alone, from their first moment."""
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gymnasium import Env
+from gymnasium.error import NoAsyncCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
+#: Seconds that workers have to end their step, when all end.
+GRACE = 5.0
 #: What a broken connection to a worker raises.
 LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
 
@@ -28,6 +32,17 @@ class Workers(AsyncVectorEnv[Any, Any]):
         except BaseException:
             end(self)
             raise
+
+
+def close(vector: AsyncVectorEnv[Any, Any]) -> None:
+    """Let the workers end; what is under way in them is waited for, for a while."""
+    try:
+        for wait in () if vector.closed else (vector.step_wait, vector.reset_wait):
+            with contextlib.suppress(NoAsyncCallError):
+                wait(GRACE)
+        vector.close()
+    except LOST:
+        end(vector)
 
 
 def end(vector: AsyncVectorEnv[Any, Any]) -> None:
