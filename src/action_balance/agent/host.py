@@ -36,6 +36,7 @@ from action_balance.envs.host import (
     patiently,
     silent,
 )
+from action_balance.envs.seen import Seen
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
 SPREAD = 0.9
@@ -70,6 +71,7 @@ class HostTrainer:
         seeds: int = 1,
         dtype: str = "uint8",
         here: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         """Nothing is started yet.
 
@@ -82,8 +84,9 @@ class HostTrainer:
             seeds: S.
             dtype: of a frame.
             here: play in the thread that calls, because nothing would be won by another.
+            seen: what the run is to keep of all this.
         """
-        self.config, self._make, self._here = config, make, here
+        self.config, self._make, self._here, self.seen = config, make, here, seen
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
         self.programs = _programs(same, observation_shape, actions, dtype)
