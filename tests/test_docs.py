@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import jax
 import pytest
 from command import call
+from rich.console import Console
 
 from action_balance import cli
 from action_balance.agent.loop import TrainConfig
 from action_balance.envs.ready import EnvConfig
+from action_balance.report import training
 from action_balance.runs.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
@@ -112,14 +114,23 @@ def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
                 assert done[key] == 0, words
 
 
+@pytest.fixture(scope="module")
+def folders() -> dict[Path, list[str]]:
+    """Where commands write to, and which: whoever follows one page after the other is never refused."""
+    return {}
+
+
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_is_understood(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_is_understood_and_has_a_folder_of_its_own(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: dict[Path, list[str]]
+) -> None:
     monkeypatch.chdir(tmp_path)
     program, *rest = words
     if "=" in program and program.partition("=")[0].isupper():  # a variable of the environment
         program, *rest = rest
     if program == cli.PROGRAM:
-        _parse(_without_output(rest))
+        folder = _folder(_parse(_without_output(rest)), monkeypatch)
+        assert folder is None or folders.setdefault(folder, words) is words
     elif program == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert rest[0] in targets
@@ -136,7 +147,7 @@ def test_a_command_is_understood(words: list[str], tmp_path: Path, monkeypatch: 
         assert program in OTHERS
 
 
-def _parse(arguments: list[str]) -> None:
+def _parse(arguments: list[str]) -> cli.Command | None:
     if "--config" in arguments:  # an earlier run, which must be there
         earlier = Path(arguments[arguments.index("--config") + 1])
         RunFolder.create(earlier, TrainConfig(EnvConfig("deep-sea")).as_data(), ["train"]).release()
@@ -144,8 +155,18 @@ def _parse(arguments: list[str]) -> None:
         with pytest.raises(SystemExit) as stop:
             cli.parse(arguments)
         assert not stop.value.code
-    else:
-        cli.parse(arguments)
+        return None
+    return cli.parse(arguments)
+
+
+def _folder(command: cli.Command | None, monkeypatch: pytest.MonkeyPatch) -> Path | None:
+    """Where a command writes what it would not write a second time; studies go on where they were."""
+    if isinstance(command, cli.Train):
+        found: list[Path] = []
+        monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
+        command.run(Console())
+        return found[0]
+    return command.out if isinstance(command, cli.Explore) else None
 
 
 def _without_output(words: list[str]) -> list[str]:

@@ -7,16 +7,16 @@ that for loops that know nothing of JAX: NumPy in, NumPy out. `train` and `resum
 does.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from action_balance.core.balance import balance, normalize
-from action_balance.core.distillation import Distillation
-from action_balance.core.embedding import action_channel, one_hot
-from action_balance.core.moments import Moments, ReturnScale
-from action_balance.nets.bonus import BonusNet
-
 if TYPE_CHECKING:
+    from action_balance.core.balance import balance, normalize
+    from action_balance.core.distillation import Distillation
+    from action_balance.core.embedding import action_channel, one_hot
+    from action_balance.core.moments import Moments, ReturnScale
     from action_balance.interop import RND, ActionBalance
+    from action_balance.nets.bonus import BonusNet
     from action_balance.training import resume, train
 
 __version__ = "0.1.0"
@@ -36,15 +36,26 @@ __all__ = [
     "train",
 ]
 
+#: The modules that have them.
+_HOMES = {
+    "core.balance": ("balance", "normalize"),
+    "core.distillation": ("Distillation",),
+    "core.embedding": ("action_channel", "one_hot"),
+    "core.moments": ("Moments", "ReturnScale"),
+    "interop": ("ActionBalance", "RND"),
+    "nets.bonus": ("BonusNet",),
+    "training": ("resume", "train"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """What needs the optimiser is imported when it is asked for."""
-    if name in ("ActionBalance", "RND"):
-        from action_balance import interop
-
-        return getattr(interop, name)
-    if name in ("train", "resume"):
-        from action_balance import training
-
-        return getattr(training, name)
+    """What needs JAX is imported when it is asked for: loading it takes seconds, and workers do without it."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """For completion."""
+    return sorted({*globals(), *__all__})

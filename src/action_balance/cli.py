@@ -380,7 +380,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     use_all_cores()
     try:
-        parse(sys.argv[1:] if arguments is None else arguments).run(console)
+        command = parse(sys.argv[1:] if arguments is None else arguments)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, interrupt)  # in place of that in `__main__`
+        command.run(console)
     except (UserError, EmulatorsLost) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(2)

@@ -1,11 +1,13 @@
 """Training in Gymnasium environments that others wrote, and what follows from it: resume, evaluate, compare, Python."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +141,45 @@ def test_a_run_is_resumed(dials: Path, tmp_path: Path, capsys: pytest.CaptureFix
     out = tmp_path / "run"
     shutil.copytree(dials, out)
     manifest = json.loads((out / "manifest.json").read_text())
+    seen = manifest.pop("seen")  # as older runs, which have not kept it
     (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     shutil.rmtree(out / "checkpoints" / "00000002")
     assert call("resume", str(out)) == 0
     assert GYM_ANEW in capsys.readouterr().out.splitlines()
     check_rows(out)
+    assert json.loads((out / "manifest.json").read_text())["seen"] == seen
+
+
+def test_an_environment_that_has_changed_since_is_one_line(
+    dials: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import gym_cases
+
+    out, larger = tmp_path / "run", partial(gym_cases.Dials, 4)
+    shutil.copytree(dials, out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["seen"] == {
+        "shape": [9],
+        "dtype": "float32",
+        "parts": [["clock.0", 1], ["clock.1", 2], ["dials", 6]],
+        "actions": [3, 3],
+    }
+    (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    monkeypatch.setattr(gym_cases, "Dials", lambda **_: larger())
+    for command in ("resume", "evaluate"):
+        assert call(command, str(out)) == 2
+        assert capsys.readouterr().err == (
+            "action-balance: gym:gym_cases:Dials has changed: the run was trained with observations (9,) float32 and "
+            "actions of (3, 3) choices, and the environment now has observations (10,) float32 and actions of (4, 3) "
+            "choices; put it back as it was, or train anew in another --out\n"
+        )
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    # An older run, which has not kept it.
+    del manifest["seen"]
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    assert call("evaluate", str(out)) == 2
+    assert capsys.readouterr().err.endswith("; it was made with another config, environment or version\n")
 
 
 def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,6 +220,24 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
     assert said[0] == (
         "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
     )
+
+
+def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
+    dials: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, receive = [0], GymEnvironment.receive
+
+    def interrupt(self: GymEnvironment, group: int) -> HostStep:
+        os.kill(os.getpid(), signal.SIGINT)
+        received[0] += 1
+        return receive(self, group)
+
+    before = {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")}
+    monkeypatch.setattr(GymEnvironment, "receive", interrupt)
+    assert call("evaluate", str(dials), "--episodes", "4") == 130
+    assert received == [1]
+    assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
+    assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
 @pytest.mark.parametrize("lag", ["0", "1"])

@@ -1,6 +1,7 @@
 """Small Gymnasium environments, right and wrong, that also workers can import."""
 
 import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,21 @@ class SlowDials(Dials):
 
     def step(self, action: Any) -> Any:
         return (*super().step(action)[:3], False, {})
+
+
+class InterruptedStart:
+    """A function that makes a `Counter`. Ctrl-C comes when a worker has just begun and looks for it."""
+
+    def __call__(self) -> Counter:
+        return Counter()
+
+    def __reduce__(self) -> Any:
+        return interrupted_start, ()
+
+
+def interrupted_start() -> InterruptedStart:
+    os.kill(os.getpid(), signal.SIGINT)
+    return InterruptedStart()
 
 
 def few_pixels(env: Any) -> Any:

@@ -1,5 +1,6 @@
 """Gymnasium environments behind the contract of the host, and what is said of wrong ones."""
 
+import multiprocessing
 import os
 import signal
 from functools import partial
@@ -14,7 +15,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs import gym_vector
 from action_balance.envs.gym_make import Task, examine, examine_own, find
-from action_balance.envs.gym_vector import GymEnvironment, Silent
+from action_balance.envs.gym_single import Silent
+from action_balance.envs.gym_vector import GymEnvironment
+from action_balance.envs.gym_workers import Workers
 from action_balance.envs.host import EnvironmentFailed
 from action_balance.envs.ready import EnvConfig, host_kind, parse_kwargs
 from action_balance.errors import UserError
@@ -115,6 +118,30 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     assert len(said) == 3
     environment.close()
     plain.close()
+
+
+def test_an_interrupt_while_workers_begin_is_not_theirs(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    others = multiprocessing.active_children()
+    task = examine("gym:counter", gym_cases.InterruptedStart())
+    environment = GymEnvironment(task, 2, 1, 3, "async")
+    assert environment.reset().shape == (1, 2, 3)
+    vector: Any = environment._vectors[0]
+    vector.reset_async()  # and is interrupted before it has an answer
+    environment.close()
+    assert multiprocessing.active_children() == others
+
+    def interrupt(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    # It is the training's, and ends them if it comes while they are waited for.
+    monkeypatch.setattr(Workers, "_check_spaces", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        GymEnvironment(task, 2, 1, 3, "async")
+    assert multiprocessing.active_children() == others
+    assert capfd.readouterr() == ("", "")
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

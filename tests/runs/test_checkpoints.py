@@ -207,7 +207,7 @@ def test_later_checkpoints_are_discarded_when_training_goes_back(tmp_path: Path)
 )
 def test_a_state_of_another_form_is_refused(tmp_path: Path, other: dict[str, Any], words: str) -> None:
     checkpoints = _filled(tmp_path, {1: None, 2: None})
-    with pytest.raises(UserError, match=words + r".*another config or version"):
+    with pytest.raises(UserError, match=words + r".*another config, environment or version"):
         checkpoints.restore({**_state(0), **other})
 
 

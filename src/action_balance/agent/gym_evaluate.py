@@ -4,6 +4,7 @@ As many episodes are played at once as environments were trained in, one in each
 N environments, K agents.
 """
 
+import threading
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
@@ -16,6 +17,7 @@ from action_balance.agent.evaluate import WAYS, Episode, Evaluation, Way, ways
 from action_balance.agent.host_evaluate import actor_of, bonuses_needed, decide, emulator_seed
 from action_balance.agent.loop import TrainConfig
 from action_balance.agent.state import Actor, TrainState
+from action_balance.agent.stopping import stop_between_updates
 from action_balance.envs.gym_vector import GymEnvironment
 from action_balance.envs.ready import gym_task
 
@@ -44,11 +46,12 @@ def evaluate_gym(
         most_steps: after which episodes are left that have not ended.
     """
     task, envs = gym_task(config.env), min(episodes, config.agent.envs)
-    environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
-    try:
-        return _evaluate(config, environment, states, episodes, seed, tell, say, most_steps)
-    finally:
-        environment.close()
+    with stop_between_updates() as stop:  # neither while workers begin nor within a step
+        environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
+        try:
+            return _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
+        finally:
+            environment.close()
 
 
 def _evaluate(
@@ -60,6 +63,7 @@ def _evaluate(
     tell: Callable[[float], None],
     say: Callable[[str], None],
     most_steps: int,
+    stop: threading.Event,
 ) -> dict[Way, Evaluation]:
     found: dict[Way, Evaluation] = {}
     for way in ways(config.agent):
@@ -72,7 +76,8 @@ def _evaluate(
             for first in range(0, episodes, environment.envs_per_group):
                 environment.reseed((*luck, first))
                 count = min(episodes - first, environment.envs_per_group)
-                part = _play(config, environment, actor, way, count, jax.random.fold_in(key, first), tell, most_steps)
+                part_key = jax.random.fold_in(key, first)
+                part = _play(config, environment, actor, way, count, part_key, tell, most_steps, stop)
                 parts.append(part)
             played.append([np.concatenate(part) for part in zip(*parts, strict=True)])
             if left := sum(int(part[3].sum()) for part in parts):
@@ -95,6 +100,7 @@ def _play(
     key: jax.Array,
     tell: Callable[[float], None],
     most_steps: int,
+    stop: threading.Event,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return, length, whether the task ended it, and whether nothing did, of E <= N episodes, (E,)."""
     envs = environment.envs_per_group
@@ -105,6 +111,8 @@ def _play(
     playing, terminated = np.arange(envs) < episodes, np.zeros(envs, bool)
     frames = environment.reset()[0]
     for time in range(most_steps):
+        if stop.is_set():
+            raise KeyboardInterrupt
         stacks, action, _ = decide(
             actor, stacks, frames, began, key, np.int32(time), number, config=config.agent, bonuses=bonuses
         )

@@ -36,6 +36,7 @@ from action_balance.envs.host import (
     patiently,
     silent,
 )
+from action_balance.envs.seen import Seen
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
 SPREAD = 0.9
@@ -70,6 +71,7 @@ class HostTrainer:
         seeds: int = 1,
         dtype: str = "uint8",
         here: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         """Nothing is started yet.
 
@@ -82,8 +84,9 @@ class HostTrainer:
             seeds: S.
             dtype: of a frame.
             here: play in the thread that calls, because nothing would be won by another.
+            seen: what the run is to keep of all this.
         """
-        self.config, self._make, self._here = config, make, here
+        self.config, self._make, self._here, self.seen = config, make, here, seen
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
         self.programs = _programs(same, observation_shape, actions, dtype)
@@ -110,18 +113,23 @@ class HostTrainer:
         """Fresh states of the seeds, (S, ...), with statistics of what a random agent reaches.
 
         Args:
-            stopped: whether to stop, which raises a KeyboardInterrupt; asked after each step.
+            stopped: whether to stop, which raises a KeyboardInterrupt; asked before environments are made, and after
+                each step.
         """
-        self._open(0)
+        self._open(0, stopped)
         states = []
         for number, environment in zip(self._numbers, self._environments, strict=True):
             moments = self._warm_up(environment, number, stopped)
             states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
         return _stacked(states)
 
-    def _open(self, update: int) -> None:
-        if not self._environments:
-            self._environments = [self._make(number, update) for number in self._numbers]
+    def _open(self, update: int, stopped: Callable[[], bool] = lambda: False) -> None:
+        if self._environments:
+            return
+        for number in self._numbers:
+            if stopped():
+                raise KeyboardInterrupt
+            self._environments.append(self._make(number, update))
 
     def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
         moments = Moments.empty(self._shape[1:])

@@ -29,6 +29,7 @@ from action_balance.agent.train import Metrics
 from action_balance.envs.base import Environment
 from action_balance.envs.host import EmulatorsLost, EnvironmentFailed, HostEnvironment
 from action_balance.envs.ready import EnvConfig, host_kind, make
+from action_balance.envs.seen import Seen
 from action_balance.errors import UserError, flag
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
@@ -41,6 +42,9 @@ PATIENCE = 300.0
 
 #: Visits of all pairs are kept at about so many moments of a run, in worlds with at most so many pairs.
 VISITS_KEPT, MOST_PAIRS = 60, 40_000
+
+#: Where the manifest of a run says what its agents were made for.
+SEEN = "seen"
 
 #: What a resumed run on the host tells: a checkpoint does not hold its environments.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
@@ -181,26 +185,30 @@ class Trainer:
         """Nothing is to be stopped."""
 
 
-def trainer(config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None) -> Trainer | HostTrainer:
+def trainer(
+    config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None, before: Seen | None = None
+) -> Trainer | HostTrainer:
     """What trains the agents of a run.
 
     Args:
         config: of the run.
         make_env: makes a Gymnasium environment, in place of the one that the config names.
         say: is called with what the user should know of environments on the host, from any thread.
+        before: what agents that are there were made for, if that is known.
     """
     if not config.env.on_host:
         return Trainer(config)
     agent, kind = config.settled().agent, host_kind(config.env, make_env, say)
-    if config.env.gym is not None:
+    if kind.seen is not None:
+        kind.seen.check(before, config.env.name)
         config.check_networks(kind.dtype == "uint8")
         say(kind.layout)
 
     def make(seed: int, update: int) -> HostEnvironment:
         return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
 
-    here = config.env.steps_here and agent.groups == 1
-    return HostTrainer(agent, kind.observation_shape, kind.actions, make, config.seed, config.seeds, kind.dtype, here)
+    here, seeds = config.env.steps_here and agent.groups == 1, (config.seed, config.seeds)
+    return HostTrainer(agent, kind.observation_shape, kind.actions, make, *seeds, kind.dtype, here, kind.seen)
 
 
 def begin(
@@ -226,7 +234,7 @@ def begin(
     lines = Lines(say)
     with stop_between_updates() as stop:
         run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
-        folder = RunFolder.create(path, config.as_data(), command, overwrite)
+        folder = RunFolder.create(path, config.as_data(), command, overwrite, _about(run))
         with _ending(folder, config):
             _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop, lines)
         _pass_on(stop, folder)
@@ -251,16 +259,25 @@ def resume(
     config = TrainConfig.from_data(folder.config)
     lines = Lines(warn)
     with stop_between_updates() as stop:
-        run = trainer(config, make_env, lines)
         kept = folder.checkpoints().updates()
+        run = trainer(config, make_env, lines, seen_by(folder) if kept else None)
         anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
         notes = anew if kept else []
-        restored, log = folder.resume(run.shapes() if kept else None, command, notes)
+        restored, log = folder.resume(run.shapes() if kept else None, command, notes, _about(run))
         for warning in restored.warnings:
             warn(warning)
         with _ending(folder, config):
             _go_on(folder, config, run, log, restored.state, restored.update, tell, stop, lines)
         _pass_on(stop, folder)
+
+
+def seen_by(folder: RunFolder) -> Seen | None:
+    """What the agents of a run were made for, where its config does not say all and the run has kept it."""
+    return Seen.from_data(folder.manifest.get(SEEN))
+
+
+def _about(run: Trainer | HostTrainer) -> dict[str, Any]:
+    return {SEEN: run.seen.as_data()} if isinstance(run, HostTrainer) and run.seen is not None else {}
 
 
 def _go_on(

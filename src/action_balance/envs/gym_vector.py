@@ -5,19 +5,19 @@ that both what was reached and what a new episode begins with are known. Axes: G
 """
 
 import math
-import multiprocessing
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import Env, ObservationWrapper, Wrapper, spaces
+from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
 
-from action_balance.envs.gym_make import Task, told
-from action_balance.envs.gym_spaces import LARGEST, BadObservation, Layout, check
+from action_balance.envs.gym_make import Task
+from action_balance.envs.gym_single import FAILED, one_line, single
+from action_balance.envs.gym_spaces import LARGEST, BadObservation, check
+from action_balance.envs.gym_workers import LOST, Workers, close, end
 from action_balance.envs.host import EnvironmentFailed, HostStep
 from action_balance.errors import UserError
 
@@ -27,77 +27,6 @@ Vectorize = Literal["sync", "async", "own"]
 LIVES = 3
 #: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
 PATIENCE = 60.0
-#: Seconds that workers have to end their step, when all end.
-GRACE = 5.0
-#: Key of what went wrong in a worker.
-FAILED = "action_balance_failed"
-#: What a broken connection to a worker raises.
-LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
-
-
-class Flat(ObservationWrapper[Any, Any, Any]):
-    """An environment whose observations are the vectors of a layout."""
-
-    def __init__(self, env: Env[Any, Any], layout: Layout) -> None:
-        super().__init__(env)
-        self._layout = layout
-        self.observation_space = spaces.Box(-np.inf, np.inf, layout.shape, np.float32)
-
-    def observation(self, observation: Any) -> np.ndarray:
-        """The vector."""
-        return self._layout.frame(observation)
-
-
-class Silent(Wrapper[Any, Any, Any, Any]):
-    """An environment without infos: nobody reads them, and those of varying shape cannot be put together."""
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The beginning of an episode."""
-        return self.env.reset(**options)[0], {}
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
-        observation, reward, terminated, truncated, _ = self.env.step(action)
-        return observation, reward, terminated, truncated, {}
-
-
-class Guarded(Silent):
-    """An environment in a worker, which tells what went wrong in one line instead of ending with it."""
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The beginning of an episode."""
-        try:
-            return super().reset(**options)
-        except Exception as error:
-            return self._nothing(), {FAILED: _said(error)}
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
-        try:
-            return super().step(action)
-        except Exception as error:
-            return self._nothing(), 0.0, False, False, {FAILED: _said(error)}
-
-    def _nothing(self) -> np.ndarray:
-        space = self.observation_space
-        return np.zeros(space.shape or (), space.dtype)
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, BadObservation):
-        return str(error)
-    return told(error)
-
-
-def _single(task: Task, guarded: bool) -> Env[Any, Any]:
-    """One environment of a vector environment."""
-    if guarded and multiprocessing.parent_process() is not None:
-        # Ctrl-C in a terminal reaches all processes; when workers end is for the training to say.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    env = task.make()
-    if not task.layout.plain:
-        env = Flat(env, task.layout)
-    return Guarded(env) if guarded else Silent(env)
 
 
 class GymEnvironment:
@@ -300,18 +229,16 @@ class GymEnvironment:
             raise self._wrong(error) from error
 
     def _wrong(self, error: BaseException) -> EnvironmentFailed:
-        said = _said(error) if isinstance(error, Exception) else str(error)
+        said = one_line(error) if isinstance(error, Exception) else str(error)
         return EnvironmentFailed(f"{self.task.name} failed: {said}")
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
-        make = partial(_single, self.task, self._vectorize == "async")
-        mode = AutoresetMode.DISABLED
+        make = partial(single, self.task, self._vectorize == "async")
         try:
             if self._vectorize == "sync":
-                return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=mode)
+                return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=AutoresetMode.DISABLED)
             if self._vectorize == "async":
-                # Not forked: there are threads here.
-                return AsyncVectorEnv([make] * self._size, context="forkserver", autoreset_mode=mode)
+                return Workers([make] * self._size)
         except Exception as error:
             if isinstance(error, LOST) and self._vectorize == "async":
                 said = (
@@ -338,7 +265,7 @@ class GymEnvironment:
         """Make a group anew; the seeds that it is to be reset with, (M,)."""
         vector = self._vectors[group]
         if isinstance(vector, AsyncVectorEnv):
-            self._end(vector)
+            end(vector)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
@@ -353,27 +280,11 @@ class GymEnvironment:
         base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
         return np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
 
-    @staticmethod
-    def _end(vector: AsyncVectorEnv[Any, Any]) -> None:
-        """Stop the workers, also those that do not listen."""
-        for process in vector.processes:
-            process.kill()
-            process.join()
-        for pipe in vector.parent_pipes:
-            if pipe is not None:
-                pipe.close()
-        vector.closed = True
-
     def close(self) -> None:
         """Stop them."""
-        for vector, sent in zip(self._vectors, self._sent, strict=True):
-            if not isinstance(vector, AsyncVectorEnv):
+        for vector in self._vectors:
+            if isinstance(vector, AsyncVectorEnv):
+                close(vector)
+            else:
                 vector.close()
-                continue
-            try:
-                if sent is not None:
-                    vector.step_wait(GRACE)
-                vector.close()
-            except LOST:
-                self._end(vector)
         self._vectors = []

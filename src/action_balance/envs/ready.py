@@ -13,6 +13,7 @@ from action_balance.envs.deep_sea import DeepSea, check_depth
 from action_balance.envs.grid import GridWorld
 from action_balance.envs.grid_view import GridEnvironment, View
 from action_balance.envs.host import HostEnvironment
+from action_balance.envs.seen import Seen
 from action_balance.envs.worlds import corridor_world, goal_world, open_world
 from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
@@ -145,6 +146,8 @@ class HostKind:
     """Makes N environments in G groups, with a seed, and so many threads of emulators (0: one per core)."""
     layout: str = ""
     """What is seen, in one line, where the user does not know."""
+    seen: Seen | None = None
+    """What a run keeps of it, where its config does not say all."""
 
 
 def host_kind(config: EnvConfig, make: "Make | None" = None, say: Callable[[str], None] = lambda _: None) -> HostKind:
@@ -171,8 +174,10 @@ def host_kind(config: EnvConfig, make: "Make | None" = None, say: Callable[[str]
         more: tuple[Any, ...] = (config.vectorize, config.stack, config.reward_scale, say)
         return GymEnvironment(task, envs, groups, seed, *more)
 
-    shape, layout = (config.stack, *task.layout.shape), task.layout.describe()
-    return HostKind(shape, task.layout.dtype, task.choices.actions, environments, f"what is seen: {layout}")
+    layout, actions = task.layout, task.choices.actions
+    seen = Seen(layout.shape, layout.dtype, layout.places, actions)
+    told = f"what is seen: {layout.describe()}"
+    return HostKind((config.stack, *layout.shape), layout.dtype, actions, environments, told, seen)
 
 
 def gym_task(config: EnvConfig, make: "Make | None" = None) -> "Task":

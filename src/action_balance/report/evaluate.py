@@ -13,7 +13,7 @@ from rich.console import Console
 
 from action_balance.agent.evaluate import Evaluation, Way, evaluate_run, most_episodes, ways
 from action_balance.agent.host_evaluate import MOST_GAMES
-from action_balance.agent.loop import TrainConfig, trainer
+from action_balance.agent.loop import TrainConfig, seen_by, trainer
 from action_balance.agent.state import TrainState
 from action_balance.envs.base import Environment
 from action_balance.errors import MOST, UserError
@@ -87,7 +87,7 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(trainer(config).shapes(), choice[checkpoint])
+    return checkpoints.restore(trainer(config, before=seen_by(folder)).shapes(), choice[checkpoint])
 
 
 def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> tuple[Data, dict[str, bytes]]:

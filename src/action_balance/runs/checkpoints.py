@@ -189,7 +189,8 @@ class Checkpoints:
                 different = difference(found, expected)
                 if different is not None:
                     raise UserError(
-                        f"the checkpoint {folder} does not fit: {different}; it was made with another config or version"
+                        f"the checkpoint {folder} does not fit: {different}; it was made with another config, "
+                        f"environment or version"
                     )
                 state = to_tree(self._read(folder, found), found, like)
             except _Damaged as damage:

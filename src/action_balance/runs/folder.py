@@ -94,7 +94,9 @@ class RunFolder:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, path: Path, config: Data, command: Sequence[str], overwrite: bool = False) -> "RunFolder":
+    def create(
+        cls, path: Path, config: Data, command: Sequence[str], overwrite: bool = False, about: Data | None = None
+    ) -> "RunFolder":
         """Begin a run.
 
         Args:
@@ -102,6 +104,7 @@ class RunFolder:
             config: nested plain data.
             command: the command line that began it.
             overwrite: delete a run that is there.
+            about: what the manifest is to say besides, plain data.
         """
         start = describe_start(command)
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
@@ -110,7 +113,7 @@ class RunFolder:
         except ValueError:
             raise UserError("a setting is nan or infinite: a config holds finite numbers only") from None
         manifest = {"format": FORMAT, "status": "running", "start": start["time"], "end": None, "resumes": 0}
-        folder = cls(path, json.loads(content)["config"], {**manifest, "starts": [start]})
+        folder = cls(path, json.loads(content)["config"], {**(about or {}), **manifest, "starts": [start]})
         folder.manifest["config_sha256"] = _fingerprint(folder.config)
         folder.checkpoints(), folder.metrics()  # what they need is missed now, not after the first update
         made = _make(path)
@@ -165,13 +168,16 @@ class RunFolder:
         """To write the metrics of a run that was just created; `resume` gives its own."""
         return MetricsLog(self.path)
 
-    def resume(self, initial: Any, command: Sequence[str], notes: Sequence[str] = ()) -> tuple[Restored, MetricsLog]:
+    def resume(
+        self, initial: Any, command: Sequence[str], notes: Sequence[str] = (), about: Data | None = None
+    ) -> tuple[Restored, MetricsLog]:
         """Go back to the newest intact checkpoint, and make the folder as it was then.
 
         Args:
             initial: the state that the run began with; it is what a run without a checkpoint is resumed from, or None.
             command: the command line that resumes it.
             notes: what the user should know in any case, a line each.
+            about: what the manifest is to say besides, from now on, plain data.
 
         Returns:
             What to continue from, with a line for everything that the user should know, and where to log. The
@@ -190,7 +196,7 @@ class RunFolder:
         warnings += [*metrics.truncate_after(restored.update), *notes]
         starts = [*self.manifest.get("starts", []), start | {"warnings": warnings}]
         fresh = {"format": FORMAT, "status": "running", "start": start["time"]}
-        self.manifest = {**fresh, **self.manifest, "status": "running", "end": None}
+        self.manifest = {**fresh, **self.manifest, **(about or {}), "status": "running", "end": None}
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
         self._save_manifest()
         return Restored(restored.update, restored.state, tuple(warnings)), metrics
