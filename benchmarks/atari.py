@@ -185,6 +185,12 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
             lambda: over.decide(recordings.pop(), frame, None)[1],
             len(player.groups) * player.steps,
         ),
+        "appraise, with lag 1": (
+            lambda: programs.appraise(
+                player.state.learned.policy, over.whole[0], over.actor.observations, over.actor.coef, np.int32(0)
+            ),
+            programs.appraisals,
+        ),
         "prepare": (lambda: programs.prepare(*given), 1),
         f"part of a minibatch, 1 of {programs.parts}": (
             lambda: programs.gather(state.learned, state.targets, lesson, gathereds.pop()),
