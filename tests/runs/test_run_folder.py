@@ -184,6 +184,14 @@ def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_pat
     assert (tmp_path / "metrics.jsonl").read_bytes() == kept
 
 
+def test_a_run_killed_before_it_had_a_folder_for_checkpoints_can_be_resumed_twice(tmp_path: Path) -> None:
+    _create(tmp_path)
+    (tmp_path / "checkpoints").rmdir()
+    _, log = RunFolder.open(tmp_path).resume({"x": 7}, [])
+    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    assert RunFolder.open(tmp_path).resume({"x": 7}, [])[0].update == 0
+
+
 def test_a_damaged_manifest_does_not_keep_a_run_from_being_resumed(tmp_path: Path) -> None:
     _create(tmp_path)
     (tmp_path / "manifest.json").write_text("{")

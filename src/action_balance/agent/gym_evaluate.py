@@ -49,7 +49,10 @@ def evaluate_gym(
     with stop_between_updates() as stop:  # neither while workers begin nor within a step
         environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
         try:
-            return _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
+            found = _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
+            if stop.is_set():
+                raise KeyboardInterrupt  # it came with the last step
+            return found
         finally:
             environment.close()
 

@@ -186,6 +186,7 @@ class RunFolder:
         self.check_unchanged()
         self.check_resumable()
         self._acquire()
+        (self.path / CHECKPOINTS).mkdir(exist_ok=True)  # a kill in the first moment of the run may have left none
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
         start = describe_start(command)
