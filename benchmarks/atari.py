@@ -176,8 +176,8 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
     over = player.rollout
     frame, _ = player.newest[0]
     given = (player.state, over.actor, tuple(over.whole), over.reward, over.terminated, over.truncated)
-    state, made, lesson, learning, gathered = programs.prepare(*given)
-    if lesson is None or gathered is None:
+    state, made, lesson, learning, gathered, pupil = programs.prepare(*given)
+    if pupil is None:
         return {}
     recordings, gathereds = ([_copy(tree) for _ in range(9)] for tree in (player.recordings[0], gathered))
     calls: dict[str, tuple[Callable[[], Any], int]] = {
@@ -193,10 +193,10 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
         ),
         "prepare": (lambda: programs.prepare(*given), 1),
         f"part of a minibatch, 1 of {programs.parts}": (
-            lambda: programs.gather(state.learned, state.targets, lesson, gathereds.pop()),
+            lambda: programs.gather(pupil.learned, pupil.targets, lesson, gathereds.pop()),
             programs.minibatches * programs.parts,
         ),
-        "finish": (lambda: programs.finish(state, made, learning, gathered, over.actor.coef, np.int32(-1)), 1),
+        "finish": (lambda: programs.finish(state, made, learning, gathered, pupil, over.actor.coef, np.int32(-1)), 1),
     }
     jax.block_until_ready((recordings, gathereds))
     times = {}

@@ -12,7 +12,7 @@ from host_world import agent
 
 from action_balance.agent import update
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
-from action_balance.agent.pieces import Gathered, Programs
+from action_balance.agent.pieces import Gathered, Programs, Pupil
 from action_balance.agent.recording import Ended, Recording
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Learned, TrainState, Trajectory
@@ -101,34 +101,41 @@ def played(programs: Programs) -> Played:
     return Played(state, actor, (whole,), np.stack(frames), np.stack(reached), reward, terminated, truncated)
 
 
-def begin_update(programs: Programs, played: Played) -> tuple[TrainState, Trajectory, Lesson, Learning, Gathered]:
-    state, made, lesson, learning, gathered = programs.prepare(
+def begin_update(
+    programs: Programs, played: Played
+) -> tuple[TrainState, Trajectory, Lesson, Learning, Gathered, Pupil]:
+    state, made, lesson, learning, gathered, pupil = programs.prepare(
         played.state, played.actor, played.whole, played.reward, played.terminated, played.truncated
     )
     assert lesson is not None
     assert learning is not None
     assert gathered is not None
-    return state, made, lesson, learning, gathered
+    assert pupil is not None
+    return state, made, lesson, learning, gathered, pupil
 
 
-def all_pieces(
-    programs: Programs, state: TrainState, lesson: Lesson, gathered: Gathered
-) -> tuple[TrainState, Gathered]:
-    """The minibatches of an update, part by part; the optimizer's memory is left alone."""
-    learned, optimizer = state.learned, jax.tree.map(jnp.copy, state.optimizer)
+def all_pieces(programs: Programs, pupil: Pupil, lesson: Lesson, gathered: Gathered) -> tuple[Pupil, Gathered]:
+    """The minibatches of an update, part by part."""
+    learned, optimizer, targets = pupil
     for _ in range(programs.minibatches):
         for _ in range(programs.parts - 1):
-            gathered = programs.gather(learned, state.targets, lesson, gathered)
-        learned, gathered, optimizer = programs.apply(learned, state.targets, lesson, gathered, optimizer)
-    return replace(state, learned=learned, optimizer=optimizer), gathered
+            gathered = programs.gather(learned, targets, lesson, gathered)
+        learned, gathered, optimizer = programs.apply(learned, targets, lesson, gathered, optimizer)
+    return Pupil(learned, optimizer, targets), gathered
 
 
 @pytest.fixture(scope="module")
 def updated(programs: Programs, played: Played) -> Updated:
-    state, made, lesson, learning, gathered = begin_update(programs, played)
-    state, gathered = all_pieces(programs, state, lesson, gathered)
-    state, metrics = programs.finish(state, made, learning, gathered, played.actor.coef, np.int32(7))
+    state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
+    pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
+    state, metrics = programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(7))
     return Updated(state, made, lesson, learning, gathered, metrics)
+
+
+def bundled(programs: Programs, state: TrainState) -> Pupil:
+    """In memory of its own."""
+    pupil: Pupil = jax.jit(programs.pupil)(state)
+    return pupil
 
 
 def nothing(updated: Updated) -> Gathered:
@@ -215,9 +222,10 @@ def test_quarters_that_are_gathered_add_up_to_the_minibatch(
     whole, losses = whole_gradients(state.learned, state.targets, lesson, number, config=CONFIG)
     assert programs.parts == 4
     gathered = replace(nothing(updated), number=jnp.copy(number))
+    pupil = bundled(programs, state)
     for _ in range(4):
-        gathered = programs.gather(state.learned, state.targets, lesson, gathered)
-    close(gathered.gradients, whole)
+        gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
+    close(gathered.gradients, bundled(programs, replace(state, learned=whole)).learned)
     for field in fields(Losses):
         got = np.asarray(getattr(gathered.losses, field.name))
         np.testing.assert_allclose(got[1], getattr(losses, field.name), rtol=1e-4, atol=1e-6)
@@ -342,7 +350,7 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     """With lag 1 the learner is an update ahead of it: here, all its weights are doubled."""
     policy = jax.tree.map(lambda leaf: 2 * leaf, played.state.learned.policy)
     ahead = replace(played.state, learned=replace(played.state.learned, policy=policy))
-    _, made, lesson, _, _ = begin_update(programs, played._replace(state=ahead))
+    _, made, lesson, *_ = begin_update(programs, played._replace(state=ahead))
     value = jax.jit(jax.vmap(lambda who, seen: who(seen)[1], in_axes=(None, 0)))
     last, other = (np.asarray(value(who, stacks[-1]))[:, 1] for who in (played.state.learned.policy, policy))
     assert np.abs(last - other).min() > 0.01
@@ -373,7 +381,7 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
     np.testing.assert_allclose(np.concatenate([one.log_prob for one in appraisals], axis=1), chances, atol=1e-4)
     np.testing.assert_allclose(np.concatenate([one.values for one in appraisals], axis=1), values, rtol=1e-3, atol=1e-4)
     arguments = (state, actor, played.whole, played.reward, played.terminated, played.truncated, tuple(appraisals))
-    _, made, lesson, learning, gathered = programs.prepare(*arguments)
+    _, made, lesson, learning, gathered, pupil = programs.prepare(*arguments)
     assert lesson is not None
     assert learning is not None
     assert gathered is not None
@@ -389,9 +397,10 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
         lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], rtol=2e-3, atol=2e-3
     )
     # So the clip begins where the policy that learns is.
-    gathered = programs.gather(state.learned, state.targets, lesson, gathered)
+    assert pupil is not None
+    gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
     assert float(gathered.losses.furthest_ratio[0]) < 1e-4
-    _, metrics = programs.finish(state, made, learning, gathered, actor.coef, np.int32(-1))
+    _, metrics = programs.finish(state, made, learning, gathered, pupil, actor.coef, np.int32(-1))
     assert float(metrics.first_ratio) == pytest.approx(np.abs(weight - 1).max(), rel=1e-2)
 
 
@@ -433,8 +442,10 @@ def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stac
 
 def train(programs: Programs, state: TrainState, lesson: Lesson, updated: Updated) -> tuple[TrainState, Losses]:
     """Twenty updates from the same lesson, and the losses of the last."""
+    pupil = bundled(programs, state)
     for _ in range(20):
-        state, gathered = all_pieces(programs, state, lesson, nothing(updated))
+        pupil, gathered = all_pieces(programs, pupil, lesson, nothing(updated))
+    state, _ = programs.finish(state, updated.made, updated.learning, gathered, pupil, jnp.ones(()), np.int32(7))
     return state, jax.device_get(gathered.losses)
 
 
@@ -492,13 +503,9 @@ def test_the_bonus_of_a_room_that_was_trained_on_falls_and_that_of_another_room_
 
 def test_other_updates_trace_nothing_new(programs: Programs, played: Played, updated: Updated) -> None:
     with jax.no_tracing(True):
-        state, made, lesson, learning, gathered = begin_update(programs, played)
-        learned, optimizer = state.learned, state.optimizer
-        for _ in range(3):
-            gathered = programs.gather(learned, state.targets, lesson, gathered)
-        learned, gathered, optimizer = programs.apply(learned, state.targets, lesson, gathered, optimizer)
-        state = replace(state, learned=learned, optimizer=optimizer)
-        programs.finish(state, made, learning, gathered, played.actor.coef, np.int32(-1))
+        state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
+        pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
+        programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(-1))
     np.testing.assert_allclose(gathered.losses.policy[0], updated.gathered.losses.policy[0], rtol=1e-6)
 
 

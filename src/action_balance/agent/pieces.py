@@ -5,9 +5,9 @@ pieces that are short. Axes: T steps, N environments, M of a group.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from dataclasses import fields, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -16,10 +16,11 @@ import optax
 
 from action_balance.agent import recording as recordings
 from action_balance.agent import train, update
+from action_balance.agent.bundles import Bundle, Bundler, inside
 from action_balance.agent.config import Config
 from action_balance.agent.recording import Appraisal, Ended, Recording
 from action_balance.agent.rollout import action_coef
-from action_balance.agent.state import Actor, Learned, Targets, TrainState, Trajectory
+from action_balance.agent.state import Actor, Learned, TrainState, Trajectory
 from action_balance.agent.train import Episodes, Metrics
 from action_balance.agent.update import Learning, Lesson, Losses
 from action_balance.core.moments import Moments
@@ -27,33 +28,51 @@ from action_balance.core.moments import Moments
 #: Samples that are learned from at a time.
 PIECE = 1024
 
+#: Numbers of an array of a network above which it stays by itself where networks only decide: a copy of it, for a
+#: product of matrices, would take longer than one more argument.
+LARGE = 16_384
+
 #: Of a recording, the newest frames and what ended: the recording after the next step, and the actions.
 Decider = Callable[[Recording, Any, Ended | None], tuple[Recording, jax.Array]]
+
+
+class Pupil(NamedTuple):
+    """What the minibatches of an update change, and the targets, in few arrays."""
+
+    learned: Bundle
+    optimizer: optax.OptState  # of bundles
+    targets: Bundle
 
 
 class Gathered(eqx.Module):
     """How far an update is. It counts itself: sending a number to the device takes as long as a small program."""
 
-    gradients: Learned  # of the parts of a minibatch so far
-    losses: Losses  # each (epochs * minibatches,)
+    gradients: Bundle  # of the parts of a minibatch so far
+    terms: jax.Array  # (fields of `Losses`, epochs * minibatches)
     number: jax.Array  # () int32, of the minibatch under way
     part: jax.Array  # () int32, that comes next
 
     @classmethod
-    def nothing(cls, learned: Learned, losses: Losses) -> Self:
+    def nothing(cls, learned: Bundle, minibatches: int) -> Self:
         """At the beginning of an update."""
         zero = jnp.zeros((), jnp.int32)
-        return cls(jax.tree.map(jnp.zeros_like, learned), losses, zero, zero)
+        terms = jnp.zeros((len(fields(Losses)), minibatches))
+        return cls(jax.tree.map(jnp.zeros_like, learned), terms, zero, zero)
 
-    def with_part(self, gradients: Learned, losses: Losses) -> Self:
+    @property
+    def losses(self) -> Losses:
+        """Of all minibatches so far, each (epochs * minibatches,)."""
+        return Losses(*self.terms)
+
+    def with_part(self, gradients: Bundle, losses: Losses) -> Self:
         """With one more part of the minibatch."""
-        before = jax.tree.map(lambda leaf: leaf[self.number], self.losses)
+        before = Losses(*self.terms[:, self.number])
         now = jax.tree.map(jnp.add, before, losses)
         now = replace(now, furthest_ratio=jnp.maximum(before.furthest_ratio, losses.furthest_ratio))
         return replace(
             self,
             gradients=jax.tree.map(jnp.add, self.gradients, gradients),
-            losses=jax.tree.map(lambda all, one: all.at[self.number].set(one), self.losses, now),
+            terms=self.terms.at[:, self.number].set(jnp.stack(jax.tree.leaves(now))),
             part=self.part + 1,
         )
 
@@ -92,34 +111,38 @@ class Programs:
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(self._empty)
-        self._decides: dict[Any, Callable[..., tuple[Recording, jax.Array]]] = {}  # by the structure of an actor
+        self._bundle_actor = jax.jit(self._actor_bundle)
+        self._decide = jax.jit(self._decide_for_bundle, donate_argnums=1)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.appraise = jax.jit(partial(recordings.appraise, count=self.appraised, config=config))
         self.prepare = jax.jit(self._prepare)
         self.gather = jax.jit(self._gather, donate_argnums=3)
-        self.apply = jax.jit(self._apply, donate_argnums=(3, 4))
+        self.apply = jax.jit(self._apply, donate_argnums=(0, 3, 4))
         self.finish = jax.jit(self._finish)
 
     def _empty(self, first: jax.Array, key: jax.Array) -> Recording:
         """Of a group that begins with this environment."""
         return Recording.empty(self.stack, self.group, self.actions, self.config, first, key, self.dtype)
 
+    @cached_property
+    def _bundlers(self) -> "_Bundlers":
+        moments = Moments.empty(self.stack[1:])
+        state = jax.eval_shape(self._begin, moments, jax.random.key(0))
+        actor = jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
+        return _Bundlers(Bundler(actor, LARGE), Bundler(state.learned), Bundler(state.targets, LARGE))
+
     def decider(self, actor: Actor) -> Decider:
-        """`recording.decide` with this actor. It gives back the memory of a recording as that of the next.
+        """`recording.decide` with this actor. It gives back the memory of a recording as that of the next."""
+        return partial(self._decide, self._bundle_actor(actor))
 
-        It is called for every step, and taking an actor apart takes as long as a decision of small networks.
-        """
-        leaves, definition = jax.tree.flatten(actor)
-        if definition not in self._decides:
+    def _actor_bundle(self, actor: Actor) -> Bundle:
+        return self._bundlers.actor.bundle(actor)
 
-            def decide(
-                actor: list[jax.Array], recording: Recording, frame: jax.Array, ended: Ended | None
-            ) -> tuple[Recording, jax.Array]:
-                return recordings.decide(jax.tree.unflatten(definition, actor), recording, frame, ended, self.config)
-
-            self._decides[definition] = jax.jit(decide, donate_argnums=1)
-        return partial(self._decides[definition], leaves)
+    def _decide_for_bundle(
+        self, actor: Bundle, recording: Recording, frame: jax.Array, ended: Ended | None
+    ) -> tuple[Recording, jax.Array]:
+        return recordings.decide(self._bundlers.actor.unbundle(actor), recording, frame, ended, self.config)
 
     @property
     def whitened(self) -> bool:
@@ -139,7 +162,7 @@ class Programs:
         terminated: jax.Array,
         truncated: jax.Array,
         appraisals: Sequence[Appraisal] | None = None,
-    ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None]:
+    ) -> tuple[TrainState, Trajectory, Lesson | None, Learning | None, Gathered | None, Pupil | None]:
         made, last_values = recordings.trajectory(whole, actor, reward, terminated, truncated, self.config)
         drift = None
         if appraisals:
@@ -149,7 +172,7 @@ class Programs:
         # What comes after the minibatches has no need of images.
         rest = replace(made, observation=jnp.zeros(0), reached=jnp.zeros(0))
         if self.config.traits.uniform:
-            return state, rest, None, None, None
+            return state, rest, None, None, None, None
         index = jnp.zeros(made.reward.shape, jnp.int32)
         state, lesson, learning = update.prepare(
             state,
@@ -161,17 +184,33 @@ class Programs:
             actor.observations if self.whitened else None,
             drift,
         )
-        return state, rest, lesson, learning, Gathered.nothing(state.learned, learning.losses)
+        pupil = self.pupil(state)
+        return state, rest, lesson, learning, Gathered.nothing(pupil.learned, self.minibatches), pupil
 
-    def _gather(self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered) -> Gathered:
-        found, losses = update.gradients(
-            learned, targets, lesson, gathered.number, self.config, gathered.part, self.parts
+    def pupil(self, state: TrainState) -> Pupil:
+        """Who learns, in few arrays."""
+        learned = self._bundlers.learned
+        return Pupil(
+            learned.bundle(state.learned),
+            inside(learned.bundle, Learned, state.optimizer),
+            self._bundlers.targets.bundle(state.targets),
         )
-        return gathered.with_part(found, losses)
+
+    def _gather(self, learned: Bundle, targets: Bundle, lesson: Lesson, gathered: Gathered) -> Gathered:
+        found, losses = update.gradients(
+            self._bundlers.learned.unbundle(learned),
+            self._bundlers.targets.unbundle(targets),
+            lesson,
+            gathered.number,
+            self.config,
+            gathered.part,
+            self.parts,
+        )
+        return gathered.with_part(self._bundlers.learned.bundle(found), losses)
 
     def _apply(
-        self, learned: Learned, targets: Targets, lesson: Lesson, gathered: Gathered, optimizer: optax.OptState
-    ) -> tuple[Learned, Gathered, optax.OptState]:
+        self, learned: Bundle, targets: Bundle, lesson: Lesson, gathered: Gathered, optimizer: optax.OptState
+    ) -> tuple[Bundle, Gathered, optax.OptState]:
         """The last part of a minibatch, and the step that all its parts make."""
         gathered = self._gather(learned, targets, lesson, gathered)
         changes, optimizer = self.adam.update(gathered.gradients, optimizer)
@@ -183,11 +222,22 @@ class Programs:
         made: Trajectory,
         learning: Learning | None,
         gathered: Gathered | None,
+        pupil: Pupil | None,
         coef: jax.Array,
         first_reward: jax.Array,
     ) -> tuple[TrainState, Metrics]:
         state = replace(state, first_reward=first_reward, updates=state.updates + 1)
-        if learning is not None and gathered is not None:
+        if learning is not None and gathered is not None and pupil is not None:
+            unbundle = self._bundlers.learned.unbundle
             learning = replace(learning, losses=gathered.losses)
+            state = replace(state, learned=unbundle(pupil.learned), optimizer=inside(unbundle, Bundle, pupil.optimizer))
         unknown = Episodes(*(jnp.zeros(()) for _ in Episodes._fields))  # the host knows them
         return state, train.metrics(state, made, learning, unknown, coef, self.config)
+
+
+class _Bundlers(NamedTuple):
+    """Of all that programs are called with for every step or minibatch."""
+
+    actor: Bundler
+    learned: Bundler
+    targets: Bundler

@@ -123,7 +123,7 @@ class Player:
                     asked = programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first))
                     appraisals.append(asked)
                     yield
-        state, made, lesson, learning, gathered = programs.prepare(
+        state, made, lesson, learning, gathered, pupil = programs.prepare(
             self.state,
             over.actor,
             tuple(over.whole),
@@ -133,17 +133,17 @@ class Player:
             tuple(appraisals) or None,
         )
         yield
-        if lesson is not None:
-            learned, optimizer = state.learned, state.optimizer
+        if pupil is not None:
+            learned, optimizer, targets = pupil
             for _ in range(programs.minibatches):
                 for _ in range(programs.parts - 1):
-                    gathered = programs.gather(learned, state.targets, lesson, gathered)
+                    gathered = programs.gather(learned, targets, lesson, gathered)
                     yield
-                learned, gathered, optimizer = programs.apply(learned, state.targets, lesson, gathered, optimizer)
+                learned, gathered, optimizer = programs.apply(learned, targets, lesson, gathered, optimizer)
                 yield
-            state = replace(state, learned=learned, optimizer=optimizer)
+            pupil = pupil._replace(learned=learned, optimizer=optimizer)
         self.state, metrics = programs.finish(
-            state, made, learning, gathered, over.actor.coef, np.int32(over.first_reward)
+            state, made, learning, gathered, pupil, over.actor.coef, np.int32(over.first_reward)
         )
         yield
         return metrics
