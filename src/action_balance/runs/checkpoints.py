@@ -6,6 +6,7 @@ complete. Nothing in it is ever executed: it is JSON and arrays, and no file is 
 """
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import logging
@@ -73,6 +74,16 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
+
+
+def _give_back_memory() -> None:
+    """Return to the system what the allocator keeps free.
+
+    Every thread that writes a checkpoint keeps what it needed, and others write the next: a long run would grow with
+    each. Only glibc has, and needs, the call.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _checksum(contents: Data) -> str:
@@ -162,6 +173,7 @@ class Checkpoints:
             rest = f"the last good one, of update {others[-1]}, is kept" if others else "there is none yet"
             raise UserError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}") from error
         self._drop_old()
+        _give_back_memory()
 
     def _write(self, partial: Path, contents: Data, arrays: list[np.ndarray]) -> None:
         if arrays:
