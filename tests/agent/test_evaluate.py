@@ -308,6 +308,11 @@ def without_checkpoints(run: Path) -> None:
     shutil.rmtree(run / "checkpoints")
 
 
+def before_the_first_checkpoint(run: Path) -> None:
+    without_checkpoints(run)
+    (run / "checkpoints").mkdir()
+
+
 def without_config(run: Path) -> None:
     (run / "config.json").unlink()
 
@@ -318,7 +323,12 @@ def untouched(run: Path) -> None:
 
 BAD: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
     "no run": (without_config, (), "is not a run"),
-    "no checkpoint yet": (without_checkpoints, (), "has no checkpoint yet: the first is written after update 4"),
+    "no checkpoint yet": (
+        before_the_first_checkpoint,
+        (),
+        "has no checkpoint yet: the first is written after update 4",
+    ),
+    "a copy": (without_checkpoints, (), "is a copy without checkpoints/ and cannot play: copy the whole run"),
     "an unknown checkpoint": (untouched, ("--checkpoint", "9"), "has no checkpoint 9: choose from latest, best, "),
     "a checkpoint that is no number": (untouched, ("--checkpoint", "newest"), "choose from latest, best, "),
     "no episodes": (untouched, ("--episodes", "0"), "must be 1 or more"),

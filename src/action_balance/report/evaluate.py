@@ -75,6 +75,8 @@ def _check(episodes: int, seed: int, config: TrainConfig) -> None:
 def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
     checkpoints = folder.checkpoints()
     there = checkpoints.updates()
+    if folder.is_copy:
+        raise UserError(f"{folder.path} is a copy without checkpoints/ and cannot play: copy the whole run")
     if not there:
         first = f"update {min(config.checkpoint_every or 50, config.agent.updates)}"
         if config.env.game is not None and config.checkpoint_every is None:

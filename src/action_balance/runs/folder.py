@@ -202,10 +202,15 @@ class RunFolder:
         self._save_manifest()
         return Restored(restored.update, restored.state, tuple(warnings)), metrics
 
-    def check_resumable(self) -> None:
-        """A `UserError` where a run has metrics and no place for checkpoints: a copy, whose metrics would be lost."""
+    @property
+    def is_copy(self) -> bool:
+        """Whether it has metrics and no place for checkpoints: someone left them out."""
         metrics = self.path / METRICS
-        if not (self.path / CHECKPOINTS).is_dir() and metrics.exists() and metrics.stat().st_size:
+        return not (self.path / CHECKPOINTS).is_dir() and metrics.exists() and metrics.stat().st_size > 0
+
+    def check_resumable(self) -> None:
+        """A `UserError` where a run is a copy whose metrics would be lost."""
+        if self.is_copy:
             raise UserError(
                 f"{self.path} is a copy without {CHECKPOINTS}/ and cannot be continued: copy the whole run, or train "
                 f"anew in another folder"
