@@ -61,5 +61,8 @@ class Bundler:
 
 def inside(change: Callable[[Any], Any], kind: type, tree: Any) -> Any:
     """A tree in which whatever is of a kind is changed, and all else is as it was."""
-    is_leaf = lambda node: isinstance(node, kind)  # noqa: E731
-    return jax.tree.map(lambda node: change(node) if isinstance(node, kind) else node, tree, is_leaf=is_leaf)
+
+    def found(node: Any) -> bool:
+        return isinstance(node, kind)
+
+    return jax.tree.map(lambda node: change(node) if found(node) else node, tree, is_leaf=found)
