@@ -333,17 +333,17 @@ assert not Path("absent").exists()
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator keeps so much")
 def test_the_memory_of_a_process_does_not_grow_with_its_checkpoints(tmp_path: Path) -> None:
-    """Without giving memory back, it has 45 to 90 MB more after the fifth to eighth than after the first."""
     script = f"""
 from pathlib import Path
 import numpy as np
 from action_balance.runs import Checkpoints
 checkpoints = Checkpoints(Path({str(tmp_path)!r}))
-state = [np.random.default_rng(0).standard_normal(size, np.float32) for size in (2_000_000,) * 4 + (2048,) * 60]
-for update in range(1, 9):
+state = list(np.random.default_rng(0).standard_normal((40, 200_000), np.float32))
+for update in range(1, 26):
     checkpoints.save(update, state)
     print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "RssAnon" in line))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     kilobytes = [int(line) for line in done.stdout.split()]
-    assert min(kilobytes[4:]) < kilobytes[0] + 40_000
+    # 32 MB each. In ten tries at most 14 MB more in the end; 43 to 90 where the memory is not given back.
+    assert min(kilobytes[-5:]) < kilobytes[0] + 35_000

@@ -36,6 +36,14 @@ LARGE = 16_384
 Decider = Callable[[Recording, Any, Ended | None], tuple[Recording, jax.Array]]
 
 
+class _Bundlers(NamedTuple):
+    """Of all that programs are called with for every step or minibatch."""
+
+    actor: Bundler
+    learned: Bundler
+    targets: Bundler
+
+
 class Pupil(NamedTuple):
     """What the minibatches of an update change, and the targets, in few arrays."""
 
@@ -111,8 +119,8 @@ class Programs:
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(self._empty)
-        self._bundle_actor = jax.jit(self._actor_bundle)
-        self._decide = jax.jit(self._decide_for_bundle, donate_argnums=1)
+        self._bundled = jax.jit(self._bundle)
+        self._decide = jax.jit(self._unbundle_and_decide, donate_argnums=1)
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.appraise = jax.jit(partial(recordings.appraise, count=self.appraised, config=config))
@@ -126,7 +134,7 @@ class Programs:
         return Recording.empty(self.stack, self.group, self.actions, self.config, first, key, self.dtype)
 
     @cached_property
-    def _bundlers(self) -> "_Bundlers":
+    def _bundlers(self) -> _Bundlers:
         moments = Moments.empty(self.stack[1:])
         state = jax.eval_shape(self._begin, moments, jax.random.key(0))
         actor = jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
@@ -134,12 +142,12 @@ class Programs:
 
     def decider(self, actor: Actor) -> Decider:
         """`recording.decide` with this actor. It gives back the memory of a recording as that of the next."""
-        return partial(self._decide, self._bundle_actor(actor))
+        return partial(self._decide, self._bundled(actor))
 
-    def _actor_bundle(self, actor: Actor) -> Bundle:
+    def _bundle(self, actor: Actor) -> Bundle:
         return self._bundlers.actor.bundle(actor)
 
-    def _decide_for_bundle(
+    def _unbundle_and_decide(
         self, actor: Bundle, recording: Recording, frame: jax.Array, ended: Ended | None
     ) -> tuple[Recording, jax.Array]:
         return recordings.decide(self._bundlers.actor.unbundle(actor), recording, frame, ended, self.config)
@@ -185,6 +193,9 @@ class Programs:
             drift,
         )
         pupil = self.pupil(state)
+        # In few arrays from here on, until `finish`.
+        state = eqx.tree_at(lambda state: (state.learned, state.optimizer), state, (None, None))
+        learning = eqx.tree_at(lambda learning: learning.losses, learning, None)
         return state, rest, lesson, learning, Gathered.nothing(pupil.learned, self.minibatches), pupil
 
     def pupil(self, state: TrainState) -> Pupil:
@@ -233,11 +244,3 @@ class Programs:
             state = replace(state, learned=unbundle(pupil.learned), optimizer=inside(unbundle, Bundle, pupil.optimizer))
         unknown = Episodes(*(jnp.zeros(()) for _ in Episodes._fields))  # the host knows them
         return state, train.metrics(state, made, learning, unknown, coef, self.config)
-
-
-class _Bundlers(NamedTuple):
-    """Of all that programs are called with for every step or minibatch."""
-
-    actor: Bundler
-    learned: Bundler
-    targets: Bundler

@@ -21,6 +21,7 @@ from action_balance.files import Data
 from action_balance.report.progress import progress_bar
 from action_balance.report.score_table import score_table, short, spread
 from action_balance.runs import Restored, RunFolder
+from action_balance.runs.folder import CHECKPOINTS
 
 
 def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
@@ -73,10 +74,10 @@ def _check(episodes: int, seed: int, config: TrainConfig) -> None:
 
 
 def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
+    if folder.is_copy:
+        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot play: copy the whole run")
     checkpoints = folder.checkpoints()
     there = checkpoints.updates()
-    if folder.is_copy:
-        raise UserError(f"{folder.path} is a copy without checkpoints/ and cannot play: copy the whole run")
     if not there:
         first = f"update {min(config.checkpoint_every or 50, config.agent.updates)}"
         if config.env.game is not None and config.checkpoint_every is None:

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,15 @@ def _give_back_memory() -> None:
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def _discard(folder: Path) -> None:
+    """Delete what is half written, also while threads of TensorStore still write there."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.01)
 
 
 def _checksum(contents: Data) -> str:
@@ -168,7 +178,7 @@ class Checkpoints:
             self._remove(folder)
             os.replace(partial, folder)
         except Exception as error:  # Orbax has no error of its own for a disk that is full.
-            shutil.rmtree(partial, ignore_errors=True)
+            _discard(partial)
             others = [other for other in self.updates() if other != update]
             rest = f"the last good one, of update {others[-1]}, is kept" if others else "there is none yet"
             raise UserError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}") from error
