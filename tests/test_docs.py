@@ -28,7 +28,7 @@ from action_balance.runs.folder import RunFolder
 ROOT = Path(__file__).parent.parent
 SHELLS = {"sh", "bash", "shell", "console"}
 #: Programs of others that a page may name.
-OTHERS = {"mkdir", "ln", "source", "tensorboard"}
+OTHERS = {"cp", "gunzip", "ln", "mkdir", "source", "tensorboard"}
 
 
 class Block(NamedTuple):
