@@ -184,6 +184,17 @@ def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_pat
     assert (tmp_path / "metrics.jsonl").read_bytes() == kept
 
 
+def test_a_copy_whose_metrics_are_kept_elsewhere_is_not_begun_anew(tmp_path: Path) -> None:
+    log = _create(tmp_path).metrics()
+    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}], {"update": 1, "steps": 4, "steps_per_second": 1.0})
+    (tmp_path / "checkpoints").rmdir()
+    (tmp_path / "metrics.jsonl").rename(tmp_path / "metrics.jsonl.away")
+    kept = [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")]
+    with pytest.raises(UserError, match="is a copy without checkpoints/"):
+        RunFolder.open(tmp_path).resume(None, ["resume"])
+    assert [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")] == kept
+
+
 def test_a_run_killed_before_it_had_a_folder_for_checkpoints_can_be_resumed_twice(tmp_path: Path) -> None:
     _create(tmp_path)
     (tmp_path / "checkpoints").rmdir()

@@ -204,9 +204,9 @@ class RunFolder:
 
     @property
     def is_copy(self) -> bool:
-        """Whether it has metrics and no place for checkpoints: someone left them out."""
-        metrics = self.path / METRICS
-        return not (self.path / CHECKPOINTS).is_dir() and metrics.exists() and metrics.stat().st_size > 0
+        """Whether it has numbers of its training and no place for checkpoints: someone left them out."""
+        numbers = [self.path / name for name in (METRICS, TIMING)]
+        return not (self.path / CHECKPOINTS).is_dir() and any(file.exists() and file.stat().st_size for file in numbers)
 
     def check_resumable(self) -> None:
         """A `UserError` where a run is a copy whose metrics would be lost."""
