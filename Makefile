@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari bench-gym dist clean
+.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari bench-gym bench-devices dist clean
 
 install: .venv/.installed
 
@@ -54,6 +54,10 @@ bench-atari: .venv/.developer
 
 bench-gym: .venv/.developer
 	$(bin)/python benchmarks/gymnasium_host.py $(ARGS)
+
+# Whether a GPU learns what the CPU learns.
+bench-devices: .venv/.developer
+	$(bin)/python benchmarks/devices.py $(ARGS)
 
 # The sdist and the wheel, as they would be published: dist/.
 dist: .venv/.developer

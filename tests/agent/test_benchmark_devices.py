@@ -1,0 +1,69 @@
+"""What `benchmarks/devices.py` says of two runs, with numbers worked out by hand."""
+
+from typing import Any
+
+import devices
+import numpy as np
+import pytest
+
+from action_balance.agent.config import ImageConfig
+
+FLAT = np.log(devices.ACTIONS)
+
+
+def run(**changed: Any) -> dict[str, np.ndarray]:
+    found: dict[str, Any] = {name: [0.5, -0.25] for name in devices.LOSSES}
+    found |= {"entropy_bonus": [FLAT - 0.001, FLAT - 0.004]}
+    for network in devices.NETWORKS:
+        found |= {f"before.{network}.a": [0.0, 0.0], f"after.{network}.a": [3.0, 4.0]}
+        found |= {f"before.{network}.b": [[1.0]], f"after.{network}.b": [[13.0]]}
+    return {name: np.array(value) for name, value in (found | changed).items()}
+
+
+def test_two_equal_runs_do_not_differ() -> None:
+    found = devices.differences(run(), run())
+    assert set(found.values()) == {0.0}
+    assert devices.same(found)
+
+
+def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
+    other = run(
+        loss_action=[0.5, -0.245],
+        entropy_bonus=[FLAT - 0.001, FLAT - 0.003],
+        **{"after.action.a": [3.0, 4.5], "after.action.b": [[14.2]]},
+    )
+    found = devices.differences(other, run())
+    assert found == pytest.approx(
+        {
+            "losses": 0.005 / 0.5,
+            "entropy": 0.001 / 0.004,
+            "policy": 0,
+            "next-state bonus": 0,
+            "action bonus": 1.3 / 13,  # 0.5 and 1.2 apart, 5 and 12 moved
+            "worst array": 0.1,
+        }
+    )
+    assert not devices.same(found)
+    assert devices.same({**found, "entropy": 0.0})
+
+
+def test_what_learns_nothing_does_not_differ() -> None:
+    still = run(entropy_bonus=[FLAT, FLAT], **{"after.action.a": [0.0, 0.0], "after.action.b": [[1.0]]})
+    assert devices.same(devices.differences(still, still))
+
+
+def test_both_processes_learn_from_the_same_pictures_and_tell_all() -> None:
+    one, two = devices.Pictures(4), devices.Pictures(4)
+    assert np.array_equal(one.reset(), two.reset())
+    for number in range(3):
+        one.send(1, np.full(2, number))
+        steps = one.receive(1), two.receive(1)
+        assert np.array_equal(steps[0].frame, steps[1].frame)
+        assert steps[0].frame.shape == (2, devices.SIDE, devices.SIDE)
+    image = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
+    found = devices.learn("action-balance-rnd-channel", 4, 1, image, 8, 2)
+    assert found["loss_action"].shape == (2,)
+    assert devices.same(devices.differences(found, found))
+    for network in devices.NETWORKS:
+        names = [name for name in found if name.startswith(f"after.{network}.")]
+        assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
