@@ -6,7 +6,7 @@ import devices
 import numpy as np
 import pytest
 
-from action_balance.agent.config import ImageConfig
+from action_balance.agent.config import BonusConfig, Config, ImageConfig
 
 FLAT = np.log(devices.ACTIONS)
 
@@ -28,14 +28,14 @@ def test_two_equal_runs_do_not_differ() -> None:
 
 def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
     other = run(
-        loss_action=[0.5, -0.245],
+        loss_action=[0.5, -0.248],
         entropy_bonus=[FLAT - 0.001, FLAT - 0.003],
         **{"after.action.a": [3.0, 4.5], "after.action.b": [[14.2]]},
     )
     found = devices.differences(other, run())
     assert found == pytest.approx(
         {
-            "losses": 0.005 / 0.5,
+            "losses": 0.002 / 0.5,
             "entropy": 0.001 / 0.004,
             "policy": 0,
             "next-state bonus": 0,
@@ -45,6 +45,25 @@ def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
     )
     assert not devices.same(found)
     assert devices.same({**found, "entropy": 0.0})
+
+
+def test_a_program_that_learned_wrongly_on_a_gpu_is_found_after_one_update() -> None:
+    right = run(loss_action=[0.45989], loss_next_state=[0.50515])
+    wrong = run(loss_action=[0.46377], loss_next_state=[0.50488])
+    rounded = run(loss_action=[0.45988], loss_next_state=[0.50499])
+    assert not devices.same(devices.differences(wrong, right))
+    assert devices.same(devices.differences(rounded, right))
+
+
+@pytest.mark.parametrize("name", [*devices.LOSSES, "entropy_bonus"])
+def test_nothing_finite_is_nothing_equal(name: str) -> None:
+    assert not devices.same(devices.differences(run(**{name: [np.nan, 0.5]}), run()))
+    assert not devices.same(devices.differences(run(**{name: [np.inf, 0.5]}), run()))
+
+
+def test_something_where_the_cpu_has_nothing_differs() -> None:
+    nothing = run(loss_action=[0.0, 0.0])
+    assert devices.differences(run(loss_action=[0.0, 0.1]), nothing)["losses"] == np.inf
 
 
 def test_what_learns_nothing_does_not_differ() -> None:
@@ -61,9 +80,15 @@ def test_both_processes_learn_from_the_same_pictures_and_tell_all() -> None:
         assert np.array_equal(steps[0].frame, steps[1].frame)
         assert steps[0].frame.shape == (2, devices.SIDE, devices.SIDE)
     image = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
-    found = devices.learn("action-balance-rnd-channel", 4, 1, image, 8, 2)
+    found = devices.learn("channel", 4, 1, image, 8, 2)
     assert found["loss_action"].shape == (2,)
     assert devices.same(devices.differences(found, found))
     for network in devices.NETWORKS:
         names = [name for name in found if name.startswith(f"after.{network}.")]
         assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
+
+
+@pytest.mark.parametrize("variant", devices.VARIANTS)
+def test_every_variant_is_one_of_ours(variant: str) -> None:
+    method, normalize = devices.VARIANTS[variant]
+    Config(method=method, bonus=BonusConfig(normalize=normalize))
