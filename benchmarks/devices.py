@@ -21,40 +21,38 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from atari import SMALL, Settings
 from common import machine, table, wide_console
 
-from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.agent.config import ImageConfig
 from action_balance.agent.host import HostTrainer
 from action_balance.core.balance import Normalization
 from action_balance.envs.host import HostStep
+from action_balance.studies import entropy
 
-#: Method, and what the bonus vector is divided by.
+#: Method, and what the bonus vector is divided by: RND, and the paper's three.
 VARIANTS: dict[str, tuple[str, Normalization]] = {
     "rnd": ("rnd", "l2"),
-    "raw": ("action-balance-rnd", "raw"),
-    "L2": ("action-balance-rnd", "l2"),
-    "channel": ("action-balance-rnd-channel", "l2"),
+    **{name.removesuffix(" + L2"): pair for name, pair in entropy.VARIANTS.items()},
 }
-LOSSES = (
-    *("loss_policy", "loss_value_int", "loss_value_ext", "loss_next_state", "loss_action"),
-    "action_bonus_mean",
-)
+LOSSES = ("loss_policy", "loss_value_int", "loss_value_ext", "loss_next_state", "loss_action", "action_bonus_mean")
 NETWORKS = {"policy": "policy", "next_state": "next-state bonus", "action": "action bonus"}
 #: What roundings do not reach; a program that learned wrongly was 0.006 off in a loss after one update.
 LIMITS = {"losses": 0.005, "entropy": 0.02}
-SIDE, ACTIONS, GROUPS = 84, 18, 2
+SIDE, GROUPS = 84, 2
 
 
 class Pictures:
     """Coarse patterns that drift; episodes end at random, and rewards are rare."""
 
     frame_shape, observation_shape = (SIDE, SIDE), (4, SIDE, SIDE)
-    groups, actions = GROUPS, ACTIONS
+    groups, actions = GROUPS, entropy.ACTIONS
 
     def __init__(self, envs: int) -> None:
         """All groups together."""
@@ -88,15 +86,8 @@ class Pictures:
 def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, updates: int) -> dict[str, np.ndarray]:
     """The parameters before and after some updates, and the numbers of each, by name."""
     method, normalize = VARIANTS[variant]
-    config = Config(
-        method=method,
-        steps=updates * envs * steps,
-        envs=envs,
-        ppo=PPOConfig(rollout_steps=steps, learning_rate=1e-4),
-        bonus=BonusConfig(share=0.25, warmup_rollouts=1, normalize=normalize),
-        image=image,
-        host=HostConfig(groups=GROUPS, lag=lag),
-    )
+    config = Settings("pictures", envs, image, GROUPS, steps, updates).agent(method, lag)
+    config = replace(config, bonus=replace(config.bonus, normalize=normalize))
     pictures = Pictures(envs)
     run = HostTrainer(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
     state = run.begin()
@@ -117,7 +108,7 @@ def _parameters(when: str, learned: Any) -> dict[str, np.ndarray]:
 
 def differences(device: Mapping[str, np.ndarray], cpu: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Of a run from one on the CPU; where nothing is learned, there is none."""
-    below = np.log(ACTIONS) - cpu["entropy_bonus"]
+    below = entropy.FLAT - cpu["entropy_bonus"]
     losses = [_ratio(_largest(device[name] - cpu[name]), _largest(cpu[name])) for name in LOSSES]
     found = {
         "losses": _largest(losses),
@@ -185,9 +176,10 @@ def main() -> None:
     asked = parser.parse_args()
     if min(asked.envs) < 4 or any(envs % 4 for envs in asked.envs):
         parser.error("--envs: multiples of 4, the minibatches")
+    if asked.updates < 1:
+        parser.error("--updates: 1 or more")
     if asked.write:
-        small = {"channels": 4, "features": 16, "trunk": 16, "bonus_features": 16} if asked.quick else {}
-        image = ImageConfig(precision=asked.precision, **small)
+        image = replace(SMALL if asked.quick else ImageConfig(), precision=asked.precision)
         steps = 8 if asked.quick else 128
         found: dict[str, Any] = learn(asked.variants[0], asked.envs[0], asked.lag, image, steps, asked.updates)
         np.savez(asked.write, **found)

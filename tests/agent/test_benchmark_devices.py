@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent.config import BonusConfig, Config, ImageConfig
-
-FLAT = np.log(devices.ACTIONS)
+from action_balance.studies.entropy import FLAT
 
 
 def run(**changed: Any) -> dict[str, np.ndarray]:
