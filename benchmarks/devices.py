@@ -5,13 +5,15 @@ of one agent are made twice, in a process on the usual device and in one on the 
 that do not depend on the actions. What is compared:
 
 - *Losses*, and the mean of the action bonus: the largest difference, relative to the largest value.
-- *Entropy*: the same of how far the entropy of the bonus is below that of a flat one, which is the most delicate.
-- *Networks*: how far their parameters are apart in the end, relative to how far learning has moved them; and that of
-  the array in which it is the most. They are only shown: Adam's first steps are as long for a gradient that is next to
-  nothing as for any, so that roundings alone can move parameters far apart.
+- *Entropy*: the same of how far the entropy of the bonus is below that of a flat one, which is the most delicate; the
+  last digit of a float32 does not count.
+- *Actions*: the share of those of a rollout that came to the environments as others than were noted, on either device.
+- *Networks*: how differently learning has moved their parameters, relative to how far it has; and that of the array in
+  which it is the most. They are only shown: Adam's first steps are as long for a gradient that is next to nothing as
+  for any, so that roundings alone can move parameters far apart.
 
-Where losses or entropy differ by more than `LIMITS`, or are not finite, the exit code is 1. A small mistake, such as
-biases that are not trained, can pass. On a machine without a GPU, there is only ``--quick``.
+Where losses, entropy or actions differ by more than `LIMITS`, or are not finite, the exit code is 1. A small mistake,
+such as biases that are not trained, can pass. On a machine without a GPU, there is only ``--quick``.
 """
 
 import argparse
@@ -44,7 +46,9 @@ VARIANTS: dict[str, tuple[str, Normalization]] = {
 LOSSES = ("loss_policy", "loss_value_int", "loss_value_ext", "loss_next_state", "loss_action", "action_bonus_mean")
 NETWORKS = {"policy": "policy", "next_state": "next-state bonus", "action": "action bonus"}
 #: What roundings do not reach; a program that learned wrongly was 0.006 off in a loss after one update.
-LIMITS = {"losses": 0.005, "entropy": 0.02}
+LIMITS = {"losses": 0.005, "entropy": 0.02, "actions": 0.0}
+#: Of the last digit of an entropy.
+DIGIT = float(np.spacing(np.float32(entropy.FLAT)))
 SIDE, GROUPS = 84, 2
 
 
@@ -59,6 +63,7 @@ class Pictures:
         self.envs_per_group = envs // GROUPS
         self.luck = [np.random.default_rng(group) for group in range(GROUPS)]
         self.scenes = [luck.random((self.envs_per_group, 12, 12)) for luck in self.luck]
+        self.sent: list[list[np.ndarray]] = [[] for _ in range(GROUPS)]
 
     def _frame(self, group: int) -> np.ndarray:
         luck, scene = self.luck[group], self.scenes[group]
@@ -70,7 +75,8 @@ class Pictures:
         return np.stack([self._frame(group) for group in range(GROUPS)])
 
     def send(self, group: int, actions: np.ndarray) -> None:
-        """Nothing depends on them."""
+        """Nothing depends on them, but they are kept."""
+        self.sent[group].append(actions.copy())
 
     def receive(self, group: int) -> HostStep:
         """What comes in any case."""
@@ -97,6 +103,8 @@ def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, upd
     found |= _parameters("after", run.state().learned)
     for name in (*LOSSES, "entropy_bonus"):
         found[name] = np.array([getattr(one, name)[0] for one in told], float)
+    noted = [np.asarray(whole.action) for whole in run.end_rollout()[0].whole if whole is not None]
+    found["noted"], found["sent"] = np.stack(noted), np.array([sent[-steps:] for sent in pictures.sent])
     run.close()
     return found
 
@@ -110,17 +118,20 @@ def differences(device: Mapping[str, np.ndarray], cpu: Mapping[str, np.ndarray])
     """Of a run from one on the CPU; where nothing is learned, there is none."""
     below = entropy.FLAT - cpu["entropy_bonus"]
     losses = [_ratio(_largest(device[name] - cpu[name]), _largest(cpu[name])) for name in LOSSES]
+    apart = _largest(device["entropy_bonus"] - cpu["entropy_bonus"])
     found = {
         "losses": _largest(losses),
-        "entropy": _ratio(_largest(device["entropy_bonus"] - cpu["entropy_bonus"]), _largest(below)),
+        "entropy": 0.0 if apart <= DIGIT else _ratio(apart, _largest(below)),
+        "actions": max(float((run["sent"] != run["noted"]).mean()) for run in (device, cpu)),
     }
     arrays: list[float] = []
     for network, title in NETWORKS.items():
         names = [name.removeprefix("after") for name in cpu if name.startswith(f"after.{network}.")]
-        apart = [float(np.linalg.norm(device[f"after{name}"] - cpu[f"after{name}"])) for name in names]
-        moved = [float(np.linalg.norm(cpu[f"after{name}"] - cpu[f"before{name}"])) for name in names]
-        found[title] = _ratio(float(np.linalg.norm(apart)), float(np.linalg.norm(moved)))
-        arrays += map(_ratio, apart, moved)
+        pairs = [tuple(run[f"after{name}"] - run[f"before{name}"] for run in (device, cpu)) for name in names]
+        errors = [float(np.linalg.norm(one - other)) for one, other in pairs]
+        moved = [float(np.linalg.norm(other)) for _, other in pairs]
+        found[title] = _ratio(float(np.linalg.norm(errors)), float(np.linalg.norm(moved)))
+        arrays += map(_ratio, errors, moved)
     return {**found, "worst array": _largest(arrays)}
 
 

@@ -12,7 +12,7 @@ from action_balance.studies.entropy import FLAT
 
 def run(**changed: Any) -> dict[str, np.ndarray]:
     found: dict[str, Any] = {name: [0.5, -0.25] for name in devices.LOSSES}
-    found |= {"entropy_bonus": [FLAT - 0.001, FLAT - 0.004]}
+    found |= {"entropy_bonus": [FLAT - 0.001, FLAT - 0.004], "noted": [3, 1, 2, 0], "sent": [3, 1, 2, 0]}
     for network in devices.NETWORKS:
         found |= {f"before.{network}.a": [0.0, 0.0], f"after.{network}.a": [3.0, 4.0]}
         found |= {f"before.{network}.b": [[1.0]], f"after.{network}.b": [[13.0]]}
@@ -36,6 +36,7 @@ def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
         {
             "losses": 0.002 / 0.5,
             "entropy": 0.001 / 0.004,
+            "actions": 0,
             "policy": 0,
             "next-state bonus": 0,
             "action bonus": 1.3 / 13,  # 0.5 and 1.2 apart, 5 and 12 moved
@@ -44,6 +45,30 @@ def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
     )
     assert not devices.same(found)
     assert devices.same({**found, "entropy": 0.0})
+
+
+def test_the_last_digit_of_an_entropy_does_not_count() -> None:
+    near, next_to_it, further = FLAT - 1e-5, FLAT - 1e-5 + 2**-22, FLAT - 1e-5 + 2**-20
+    assert devices.differences(run(entropy_bonus=[next_to_it]), run(entropy_bonus=[near]))["entropy"] == 0
+    found = devices.differences(run(entropy_bonus=[further]), run(entropy_bonus=[near]))
+    assert found["entropy"] == pytest.approx(0.0953674, rel=1e-3)
+    assert not devices.same(found)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_actions_must_come_to_the_environments_as_they_were_noted_on_both_devices(place: int) -> None:
+    pair = [run(), run()]
+    pair[place]["sent"] = np.array([3, 1, 2, 2])
+    found = devices.differences(*pair)
+    assert found["actions"] == 0.25
+    assert not devices.same(found)
+
+
+def test_parameters_that_begin_with_other_roundings_and_are_not_learned_do_not_differ() -> None:
+    still = {"after.action.a": [0.0, 0.0], "after.action.b": [[1.0]]}
+    other = {"before.action.b": [[1.0 + 1e-7]], "after.action.b": [[1.0 + 1e-7]]}
+    found = devices.differences(run(**still | other), run(**still))
+    assert found["action bonus"] == found["worst array"] == 0
 
 
 def test_a_program_that_learned_wrongly_on_a_gpu_is_found_after_one_update() -> None:
@@ -82,6 +107,8 @@ def test_both_processes_learn_from_the_same_pictures_and_tell_all() -> None:
     found = devices.learn("channel", 4, 1, image, 8, 2)
     assert found["loss_action"].shape == (2,)
     assert devices.same(devices.differences(found, found))
+    assert found["sent"].shape == (2, 8, 2)
+    assert len(np.unique(found["sent"])) > 1
     for network in devices.NETWORKS:
         names = [name for name in found if name.startswith(f"after.{network}.")]
         assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
