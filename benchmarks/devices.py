@@ -5,18 +5,20 @@ of one agent are made twice, in a process on the usual device and in one on the 
 that do not depend on the actions. What is compared:
 
 - *Losses*, and the mean of the action bonus: the largest difference, relative to the largest value.
-- *Entropy*: the same of how far the entropy of the bonus is below that of a flat one, which is the most delicate; the
-  last digit of a float32 does not count.
-- *Actions*: the share of those of a rollout that came to the environments as others than were noted, on either device.
+- *Entropy*: the same of how far the entropy of the bonus is below that of a flat one, which is the most delicate; what
+  is less than float32 can tell of it does not count.
+- *Actions*: the share of those that came to the environments as others than were noted, on either device.
+- *Start*: the parameters before learning, relative to the largest of their array.
 - *Networks*: how differently learning has moved their parameters, relative to how far it has; and that of the array in
   which it is the most. They are only shown: Adam's first steps are as long for a gradient that is next to nothing as
   for any, so that roundings alone can move parameters far apart.
 
-Where losses, entropy or actions differ by more than `LIMITS`, or are not finite, the exit code is 1. A small mistake,
-such as biases that are not trained, can pass. On a machine without a GPU, there is only ``--quick``.
+Where one of the first four differs by more than `LIMITS`, or anything is not finite, the exit code is 1. A small
+mistake, such as biases that are not trained, can pass. On a machine without a GPU, there is only ``--quick``.
 """
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -33,7 +35,8 @@ from atari import SMALL, Settings
 from common import machine, table, wide_console
 
 from action_balance.agent.config import ImageConfig
-from action_balance.agent.host import HostTrainer
+from action_balance.agent.host import HostTrainer, Learner
+from action_balance.agent.player import Rollout
 from action_balance.core.balance import Normalization
 from action_balance.envs.host import HostStep
 from action_balance.studies import entropy
@@ -46,9 +49,7 @@ VARIANTS: dict[str, tuple[str, Normalization]] = {
 LOSSES = ("loss_policy", "loss_value_int", "loss_value_ext", "loss_next_state", "loss_action", "action_bonus_mean")
 NETWORKS = {"policy": "policy", "next_state": "next-state bonus", "action": "action bonus"}
 #: What roundings do not reach; a program that learned wrongly was 0.006 off in a loss after one update.
-LIMITS = {"losses": 0.005, "entropy": 0.02, "actions": 0.0}
-#: Of the last digit of an entropy.
-DIGIT = float(np.spacing(np.float32(entropy.FLAT)))
+LIMITS = {"losses": 0.005, "entropy": 0.02, "actions": 0.0, "start": 0.001}
 SIDE, GROUPS = 84, 2
 
 
@@ -89,22 +90,39 @@ class Pictures:
         """Nothing was started."""
 
 
+class Watched(HostTrainer):
+    """It keeps the actions that its first seed has noted, (T, M) of each group and rollout."""
+
+    noted: list[list[np.ndarray]]
+
+    def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
+        """As ever, and what was noted."""
+        over = super().end_rollout(learner)
+        for kept, whole in zip(self.noted, over[0].whole, strict=True):
+            if whole is not None:
+                kept.append(np.asarray(whole.action))
+        return over
+
+
 def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, updates: int) -> dict[str, np.ndarray]:
-    """The parameters before and after some updates, and the numbers of each, by name."""
+    """The parameters before and after some updates, the numbers of each and all actions, by name."""
     method, normalize = VARIANTS[variant]
     config = Settings("pictures", envs, image, GROUPS, steps, updates).agent(method, lag)
     config = replace(config, bonus=replace(config.bonus, normalize=normalize))
     pictures = Pictures(envs)
-    run = HostTrainer(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
+    run = Watched(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
+    run.noted = [[] for _ in range(GROUPS)]
     state = run.begin()
+    pictures.sent = [[] for _ in range(GROUPS)]  # no more those of the warm-up, which nobody notes
     found = _parameters("before", state.learned)
     run.start(state)
     told = [run.advance() for _ in range(updates)]
     found |= _parameters("after", run.state().learned)
     for name in (*LOSSES, "entropy_bonus"):
         found[name] = np.array([getattr(one, name)[0] for one in told], float)
-    noted = [np.asarray(whole.action) for whole in run.end_rollout()[0].whole if whole is not None]
-    found["noted"], found["sent"] = np.stack(noted), np.array([sent[-steps:] for sent in pictures.sent])
+    found["noted"] = np.stack([np.concatenate(noted) for noted in run.noted])
+    over = found["noted"].shape[1]  # steps; the first of the next rollout may be on its way
+    found["sent"] = np.array([sent[:over] for sent in pictures.sent])
     run.close()
     return found
 
@@ -119,10 +137,12 @@ def differences(device: Mapping[str, np.ndarray], cpu: Mapping[str, np.ndarray])
     below = entropy.FLAT - cpu["entropy_bonus"]
     losses = [_ratio(_largest(device[name] - cpu[name]), _largest(cpu[name])) for name in LOSSES]
     apart = _largest(device["entropy_bonus"] - cpu["entropy_bonus"])
+    start = {name: cpu[name] for name in cpu if name.startswith("before")}
     found = {
         "losses": _largest(losses),
-        "entropy": 0.0 if apart <= DIGIT else _ratio(apart, _largest(below)),
-        "actions": max(float((run["sent"] != run["noted"]).mean()) for run in (device, cpu)),
+        "entropy": 0.0 if apart < entropy.RESOLUTION else _ratio(apart, _largest(below)),
+        "actions": _largest([(run["sent"] != run["noted"]).mean() for run in (device, cpu)]),
+        "start": _largest([_ratio(_largest(device[name] - one), _largest(one)) for name, one in start.items()]),
     }
     arrays: list[float] = []
     for network, title in NETWORKS.items():
@@ -146,7 +166,7 @@ def _ratio(part: float, whole: float) -> float:
 
 def same(row: Mapping[str, float]) -> bool:
     """But for rounding."""
-    return all(row[name] <= limit for name, limit in LIMITS.items())  # NaN is not
+    return all(row[name] <= limit for name, limit in LIMITS.items()) and all(map(math.isfinite, row.values()))
 
 
 def compared(asked: argparse.Namespace, variant: str, envs: int, folder: Path) -> dict[str, float]:

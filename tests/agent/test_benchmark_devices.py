@@ -9,6 +9,8 @@ import pytest
 from action_balance.agent.config import BonusConfig, Config, ImageConfig
 from action_balance.studies.entropy import FLAT
 
+TINY = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
+
 
 def run(**changed: Any) -> dict[str, np.ndarray]:
     found: dict[str, Any] = {name: [0.5, -0.25] for name in devices.LOSSES}
@@ -37,6 +39,7 @@ def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
             "losses": 0.002 / 0.5,
             "entropy": 0.001 / 0.004,
             "actions": 0,
+            "start": 0,
             "policy": 0,
             "next-state bonus": 0,
             "action bonus": 1.3 / 13,  # 0.5 and 1.2 apart, 5 and 12 moved
@@ -47,11 +50,11 @@ def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
     assert devices.same({**found, "entropy": 0.0})
 
 
-def test_the_last_digit_of_an_entropy_does_not_count() -> None:
-    near, next_to_it, further = FLAT - 1e-5, FLAT - 1e-5 + 2**-22, FLAT - 1e-5 + 2**-20
-    assert devices.differences(run(entropy_bonus=[next_to_it]), run(entropy_bonus=[near]))["entropy"] == 0
-    found = devices.differences(run(entropy_bonus=[further]), run(entropy_bonus=[near]))
-    assert found["entropy"] == pytest.approx(0.0953674, rel=1e-3)
+def test_what_float32_cannot_tell_of_an_entropy_does_not_count() -> None:
+    cpu = run(entropy_bonus=[FLAT - 1e-5])
+    assert devices.differences(run(entropy_bonus=[FLAT - 1e-5 + 2**-21]), cpu)["entropy"] == 0  # two digits
+    found = devices.differences(run(entropy_bonus=[FLAT - 1.2e-5]), cpu)
+    assert found["entropy"] == pytest.approx(0.2)
     assert not devices.same(found)
 
 
@@ -69,6 +72,22 @@ def test_parameters_that_begin_with_other_roundings_and_are_not_learned_do_not_d
     other = {"before.action.b": [[1.0 + 1e-7]], "after.action.b": [[1.0 + 1e-7]]}
     found = devices.differences(run(**still | other), run(**still))
     assert found["action bonus"] == found["worst array"] == 0
+    assert found["start"] == pytest.approx(1e-7)
+    assert devices.same(found)
+
+
+def test_other_networks_at_the_start_differ_though_they_learn_the_same() -> None:
+    shifted = {"before.policy.b": [[1.5]], "after.policy.b": [[13.5]]}
+    found = devices.differences(run(**shifted), run())
+    assert (found["policy"], found["start"]) == (0, 0.5)
+    assert not devices.same(found)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_parameters_must_be_finite_though_losses_are(value: float) -> None:
+    found = devices.differences(run(**{"after.action.b": [[value]]}), run())
+    assert found["losses"] == 0
+    assert not devices.same(found)
 
 
 def test_a_program_that_learned_wrongly_on_a_gpu_is_found_after_one_update() -> None:
@@ -103,15 +122,30 @@ def test_both_processes_learn_from_the_same_pictures_and_tell_all() -> None:
         steps = one.receive(1), two.receive(1)
         assert np.array_equal(steps[0].frame, steps[1].frame)
         assert steps[0].frame.shape == (2, devices.SIDE, devices.SIDE)
-    image = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
-    found = devices.learn("channel", 4, 1, image, 8, 2)
+    found = devices.learn("channel", 4, 1, TINY, 8, 2)
     assert found["loss_action"].shape == (2,)
     assert devices.same(devices.differences(found, found))
-    assert found["sent"].shape == (2, 8, 2)
-    assert len(np.unique(found["sent"])) > 1
     for network in devices.NETWORKS:
         names = [name for name in found if name.startswith(f"after.{network}.")]
         assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
+
+
+@pytest.mark.parametrize(("lag", "rollouts"), [(0, 2), (1, 3)])
+def test_the_actions_of_all_rollouts_are_compared(lag: int, rollouts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = devices.learn("channel", 4, lag, TINY, 8, 2)
+    assert found["sent"].shape == (2, 8 * rollouts, 2)
+    assert len(np.unique(found["sent"])) > 1
+    assert devices.differences(found, found)["actions"] == 0
+    send = devices.Pictures.send
+
+    def change_one(self: devices.Pictures, group: int, actions: np.ndarray) -> None:
+        changed = actions.copy()
+        changed[0] += group == 1 and len(self.sent[1]) == 11
+        send(self, group, changed)
+
+    monkeypatch.setattr(devices.Pictures, "send", change_one)
+    wrong = devices.learn("channel", 4, lag, TINY, 8, 2)
+    assert devices.differences(found, wrong)["actions"] == 1 / found["sent"].size
 
 
 @pytest.mark.parametrize("variant", devices.VARIANTS)
