@@ -3,7 +3,8 @@
 Every group of environments has a thread that waits for its emulators, asks the device for actions and hands them over;
 so some groups are emulated while the agent decides for others. With lag 1, the pieces of an update are put between the
 decisions of the next rollout, so that the emulators never wait for a whole update; that rollout is made by the policy
-before the update. Which policy decides does not depend on how fast anything was: the same seed gives the same run.
+before the update. Which policy decides does not depend on how fast anything was: the same seed gives the same run, as
+far as the device computes the same.
 Environments that step in the thread that asks them to, and not aside, are played by the thread that made them: some
 bear no other, such as those with a window or a database.
 Axes: T steps, N environments, S seeds.

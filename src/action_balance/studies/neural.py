@@ -46,7 +46,7 @@ class NeuralSettings:
     seeds: int = 20
     """Agents of each method in each world."""
     seed: int = 0
-    """Seed of the first agent; the same seed gives the same numbers on the same kind of machine."""
+    """Seed of the first agent; the same seed gives the same numbers on the same kind of CPU."""
     steps: int = 120_000
     """Environment steps of each agent."""
     methods: tuple[str, ...] = COMPARED
