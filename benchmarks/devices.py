@@ -64,7 +64,7 @@ class Pictures:
         self.envs_per_group = envs // GROUPS
         self.luck = [np.random.default_rng(group) for group in range(GROUPS)]
         self.scenes = [luck.random((self.envs_per_group, 12, 12)) for luck in self.luck]
-        self.sent: list[list[np.ndarray]] = [[] for _ in range(GROUPS)]
+        self.sent: list[list[np.ndarray]] = []  # of each group, since the last reset
 
     def _frame(self, group: int) -> np.ndarray:
         luck, scene = self.luck[group], self.scenes[group]
@@ -73,6 +73,7 @@ class Pictures:
 
     def reset(self) -> np.ndarray:
         """The first frames."""
+        self.sent = [[] for _ in range(GROUPS)]
         return np.stack([self._frame(group) for group in range(GROUPS)])
 
     def send(self, group: int, actions: np.ndarray) -> None:
@@ -91,16 +92,14 @@ class Pictures:
 
 
 class Watched(HostTrainer):
-    """It keeps the actions that its first seed has noted, (T, M) of each group and rollout."""
+    """It keeps the actions that its first seed has noted, (G, T, M) of each rollout."""
 
-    noted: list[list[np.ndarray]]
+    noted: list[np.ndarray]
 
     def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
         """As ever, and what was noted."""
         over = super().end_rollout(learner)
-        for kept, whole in zip(self.noted, over[0].whole, strict=True):
-            if whole is not None:
-                kept.append(np.asarray(whole.action))
+        self.noted.append(np.stack([whole.action for whole in over[0].whole if whole is not None]))
         return over
 
 
@@ -111,16 +110,15 @@ def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, upd
     config = replace(config, bonus=replace(config.bonus, normalize=normalize))
     pictures = Pictures(envs)
     run = Watched(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
-    run.noted = [[] for _ in range(GROUPS)]
+    run.noted = []
     state = run.begin()
-    pictures.sent = [[] for _ in range(GROUPS)]  # no more those of the warm-up, which nobody notes
     found = _parameters("before", state.learned)
     run.start(state)
     told = [run.advance() for _ in range(updates)]
     found |= _parameters("after", run.state().learned)
     for name in (*LOSSES, "entropy_bonus"):
         found[name] = np.array([getattr(one, name)[0] for one in told], float)
-    found["noted"] = np.stack([np.concatenate(noted) for noted in run.noted])
+    found["noted"] = np.concatenate(run.noted, axis=1)
     over = found["noted"].shape[1]  # steps; the first of the next rollout may be on its way
     found["sent"] = np.array([sent[:over] for sent in pictures.sent])
     run.close()
@@ -198,7 +196,7 @@ def main() -> None:
     """Compare and print."""
     parser = argparse.ArgumentParser(description="Whether a GPU learns what a CPU learns.")
     parser.add_argument("--quick", action="store_true", help="small networks and few steps, to see that it runs")
-    parser.add_argument("--envs", type=int, nargs="+", default=[32], help="numbers of environments, of four or more")
+    parser.add_argument("--envs", type=int, nargs="+", default=[32], help="numbers of environments, multiples of four")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--lag", type=int, default=1, choices=(0, 1))
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of convolutions")
