@@ -7,17 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
-from action_balance.agent import host, loop
+from action_balance.agent import host, loop, pieces
 from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
 from action_balance.agent.host import HostTrainer
 from action_balance.agent.loop import TrainConfig
+from action_balance.agent.pieces import Programs
 from action_balance.agent.player import Player
 from action_balance.agent.recording import Recording
 from action_balance.agent.state import Actor, TrainState
@@ -185,6 +188,50 @@ def test_the_same_seed_gives_the_same_run(
     np.testing.assert_array_equal(numbers(told), numbers(expected[0]))
     for ours, theirs in zip(leaves(state), leaves(expected[1]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
+    overlapped: tuple[list[Metrics], TrainState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = trainer(with_lag(1)).programs  # of `overlapped`
+    monkeypatch.setattr(pieces, "for_the_host", lambda place: place.with_memory_kind(pieces.PINNED))
+    monkeypatch.setattr(host, "_programs", Programs)
+    run = trainer(with_lag(1))
+    decider, kinds = run.programs.decider, set()
+
+    def watched_decider(actor: Actor) -> Any:
+        def watched(*seen: Any) -> Any:
+            recording, action = decider(actor)(*seen)
+            kinds.add(action.sharding.memory_kind)
+            return recording, action
+
+        return watched
+
+    monkeypatch.setattr(run.programs, "decider", watched_decider)
+    run.start(run.begin())
+    told = [run.advance() for _ in range(UPDATES)]
+    np.testing.assert_array_equal(numbers(told), numbers(overlapped[0]))
+    for ours, theirs in zip(leaves(run.state()), leaves(overlapped[1]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    run.close()
+    assert kinds == {pieces.PINNED}
+    # Nothing is compiled once more because of it.
+    for name in ("_bundled", "_decide", "appraise", "prepare", "apply", "finish", "actor"):
+        assert getattr(run.programs, name)._cache_size() <= getattr(usual, name)._cache_size(), name
+
+
+def test_a_cpu_has_no_need_of_memory_for_the_host() -> None:
+    assert pieces.for_the_host(jnp.zeros(()).sharding) is None
+
+
+@pytest.mark.parametrize(("kinds", "expected"), [(("device", "pinned_host"), "there"), (("device",), None)])
+def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], expected: str | None) -> None:
+    device = SimpleNamespace(
+        platform="gpu", addressable_memories=lambda: [SimpleNamespace(kind=kind) for kind in kinds]
+    )
+    place: Any = SimpleNamespace(device_set={"only": device}.values(), with_memory_kind={"pinned_host": "there"}.get)
+    found: Any = pieces.for_the_host(place)
+    assert found == expected
 
 
 def test_groups_change_nothing_but_rounding(overlapped: tuple[list[Metrics], TrainState]) -> None:

@@ -512,15 +512,15 @@ def test_other_updates_trace_nothing_new(programs: Programs, played: Played, upd
 @pytest.mark.parametrize(
     ("envs", "steps", "parts"),
     [
-        (32, 128, 1),  # 8 environments in a minibatch: 1024 samples
-        (128, 128, 4),
-        (24, 512, 3),  # 6 environments: 3072 samples
-        (20, 512, 5),  # 5 environments, which have no other divisor: 2560 samples are 3 pieces, so 5
-        (8, 4096, 2),  # an environment is not cut, though it has four pieces
+        (32, 128, 2),  # 8 environments in a minibatch: 1024 samples
+        (128, 128, 8),
+        (24, 256, 3),  # 6 environments: 1536 samples
+        (20, 256, 5),  # 5 environments, which have no other divisor: 1280 samples are 3 pieces, so 5
+        (8, 2048, 2),  # an environment is not cut, though it has four pieces
         (4, 16, 1),
     ],
 )
-def test_a_minibatch_has_parts_of_whole_environments_and_about_1024_samples(envs: int, steps: int, parts: int) -> None:
+def test_a_minibatch_has_parts_of_whole_environments_and_about_512_samples(envs: int, steps: int, parts: int) -> None:
     config = replace(
         CONFIG, steps=envs * steps, envs=envs, ppo=replace(CONFIG.ppo, rollout_steps=steps, epochs=4, minibatches=4)
     )

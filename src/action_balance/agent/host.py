@@ -121,7 +121,8 @@ class HostTrainer:
         states = []
         for number, environment in zip(self._numbers, self._environments, strict=True):
             moments = self._warm_up(environment, number, stopped)
-            states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
+            key = jax.device_put(jax.random.fold_in(jax.random.key(number), 2), self.programs.place)
+            states.append(self.programs.begin(moments, key))
         return _stacked(states)
 
     def _open(self, update: int, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -167,7 +168,7 @@ class HostTrainer:
         self._left = self.config.updates - done
         for place, environment in enumerate(self._environments):
             state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
-            self.players.append(Player(self.programs, environment, state))
+            self.players.append(Player(self.programs, environment, jax.device_put(state, self.programs.place)))
         self.begin_rollout()
 
     def begin_rollout(self) -> None:

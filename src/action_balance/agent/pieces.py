@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Sharding
 
 from action_balance.agent import recording as recordings
 from action_balance.agent import train, update
@@ -26,11 +27,14 @@ from action_balance.agent.update import Learning, Lesson, Losses
 from action_balance.core.moments import Moments
 
 #: Samples that are learned from at a time.
-PIECE = 1024
+PIECE = 512
 
 #: Numbers of an array of a network above which it stays by itself where networks only decide: a copy of it, for a
 #: product of matrices, would take longer than one more argument.
 LARGE = 16_384
+
+#: Memory of the host that a device can write to.
+PINNED = "pinned_host"
 
 #: Of a recording, the newest frames and what ended: the recording after the next step, and the actions.
 Decider = Callable[[Recording, Any, Ended | None], tuple[Recording, jax.Array]]
@@ -90,6 +94,17 @@ class Gathered(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
+def for_the_host(place: Sharding) -> Sharding | None:
+    """Where a program of this place leaves what the host waits for; None where the host sees it anyway.
+
+    It is memory of the host that the device writes to. Otherwise a copy is made, and only when the host asks for it,
+    which takes as long as a small program.
+    """
+    device: Any = next(iter(place.device_set))
+    pinned = any(memory.kind == PINNED for memory in device.addressable_memories())
+    return place.with_memory_kind(PINNED) if pinned and device.platform != "cpu" else None
+
+
 class Programs:
     """What runs on the device, compiled once for all seeds and groups."""
 
@@ -115,12 +130,17 @@ class Programs:
         #: Environments of a group that are appraised at a time, and how often that takes.
         self.appraised = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
         self.appraisals = 0 if config.traits.uniform else config.envs // self.appraised
+        #: Where states have to be from the start: to programs that say where they leave something, an array of the same
+        #: device that may as well be elsewhere is another kind of array, and they would be compiled for both.
+        self.place = jnp.zeros(()).sharding
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
         self.empty = jax.jit(self._empty)
         self._bundled = jax.jit(self._bundle)
-        self._decide = jax.jit(self._unbundle_and_decide, donate_argnums=1)
+        self._decide = jax.jit(
+            self._unbundle_and_decide, donate_argnums=1, out_shardings=(None, for_the_host(self.place))
+        )
         self.conclude = jax.jit(partial(recordings.conclude, config=config), donate_argnums=0)
         self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self.appraise = jax.jit(partial(recordings.appraise, count=self.appraised, config=config))
