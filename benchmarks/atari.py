@@ -9,12 +9,14 @@ What is measured, and how, in agent steps a second (four emulator frames each):
 - *An update by part.* Every program that the device runs for an update, alone, and how often an update calls it.
 - *Memory.* The most that the device has held, where it tells, and the host.
 
-Environments have played for a while before they are measured, and compiling is not counted. On a CPU the networks are
-small, unless ``--full`` is given.
+Rows are told as soon as they are there; tables follow for each number of environments. Environments have played for a
+while before they are measured, and compiling is not counted. On a CPU the networks are small, unless ``--full`` is
+given.
 """
 
 import argparse
 import resource
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -132,6 +134,8 @@ def measure(settings: Settings, methods: Sequence[str], console: Console) -> Non
             work = {f"{method}, acting only": agent.act, **work} if lag else work
             for name, found in in_turns(work, emulator, settings.rounds).items():
                 rows[name] = found
+                rate, alone, ratio = numbers(settings, found)
+                print(f"{settings.envs}, {name}: {rate} steps/s, emulator {alone}, ratio {ratio}", file=sys.stderr)
             agent.stop()
             by_part[method] = parts(agent.trainer)
     show_rows(settings, groups, rows, console)
@@ -163,11 +167,15 @@ def show_rows(settings: Settings, groups: int, rows: Mapping[str, Rows], console
     title = f"{settings.game}, {settings.envs} environments in {groups} groups, {settings.image.precision}"
     shown = table(title, ("", "steps/s", "emulator beside it", "ratio", "asked for"))
     for name, row in rows.items():
-        share = median(alone / own for own, alone in zip(row.own, row.emulator, strict=True))
         asked = TARGETS.get((settings.envs, name.removesuffix(", lag 1")), "")
-        rates = [f"{settings.steps / median(seconds):,.0f}" for seconds in row]
-        shown.add_row(name, *rates, f"{share:.2f}", str(asked))
+        shown.add_row(name, *numbers(settings, row), str(asked))
     console.print(shown)
+
+
+def numbers(settings: Settings, row: Rows) -> list[str]:
+    """Steps in a second, those of the emulator, and the share."""
+    share = median(alone / own for own, alone in zip(row.own, row.emulator, strict=True))
+    return [*(f"{settings.steps / median(seconds):,.0f}" for seconds in row), f"{share:.2f}"]
 
 
 def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
