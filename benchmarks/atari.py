@@ -9,9 +9,9 @@ What is measured, and how, in agent steps a second (four emulator frames each):
 - *An update by part.* Every program that the device runs for an update, alone, and how often an update calls it.
 - *Memory.* The most that the device has held, where it tells, and the host.
 
-Rows are told as soon as they are there; tables follow for each number of environments. Environments have played for a
-while before they are measured, and compiling is not counted. On a CPU the networks are small, unless ``--full`` is
-given.
+Rows are told on stderr as soon as they are there; tables follow for each number of environments. Environments have
+played for a while before they are measured, and compiling is not counted. On a CPU the networks are small, unless
+``--full`` is given.
 """
 
 import argparse
@@ -135,7 +135,8 @@ def measure(settings: Settings, methods: Sequence[str], console: Console) -> Non
             for name, found in in_turns(work, emulator, settings.rounds).items():
                 rows[name] = found
                 rate, alone, ratio = numbers(settings, found)
-                print(f"{settings.envs}, {name}: {rate} steps/s, emulator {alone}, ratio {ratio}", file=sys.stderr)
+                line = f"{rate} steps/s, emulator {alone}, ratio {ratio}"
+                print(f"{settings.envs} environments, {name}: {line}", file=sys.stderr)
             agent.stop()
             by_part[method] = parts(agent.trainer)
     show_rows(settings, groups, rows, console)

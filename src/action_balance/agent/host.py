@@ -90,7 +90,7 @@ class HostTrainer:
         self.config, self._make, self._here, self.seen = config, make, here, seen
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
-        self.programs = _programs(same, observation_shape, actions, dtype)
+        self.programs = _programs(same, observation_shape, actions, dtype, jnp.zeros(()).sharding)
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
@@ -121,8 +121,7 @@ class HostTrainer:
         states = []
         for number, environment in zip(self._numbers, self._environments, strict=True):
             moments = self._warm_up(environment, number, stopped)
-            key = jax.device_put(jax.random.fold_in(jax.random.key(number), 2), self.programs.place)
-            states.append(self.programs.begin(moments, key))
+            states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
         return _stacked(states)
 
     def _open(self, update: int, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -166,8 +165,8 @@ class HostTrainer:
         done = int(states.updates[0])
         self._open(done)
         self._left = self.config.updates - done
-        for place, environment in enumerate(self._environments):
-            state = jax.tree.map(lambda leaf, place=place: jnp.asarray(leaf)[place], states)
+        for number, environment in enumerate(self._environments):
+            state = jax.tree.map(lambda leaf, number=number: jnp.asarray(leaf)[number], states)
             self.players.append(Player(self.programs, environment, jax.device_put(state, self.programs.place)))
         self.begin_rollout()
 

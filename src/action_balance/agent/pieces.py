@@ -114,8 +114,13 @@ class Programs:
         observation_shape: tuple[int, ...],
         actions: int | tuple[int, ...],
         dtype: str = "uint8",
+        place: Sharding | None = None,
     ) -> None:
-        """For stacks of frames of this shape, (K, ...), and type; of images, or of vectors, which are float32."""
+        """For stacks of frames of this shape, (K, ...), and type; of images, or of vectors, which are float32.
+
+        They run on the device of this place, without one on the usual device. States have to be committed to it, as all
+        is that comes after a decision which leaves something to the host: everything is compiled for one of both.
+        """
         self.config = config
         self.stack, self.actions, self.dtype = observation_shape, actions, dtype
         self.group = config.envs // config.groups  # M
@@ -130,9 +135,7 @@ class Programs:
         #: Environments of a group that are appraised at a time, and how often that takes.
         self.appraised = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
         self.appraisals = 0 if config.traits.uniform else config.envs // self.appraised
-        #: Where states have to be from the start: to programs that say where they leave something, an array of the same
-        #: device that may as well be elsewhere is another kind of array, and they would be compiled for both.
-        self.place = jnp.zeros(()).sharding
+        self.place = place or jnp.zeros(()).sharding
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
