@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.config import Config, HostConfig
-from action_balance.agent.pieces import Programs
+from action_balance.agent.pieces import Programs, usual_place
 from action_balance.agent.player import Player, Rollout, with_episodes
 from action_balance.agent.state import TrainState
 from action_balance.agent.train import Metrics
@@ -90,7 +90,7 @@ class HostTrainer:
         self.config, self._make, self._here, self.seen = config, make, here, seen
         self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
-        self.programs = _programs(same, observation_shape, actions, dtype, jnp.zeros(()).sharding)
+        self.programs = _programs(same, observation_shape, actions, dtype, usual_place())
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
@@ -165,8 +165,8 @@ class HostTrainer:
         done = int(states.updates[0])
         self._open(done)
         self._left = self.config.updates - done
-        for number, environment in enumerate(self._environments):
-            state = jax.tree.map(lambda leaf, number=number: jnp.asarray(leaf)[number], states)
+        for row, environment in enumerate(self._environments):
+            state = jax.tree.map(lambda leaf, row=row: jnp.asarray(leaf)[row], states)
             self.players.append(Player(self.programs, environment, jax.device_put(state, self.programs.place)))
         self.begin_rollout()
 

@@ -94,6 +94,11 @@ class Gathered(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
+def usual_place() -> Sharding:
+    """The device on which arrays are made now, and its own memory."""
+    return jnp.zeros(()).sharding
+
+
 def for_the_host(place: Sharding) -> Sharding | None:
     """Where a program of this place leaves what the host waits for; None where the host sees it anyway.
 
@@ -118,8 +123,8 @@ class Programs:
     ) -> None:
         """For stacks of frames of this shape, (K, ...), and type; of images, or of vectors, which are float32.
 
-        They run on the device of this place, without one on the usual device. States have to be committed to it, as all
-        is that comes after a decision which leaves something to the host: everything is compiled for one of both.
+        They run at this place, or at the usual one. States have to be committed to it: what comes after a decision that
+        leaves something to the host is, and programs would be compiled for arrays of both kinds.
         """
         self.config = config
         self.stack, self.actions, self.dtype = observation_shape, actions, dtype
@@ -135,7 +140,7 @@ class Programs:
         #: Environments of a group that are appraised at a time, and how often that takes.
         self.appraised = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
         self.appraisals = 0 if config.traits.uniform else config.envs // self.appraised
-        self.place = place or jnp.zeros(()).sharding
+        self.place = place or usual_place()
         self.adam = update.optimizer(config)
         self.begin = jax.jit(self._begin)
         self.absorb = jax.jit(Moments.absorb, donate_argnums=0)
