@@ -33,6 +33,7 @@ from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageCo
 from action_balance.agent.host import HostTrainer
 from action_balance.agent.seeds import use_all_cores
 from action_balance.envs.atari import Atari
+from action_balance.errors import UserError
 
 METHODS = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")
 SMALL = ImageConfig(channels=8, features=64, trunk=64, bonus_features=64)
@@ -246,6 +247,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="times that every row is measured")
     parser.add_argument("--game", default="montezuma_revenge")
     asked = parser.parse_args()
+    if asked.rounds < 1 or min(asked.envs or [1]) < 1:
+        parser.error("--rounds and --envs: 1 or more")
     use_all_cores()
     gpu = jax.default_backend() != "cpu"
     console = wide_console()
@@ -254,7 +257,10 @@ def main() -> None:
     image = replace(image, precision=asked.precision or ("bfloat16" if gpu else "float32"))
     for envs in asked.envs or ((128, 32) if gpu else (8,)):
         steps, rounds = (8, 1) if asked.quick else (128 if gpu else 32, asked.rounds)
-        measure(Settings(asked.game, envs, image, asked.groups, steps, rounds), asked.methods, console)
+        try:
+            measure(Settings(asked.game, envs, image, asked.groups, steps, rounds), asked.methods, console)
+        except UserError as error:
+            parser.error(str(error))
 
 
 if __name__ == "__main__":
