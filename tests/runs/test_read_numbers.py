@@ -1,5 +1,6 @@
 """The numbers of a run's metrics, read quickly and in groups: the same as line by line."""
 
+import gzip
 from math import inf, nan
 from pathlib import Path
 
@@ -70,3 +71,13 @@ def test_only_whole_groups_of_whole_lines_are_read(tmp_path: Path, together: int
 def test_what_is_not_there_has_no_numbers(tmp_path: Path) -> None:
     table, place = read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
     assert (table.shape, place) == ((0, 4), Place())
+
+
+def test_compressed_rows_are_read_from_a_place_on(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl.gz").write_bytes(gzip.compress(b"".join(LINES)))
+    table, place = read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
+    np.testing.assert_array_equal(table, NUMBERS)
+    assert place.offset == sum(map(len, LINES))
+    assert read_new(tmp_path / "metrics.jsonl", place) == ([], place)
+    rows, _ = read_new(tmp_path / "metrics.jsonl", Place(place.file, len(LINES[0])))
+    assert [row["update"] for row in rows] == [2, 3]

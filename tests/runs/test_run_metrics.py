@@ -1,5 +1,6 @@
 """Metrics are readable, deterministic, cut back exactly on resume, and the same for TensorBoard."""
 
+import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,22 @@ def test_what_depends_on_the_clock_is_in_its_own_file(tmp_path: Path) -> None:
         {"update": 2, "steps": 20, "steps_per_second": 5.0},
     ]
     assert _scalars(tmp_path, "timing", "steps_per_second") == [(10, 5.0), (20, 5.0)]
+
+
+def test_compressed_metrics_are_read_where_they_lie(tmp_path: Path) -> None:
+    _fill(tmp_path, 2)
+    rows = read_metrics(tmp_path)
+    plain = tmp_path / "metrics.jsonl"
+    whole = gzip.compress(plain.read_bytes())
+    plain.unlink()
+    (tmp_path / "metrics.jsonl.gz").write_bytes(whole)
+    assert read_metrics(tmp_path) == rows
+    for damaged in (whole[:-9], b"no archive"):
+        (tmp_path / "metrics.jsonl.gz").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"metrics.jsonl.gz is damaged: put a copy of it back"):
+            read_metrics(tmp_path)
+    MetricsLog(tmp_path).append(_rows(3))
+    assert [row["update"] for row in read_metrics(tmp_path)] == [3, 3]
 
 
 def test_tensorboard_reads_the_same_values(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data, reason, to_json, write_atomically
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
-from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog
+from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog, kept
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
@@ -205,7 +205,7 @@ class RunFolder:
     @property
     def is_copy(self) -> bool:
         """Whether it has numbers of its training and no place for checkpoints: someone left them out."""
-        numbers = [self.path / name for name in (METRICS, TIMING)]
+        numbers = [kept(self.path / name) for name in (METRICS, TIMING)]
         return not (self.path / CHECKPOINTS).is_dir() and any(file.exists() and file.stat().st_size for file in numbers)
 
     def check_resumable(self) -> None:

@@ -5,10 +5,14 @@ numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. What depe
 (one line per update: ``update``, ``steps``, numbers by name) instead, so that the same run always has the same
 ``metrics.jsonl``, byte for byte, however often it was interrupted. ``visits.jsonl`` has a line now and then: how often
 each pair of state and action had been taken by then.
+
+Files that are only kept, and not written on, may be compressed: ``metrics.jsonl.gz`` is read in place of the file.
 """
 
+import gzip
 import json
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,9 +114,29 @@ def _number(value: Any) -> float:
     return float(plain) if isinstance(plain, (int, float)) else math.nan
 
 
+def compressed(file: Path) -> Path:
+    """Where a file is when it is compressed."""
+    return file.with_name(f"{file.name}.gz")
+
+
+def kept(file: Path) -> Path:
+    """The file, or where there is none, its compressed one if it is there."""
+    return file if file.exists() or not compressed(file).exists() else compressed(file)
+
+
+def unpacked(file: Path, content: bytes) -> bytes:
+    """The rows in a file that `kept` has given."""
+    if file.suffix != ".gz":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):
+        raise UserError(f"{file} is damaged: put a copy of it back") from None
+
+
 def _lines(file: Path) -> list[bytes]:
     try:
-        return file.read_bytes().splitlines(keepends=True)
+        return unpacked(file, file.read_bytes()).splitlines(keepends=True)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -126,14 +150,15 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
         path: the folder of the run.
         name: ``metrics.jsonl`` or ``timing.jsonl``.
     """
-    lines = _lines(path / name)
+    file = kept(path / name)
+    lines = _lines(file)
     if lines and not lines[-1].endswith(b"\n"):
         lines.pop()
     rows = []
     for number, line in enumerate(lines, start=1):
         row = parse_row(line)
         if row is None:
-            raise UserError(f"line {number} of {path / name} is damaged: delete it to read the rest")
+            raise UserError(f"line {number} of {file} is damaged: delete it to read the rest")
         rows.append(row)
     return rows
 
@@ -187,11 +212,11 @@ class MetricsLog:
         Returns:
             A line for everything that is missing before it.
         """
-        kept = self._truncate(METRICS, update)
+        last_row = self._truncate(METRICS, update)
         self._truncate(TIMING, update)
         self._truncate(VISITS, update)
-        self._events.forget_from(kept["steps"] + 1 if kept else 0)
-        last = kept["update"] if kept else 0
+        self._events.forget_from(last_row["steps"] + 1 if last_row else 0)
+        last = last_row["update"] if last_row else 0
         if last < update:
             return (f"{self.path / METRICS} ends at update {last}: rows up to update {update} are lost",)
         return ()

@@ -9,7 +9,7 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Data, reason
-from action_balance.runs.metrics import parse_numbers, parse_row
+from action_balance.runs.metrics import kept, parse_numbers, parse_row, unpacked
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,20 @@ def read_numbers(file: Path, place: Place, names: Sequence[str], together: int =
 
 
 def _new_lines(file: Path, place: Place, together: int) -> tuple[bytes, Place]:
+    file = kept(file)
+    compressed = file.suffix == ".gz"  # places are in the rows, not in the file, which is read whole
     try:
         with open(file, "rb") as opened:
             about = os.fstat(opened.fileno())
-            begin = place.offset if place.file == about.st_ino and place.offset <= about.st_size else 0
-            opened.seek(begin)
+            begin = place.offset if place.file == about.st_ino and (compressed or place.offset <= about.st_size) else 0
+            opened.seek(0 if compressed else begin)
             content = opened.read()
     except FileNotFoundError:
         return b"", Place()
     except OSError as error:
         raise UserError(f"cannot read {file}: {reason(error)}") from None
+    if compressed:
+        content = unpacked(file, content)[begin:]
     end = content.rfind(b"\n") + 1
     for _ in range(content.count(b"\n") % together):
         end = content.rfind(b"\n", 0, end - 1) + 1
