@@ -99,7 +99,7 @@ def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(part
         "the paper&rsquo;s 42,000,000: less than 0.01&nbsp;% of it",
         "Not as in the preset <code>atari-paper</code>: <code>--envs 4</code> instead of 32; "
         "<code>--warmup-rollouts 1</code> instead of 50; <code>--channels 4</code> instead of 32.",
-        "This command trains what is missing",
+        "In the folder of this page, this command trains what is missing",
         "between 0 and 2 are finished",
         "--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4",
         "1,250 steps/s",  # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000

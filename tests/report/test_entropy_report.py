@@ -49,7 +49,7 @@ def test_the_report_tells_the_order_that_was_found(result: Path) -> None:
         "channel + L2 ends lower than L2, by 0.28",
         "One run of each does not tell how much of that is chance",
         "ln&nbsp;18 = 2.890",
-        "action-balance reproduce entropy --steps 1024 --envs 4",
+        "action-balance reproduce entropy --out . --steps 1024 --envs 4",
     ):
         assert said in page
     assert "Figure 7" not in (result / "figures" / "entropy.svg").read_text()  # the paper does not say of what it is
@@ -70,14 +70,16 @@ def test_the_opposite_is_told_where_it_was_found(tmp_path: Path) -> None:
     assert "Not begun: montezuma_revenge-action-balance-rnd-channel-0" in page
 
 
-def test_what_is_rounding_is_not_told_as_a_difference(tmp_path: Path) -> None:
+def test_what_is_rounding_is_not_told_as_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for place, config in enumerate(EntropySettings(training=SMALL).plan().values()):
         make_run(tmp_path, config, ENDED, entropies=[FLAT, FLAT - 2e-7 * place])
     reproduce(tmp_path, "--report-only")
     page = (tmp_path / "report.html").read_text()
+    assert "channel + L2: 2.8904, 0 below (shares 2.8904, 0 below)" in capsys.readouterr().out
     assert page.count("which is rounding") == 2
     assert "Not to be told from a flat vector, in 32-bit numbers: raw, L2 and channel + L2." in page
     assert "ends lower" not in page
+    assert "from low to high" not in page
 
 
 def test_the_tables_have_both_entropies(result: Path) -> None:

@@ -44,7 +44,9 @@ def reproduce_atari(
         raise UserError("--report-only plays no games: leave out --evaluate, or --report-only")
 
     def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
-        _write(folder, records, notes, settings)
+        usual = AtariSettings()
+        asked = runs_page.planned(settings, usual, folder.before, records) if report_only else settings
+        _write(folder, records, notes, asked)
 
     def count_rooms(path: Path, config: TrainConfig) -> bool:
         return bool(evaluate) and _count_rooms(path, config, evaluate, console)
@@ -88,7 +90,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     finished = [len(cell.finished) for cell in found]
     folder.summary |= {
         "settings": common,
-        "asked": {"games": list(settings.games), "methods": list(settings.methods), "runs": list(settings.plan())},
+        "asked": runs_page.asked_for(settings),
         **runs_page.command(KIND, settings, AtariSettings(), records),
         "paper": {"table_2": TABLE_2, "runs": TABLE_2_RUNS},
         "deviations": runs_page.deviations(records, finished, TABLE_2_RUNS),

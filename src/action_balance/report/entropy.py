@@ -13,7 +13,7 @@ from action_balance.report.study_folder import StudyFolder
 from action_balance.report.summary import Data, describe_estimate, estimate
 from action_balance.studies import entropy, statistics
 from action_balance.studies.atari import TABLE_2_RUNS
-from action_balance.studies.entropy import FLAT, GAME, VARIANTS, EntropySettings, Variant, Which, variants
+from action_balance.studies.entropy import FLAT, GAME, RESOLUTION, VARIANTS, EntropySettings, Variant, Which, variants
 from action_balance.studies.records import Record, common_settings
 
 KIND = "reproduce entropy"
@@ -35,7 +35,9 @@ def reproduce_entropy(
     """
 
     def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
-        _write(folder, records, notes, settings)
+        usual = EntropySettings()
+        asked = runs_page.planned(settings, usual, folder.before, records) if report_only else settings
+        _write(folder, records, notes, asked)
 
     campaign.reproduce(KIND, settings.plan, belongs, out, report_only, overwrite, console, write)
     _conclude(StudyFolder.read(out), console)
@@ -59,7 +61,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     finished = [len(variant.finished) for variant in found]
     folder.summary |= {
         "settings": common,
-        "asked": {"runs": list(settings.plan())},
+        "asked": runs_page.asked_for(settings),
         **runs_page.command(KIND, settings, EntropySettings(), records),
         "deviations": runs_page.deviations(records, finished, TABLE_2_RUNS),
         "notes": notes,
@@ -131,6 +133,14 @@ def _conclude(folder: StudyFolder, console: Console) -> None:
     ours = folder.summary["ours"]
     lines = [f"open {folder.path / 'report.html'} in a browser", f"entropy, {ours['flat']:.4f} for a flat vector:"]
     for name, row in ours["variants"].items():
-        lines.append(f"  {name}: {describe_estimate(row['added'], 4)} (shares {describe_estimate(row['bonus'], 4)})")
+        added, shares = (_told(row, which) for which in WHICH)
+        lines.append(f"  {name}: {added} (shares {shares})")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+def _told(row: Data, which: str) -> str:
+    below = row[f"{which}_below_flat"]["value"]
+    if below is None:
+        return "not recorded"
+    return f"{describe_estimate(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"

@@ -99,7 +99,7 @@ def _findings(ours: Data) -> list[str]:
     for which, what in WHICH.items():
         below = {name: row[f"{which}_below_flat"]["value"] for name, row in ours["variants"].items()}
         known = {name: value for name, value in below.items() if value is not None}
-        if len(known) > 1:
+        if len(known) > 1 and max(known.values()) - min(known.values()) >= RESOLUTION:
             order = sorted(known, key=lambda name: -known[name])
             said = ", ".join(f"{name} ({_small(known[name])} below ln&nbsp;{ACTIONS})" for name in order)
             findings.append(f"Of {what}, the entropy in the end is, from low to high: {said}.")

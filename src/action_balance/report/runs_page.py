@@ -4,12 +4,12 @@ import html
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, fields, replace
+from typing import Any, TypeVar
 
 from action_balance.agent.config import Config
 from action_balance.envs.atari import SKIP
-from action_balance.errors import flag
+from action_balance.errors import UserError, flag
 from action_balance.report import markup
 from action_balance.report.markup import counted, number, table
 from action_balance.report.summary import Data
@@ -22,6 +22,10 @@ from action_balance.studies.records import RECENT, Record
 FOOTER = "Made from the files of the runs alone: the same runs give the same page."
 
 StudySettings = AtariSettings | EntropySettings
+Asked = TypeVar("Asked", AtariSettings, EntropySettings)
+
+#: Of the settings of a study, what has several names.
+NAMED = ("games", "methods")
 
 #: Runs that are listed at once; more have to be unfolded.
 LISTED = 9
@@ -131,7 +135,7 @@ def made_section(summary: Data) -> str:
         tables += table(caption, ["Name", "Value"], rows, "plain")
     return f"""<section id="made">
 <h2>How it was made</h2>
-<p>{_what_the_command_does(summary["other_runs"])}; the runs are in its folder <code>runs</code>:</p>
+<p>{_what_the_command_does(summary["other_runs"])}; the runs are in <code>runs</code>:</p>
 {markup.scrolling(f"<pre><code>{html.escape(summary['command'])}</code></pre>", "Command")}
 <h3>Where it differs from the paper</h3>
 <ul>{"".join(f"<li>{one}</li>" for one in summary["deviations"])}</ul>
@@ -143,11 +147,11 @@ def made_section(summary: Data) -> str:
 
 def _what_the_command_does(others: Sequence[str]) -> str:
     if not others:
-        return "This command trains what is missing and writes this page"
+        return "In the folder of this page, this command trains what is missing and writes the page anew"
     names = html.escape(markup.listed(others if len(others) <= 8 else _shortened(others)))
     return (
         f"The study has no flags for how these were trained, and would not go on with them: {names}. "
-        "This command trains nothing and writes this page"
+        "In the folder of this page, this command trains nothing and writes the page anew"
     )
 
 
@@ -185,7 +189,8 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
         said.append(f"Not as in the preset <code>atari-paper</code>: {'; '.join(others)}.")
     fewest, most = min(finished), max(finished)
     if fewest < papers_runs:
-        here = f"it is {fewest}" if fewest == most else f"between {fewest} and {most} are finished"
+        each = f"{counted(fewest, 'run')} of each {'is' if fewest == 1 else 'are'} finished"
+        here = f"between {fewest} and {most} are finished" if fewest < most else each if most else "none is finished"
         said.append(f"The paper averages {papers_runs} runs; here, {here}.")
     if agent.image.precision != "float32":
         said.append("Convolutions are computed in bfloat16; losses and statistics in float32.")
@@ -216,6 +221,44 @@ def _not_as_in_preset(agent: Config) -> list[str]:
     ]
 
 
+def planned(asked: Asked, usual: Asked, before: Data, records: Sequence[Record]) -> Asked:
+    """What a report alone is of: what it is asked for, or else an earlier report was, or else what runs there are.
+
+    Args:
+        asked: with it.
+        usual: the defaults; these were not asked for.
+        before: the summary of the report before it; empty where there is none.
+        records: the runs.
+    """
+    if replace(asked, training=usual.training) != usual:
+        return asked
+    names = [one.name for one in fields(usual) if one.name != "training"]
+    for source in (before.get("asked"), _there(records)):
+        try:
+            values: dict[str, Any] = {name: (source or {})[name] for name in names}
+            return replace(asked, **values | {name: tuple(values[name]) for name in NAMED if name in names})
+        except (KeyError, TypeError, UserError):  # of an older report, or one that someone has changed
+            continue
+    return asked
+
+
+def _there(records: Sequence[Record]) -> Data:
+    """Settings that come to the runs that are there."""
+    seeds = [record.config.seed for record in records]
+    usual = AtariSettings()
+    there: Data = {"seed": min(seeds), "seeds": max(seeds) - min(seeds) + 1}
+    games, methods = {record.game for record in records}, {record.method for record in records}
+    there["games"] = [*(one for one in usual.games if one in games), *sorted(games - set(usual.games))]
+    there["methods"] = [one for one in usual.methods if one in methods]
+    return there
+
+
+def asked_for(settings: StudySettings) -> Data:
+    """For ``summary.json``: what was asked for, and the runs that it comes to."""
+    data = {key: value for key, value in asdict(settings).items() if key != "training"}
+    return {**data, "runs": list(settings.plan())}
+
+
 def command(name: str, asked: StudySettings, usual: StudySettings, records: Sequence[Record]) -> Data:
     """For ``summary.json``: the command that goes on with a study, and the runs that it could not be of.
 
@@ -228,7 +271,7 @@ def command(name: str, asked: StudySettings, usual: StudySettings, records: Sequ
 
 def _command_line(name: str, asked: StudySettings, usual: StudySettings) -> str:
     """The command with every setting that is not usual."""
-    words = [f"action-balance {name}"]
+    words = [f"action-balance {name} --out ."]
     settings, defaults = (_plain_flat(one) for one in (asked, usual))
     for key, value in settings.items():
         if value != defaults[key]:

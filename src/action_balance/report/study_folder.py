@@ -6,6 +6,7 @@ from pathlib import Path
 from action_balance.errors import UserError
 from action_balance.files import reason
 from action_balance.report.folder import SUMMARY, ResultFolder, versions
+from action_balance.report.summary import Data
 
 #: Everything that such a result may hold besides its summary and its runs.
 FILES = (
@@ -16,6 +17,10 @@ FILES = (
 
 class StudyFolder(ResultFolder):
     """A result that follows from the runs in its folder, so that only its kind has to stay the same."""
+
+    def __init__(self, path: Path, summary: Data, before: Data | None = None) -> None:
+        super().__init__(path, summary)
+        self.before = before or {}  # the summary of the report that this one takes the place of
 
     @classmethod
     def renew(cls, path: Path, kind: str, overwrite: bool = False) -> "StudyFolder":
@@ -43,6 +48,8 @@ class StudyFolder(ResultFolder):
             raise UserError(f"{path} already holds a result of {found.get('kind')}: choose another --out")
         if overwrite:
             folder._clear()
+        else:
+            folder.before = found or {}
         return folder
 
     @classmethod
