@@ -94,5 +94,7 @@ def test_runs_under_way_are_told_with_how_far_they_are(tmp_path: Path, capsys: p
     make_run(tmp_path, training.run("venture", "rnd", 1), [(0, 0.0), (0, 0.0), (10, 40.0)], "interrupted")
     make_run(tmp_path, training.run("venture", "rnd", 2), [(0, 0.0)] * 2, "interrupted")
     reproduce(tmp_path, "--report-only")
-    assert "so far, at 512 to 1,536 steps" in (tmp_path / "report.html").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "so far, at 512 to 1,536 steps, 10 games or more each" in page
+    assert "The paper averages 5 runs; here, none is finished." in page
     assert "rnd: 30 after 512 to 1,536 steps, not finished" in capsys.readouterr().out

@@ -115,9 +115,20 @@ def _write_tables(folder: StudyFolder, found: Sequence[Cell]) -> None:
         final = cell.final
         value = (final.value, final.low, final.high) if final else (np.nan,) * 3
         published = TABLE_2.get(cell.game, {}).get(cell.method, np.nan)
-        counts = len(cell.finished), len(cell.runs)
+        counts = len(cell.finished), len(cell.runs), cell.fewest_episodes or 0
         finals.append((cell.game, cell.method, published, *_rounded(*value, cell.so_far), *counts))
-    columns = ("game", "method", "paper", "mean", "low", "high", "unfinished_mean", "finished_runs", "runs")
+    columns = (
+        "game",
+        "method",
+        "paper",
+        "mean",
+        "low",
+        "high",
+        "unfinished_mean",
+        "finished_runs",
+        "runs",
+        "fewest_episodes",
+    )
     folder.write_csv("final_returns.csv", columns, finals)
     rows = []
     for cell in found:
@@ -147,6 +158,7 @@ def _numbers(found: Sequence[Cell]) -> Data:
             "runs": len(cell.runs),
             "so_far": number(cell.so_far),
             "so_far_steps": cell.so_far_steps,
+            "fewest_episodes": cell.fewest_episodes,
             "agrees": None if verdict is None else verdict.agrees,
         }
         base = next((one for one in found if (one.game, one.method) == (cell.game, BASE)), None)

@@ -59,8 +59,8 @@ def _returns(summary: Data) -> str:
 <p class="question">What does each method score in the end, and is it what the paper reports?</p>
 <p>Returns are raw scores of the games that end in training, played by the policy that learns. Of an update the number
 of games that ended and their mean score are recorded; the final return of a run is the mean of the last {RECENT} games:
-updates weigh with their games, and the oldest with as many as are needed. The paper&rsquo;s numbers are means of
-{summary["paper"]["runs"]} runs.</p>
+updates weigh with their games, and the oldest with as many as are needed. Where fewer have ended, it is the mean of
+all, and their number is given. The paper&rsquo;s numbers are means of {summary["paper"]["runs"]} runs.</p>
 <div class="finding"><h3>What we found</h3>{found}</div>
 {table(caption, ["Game", *map(markup.method, methods)], rows)}{_differences(games, methods)}</section>"""
 
@@ -74,13 +74,22 @@ def _cell(row: Data | None, published: float | None) -> str:
         more = row["runs"] - row["finished"]
         runs = counted(row["finished"], "run") + (f", {more} not finished" if more else "")
         verdict = {True: ' <span class="good">agrees</span>', False: ' <span class="warn">differs</span>'}
+        runs += _few(row)
         within = interval(row["final"])
         small = _small("" if within == "no interval" else within) + _small(runs)
         return f"{number(row['final']['value'])}{small}{_small(paper + verdict.get(row['agrees'], ''))}"
     if row["finished"]:
         return f"{NONE}{_small('no game ended')}{_small(paper)}"
-    so_far = _small(f"so far, at {_amounts(*row['so_far_steps'])} steps")
+    so_far = _small(f"so far, at {_amounts(*row['so_far_steps'])} steps{_few(row)}")
     return f'<span class="warn">{number(row["so_far"])}</span>{so_far}{_small(paper)}'
+
+
+def _few(row: Data) -> str:
+    """How many games are behind a number, where they are fewer than it should be the mean of."""
+    fewest = row["fewest_episodes"]
+    if not fewest or fewest >= RECENT:
+        return ""
+    return f", {counted(fewest, 'game')}" + (" or more each" if (row["finished"] or row["runs"]) > 1 else "")
 
 
 def _small(text: str) -> str:

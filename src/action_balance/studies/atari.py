@@ -195,6 +195,12 @@ class Cell:
         return (min(steps), max(steps)) if steps else None
 
     @property
+    def fewest_episodes(self) -> int | None:
+        """Of a run behind the final return, or else the return so far, that has any; None without one."""
+        counts = [int(run.episodes.sum()) for run in self.finished or self.under_way]
+        return min((count for count in counts if count), default=None)
+
+    @property
     def curve(self) -> Curve:
         """Of the finished runs; where none is, of all as far as all of them go."""
         return mean_curve(self.finished or self.runs)
