@@ -322,6 +322,10 @@ def _one_line(box: str) -> str:
     rows = [row.strip("│| ") for row in _without_colours(box).splitlines()[1:-1]]
     parts = " ".join(row if set(row) - set("─-") else "\n" for row in rows).split("\n")
     said = [part.strip().rstrip(".") for part in parts if "helptext" not in part.lower()]
+    misplaced = re.search(r"misplaced options: +(\S+) +\(applied to ([^)]+)\)", " ".join(said))
+    if misplaced:
+        option, command = misplaced.groups()  # one that another command has
+        return f"{command.removeprefix(f'{PROGRAM} ')} does not take {option}; see {command} --help"
     said = [re.sub(r"(Perhaps you meant: \S+).*", r"\1", part) for part in said if part]
     line = "; ".join(said).replace("invalid literal for int() with base 10:", "not a whole number:")
     line = line.replace("could not convert string to float:", "not a number:")

@@ -120,6 +120,12 @@ NOT_FOR_THIS = [
     ("atari:montezumas_revenge", "--seed", "0", "did you mean montezuma_revenge?"),
     ("atari:combat", "--seed", "0", "combat is for several players"),
     ("montezuma_revenge", "--seed", "0", "did you mean atari:montezuma_revenge?"),
+    *((name, "--seed", "0", f"{name} needs a game: e.g. atari:pitfall") for name in ("atari", "atari:")),
+    *(
+        (name, "--seed", "0", f"{name} needs the id of an environment: e.g. gym:CartPole-v1")
+        for name in ("gym", "gym:")
+    ),
+    ("atari:pitfall", "--games", "pitfall", "train does not take --games; see action-balance train --help"),
 ]
 
 
@@ -134,14 +140,22 @@ def test_what_the_environment_cannot_use_is_refused_in_one_line(
     assert not (tmp_path / "out").exists()
 
 
-def test_without_ale_py_a_game_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", [["train", "atari:pitfall"], ["reproduce", "atari", "--games", "pitfall"]])
+@pytest.mark.parametrize(("module", "package"), [("ale_py", "ale-py"), ("ale_py.vector_env", "gymnasium")])
+def test_without_emulators_a_game_says_what_to_install_and_leaves_no_folder(
+    words: list[str],
+    module: str,
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, "ale_py", None)
-    assert call("train", "atari:pitfall") == 2
+    monkeypatch.setitem(sys.modules, module, None)
+    assert call(*words, "--out", str(tmp_path / "out")) == 2
     error = capsys.readouterr().err
-    assert 'ale-py is not installed, and Atari needs it: pip install ".[atari]" in the folder' in error
+    assert f'{package} is not installed, and Atari needs it: pip install ".[atari]" in the folder' in error
     assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_errors_name_flags_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

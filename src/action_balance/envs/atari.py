@@ -55,12 +55,11 @@ def check_game(game: str) -> str:
 
 
 def count_actions(game: str) -> int:
-    """Actions of a game's own set."""
+    """Actions of a game's own set. What emulators need is missed here."""
     check_game(game)
-    try:
-        from ale_py import ALEInterface, LoggerMode, roms
-    except ImportError:
-        raise missing("ale-py", "Atari", "atari") from None
+    _vector_env()
+    from ale_py import ALEInterface, LoggerMode, roms
+
     ALEInterface.setLoggerMode(LoggerMode.Error)
     emulator = ALEInterface()
     emulator.loadROM(str(roms.get_rom_path(game)))
@@ -98,7 +97,6 @@ class Atari:
             sticky: probability that an emulator frame repeats the action of the frame before.
             episode_frames: time limit in emulator frames; 18,000 are 4,500 steps.
         """
-        games()  # without ale-py, it is missed here
         check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
@@ -196,12 +194,17 @@ def _yielding(make: Callable[[], T]) -> T:
         return thread.submit(politely).result()
 
 
-def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int) -> AtariVectorEnv:
+def _vector_env() -> type[AtariVectorEnv]:
+    games()  # without ale-py, it is missed here
     try:
         from ale_py.vector_env import AtariVectorEnv
     except ImportError:
         raise missing("gymnasium", "Atari", "atari") from None
-    return AtariVectorEnv(
+    return AtariVectorEnv
+
+
+def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int) -> AtariVectorEnv:
+    return _vector_env()(
         game,
         envs,
         num_threads=threads,

@@ -60,8 +60,12 @@ class EnvConfig:
     """What the rewards of a Gymnasium environment are multiplied by for learning."""
 
     def __post_init__(self) -> None:
+        if self.name in (PREFIX, PREFIX[:-1]):
+            raise UserError(f"{self.name} needs a game: e.g. {ATARI[2]}")
+        if self.name == GYM[:-1] or self.gym == "":
+            raise UserError(f"{self.name} needs the id of an environment: e.g. gym:CartPole-v1")
         if self.gym is not None:
-            self._check_gym(self.gym)
+            self._check_gym()
             return
         for name in ("env_kwargs", "wrapper", "vectorize", "stack", "reward_scale"):
             if getattr(self, name) != getattr(EnvConfig, name):
@@ -90,9 +94,7 @@ class EnvConfig:
             if getattr(self, name) != getattr(EnvConfig, name):
                 raise UserError(f"an Atari game has no {flag(name)}: leave it out")
 
-    def _check_gym(self, rest: str) -> None:
-        if not rest:
-            raise UserError("gym: needs the id of an environment: e.g. gym:CartPole-v1")
+    def _check_gym(self) -> None:
         for name in ("size", "episode_steps", "view"):
             if getattr(self, name) != getattr(EnvConfig, name):
                 raise UserError(f"a Gymnasium environment has no {flag(name)}: use --env-kwargs")

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.agent.loop import TrainConfig
+from action_balance.envs.atari import count_actions
 from action_balance.errors import UserError
 from action_balance.report.study_folder import StudyFolder
 from action_balance.report.training import shown, typed
@@ -56,6 +57,8 @@ def reproduce(
         return
     runs = plan()
     missing = _missing(out, runs, overwrite)
+    if missing:
+        count_actions(str(runs[missing[0]].env.game))  # what emulators need is missed before anything is written
     StudyFolder.renew(out, kind, overwrite)
     if overwrite:
         _delete_runs(out)
