@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -252,7 +253,7 @@ def main() -> None:
     use_all_cores()
     gpu = jax.default_backend() != "cpu"
     console = wide_console()
-    console.print(machine(f"ale-py, {jax.devices()[0].device_kind}"))
+    console.print(machine(f"ale-py {version('ale-py')}", jax.devices()[0].device_kind))
     image = ImageConfig() if gpu or asked.full else SMALL
     image = replace(image, precision=asked.precision or ("bfloat16" if gpu else "float32"))
     for envs in asked.envs or ((128, 32) if gpu else (8,)):

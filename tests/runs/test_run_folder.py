@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -212,13 +213,26 @@ def test_a_damaged_manifest_does_not_keep_a_run_from_being_resumed(tmp_path: Pat
 
 def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _create(tmp_path)
-    monkeypatch.setattr(manifest, "versions", lambda: {"jax": "99.0"})
+    monkeypatch.setattr(manifest, "versions", lambda _: {"jax": "99.0", "not recorded before": "1.0"})
     hardware = {**manifest.hardware(), "devices": ["a new one"]}
     monkeypatch.setattr(manifest, "hardware", lambda: hardware)
     restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
     jax_line, device_line = restored.warnings
     assert jax_line.startswith(f"jax is 99.0 now and was {jax.__version__}")
     assert device_line.startswith("it now runs on a new one and ran on")
+
+
+@pytest.mark.parametrize(
+    ("environment", "packages"),
+    [("atari:pitfall", {"ale-py", "gymnasium"}), ("gym:CartPole-v1", {"gymnasium"}), ("open", set())],
+)
+def test_versions_are_also_those_of_what_environments_run_on(
+    environment: str, packages: set[str], tmp_path: Path
+) -> None:
+    folder = RunFolder.create(tmp_path, {"env": {"name": environment}}, [])
+    (start,) = folder.manifest["starts"]
+    assert {name: start["versions"][name] for name in packages} == {name: version(name) for name in packages}
+    assert len(start["versions"]) == 8 + len(packages)
 
 
 def test_what_a_resume_tells_is_kept_in_the_manifest(tmp_path: Path) -> None:

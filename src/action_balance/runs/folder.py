@@ -57,6 +57,12 @@ def _fingerprint(config: Data) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
+def _environment(config: Data) -> str:
+    """The name of a run's environment; empty where its config has none."""
+    found = config.get("env")
+    return str(found.get("name", "")) if isinstance(found, dict) else ""
+
+
 def _is_run(path: Path) -> bool:
     """Whether there is a run, maybe a damaged one."""
     return any((_load(path / name) or {}).get("format") == FORMAT for name in (CONFIG, MANIFEST))
@@ -106,7 +112,7 @@ class RunFolder:
             overwrite: delete a run that is there.
             about: what the manifest is to say besides, plain data.
         """
-        start = describe_start(command)
+        start = describe_start(command, _environment(config))
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
         try:
             content = to_json({**header, "config": config})
@@ -189,7 +195,7 @@ class RunFolder:
         (self.path / CHECKPOINTS).mkdir(exist_ok=True)  # a kill in the first moment of the run may have left none
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
-        start = describe_start(command)
+        start = describe_start(command, _environment(self.config))
         warnings = list(restored.warnings)
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
             warnings += changes(self.manifest["starts"][-1], start)

@@ -13,6 +13,9 @@ from action_balance.files import Data
 #: What the numbers of a run may depend on.
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy")
 
+#: And on what besides, by what the name of the environment begins with.
+OF_ENVIRONMENTS = {"atari:": ("ale-py", "gymnasium"), "gym:": ("gymnasium",)}
+
 
 def _version(package: str) -> str | None:
     try:
@@ -21,12 +24,13 @@ def _version(package: str) -> str | None:
         return None
 
 
-def versions() -> Data:
-    """The versions of what the numbers may depend on; None where it is not installed."""
+def versions(environment: str = "") -> Data:
+    """The versions of what the numbers of runs in an environment may depend on; None where it is not installed."""
+    besides = [names for begins, names in OF_ENVIRONMENTS.items() if environment.startswith(begins)]
     return {
         "action-balance": __version__,
         "python": platform.python_version(),
-        **{name: _version(name) for name in PACKAGES},
+        **{name: _version(name) for names in (PACKAGES, *besides) for name in names},
     }
 
 
@@ -57,12 +61,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def describe_start(command: Sequence[str]) -> Data:
-    """What is recorded whenever a run is started or resumed."""
+def describe_start(command: Sequence[str], environment: str = "") -> Data:
+    """What is recorded whenever a run in an environment is started or resumed."""
     return {
         "time": now(),
         "command": list(command),
-        "versions": versions(),
+        "versions": versions(environment),
         "hardware": hardware(),
         "commit": commit(),
     }
@@ -71,7 +75,8 @@ def describe_start(command: Sequence[str]) -> Data:
 def changes(before: Data, after: Data) -> list[str]:
     """What is other than at an earlier start and may change the numbers, one line each."""
     old, new = before["versions"], after["versions"]
-    lines = [f"{name} is {new[name]} now and was {old.get(name)}" for name in new if new[name] != old.get(name)]
+    # what older runs have not recorded may be the same
+    lines = [f"{name} is {new[name]} now and was {old[name]}" for name in new if name in old and new[name] != old[name]]
     old_devices, new_devices = before["hardware"]["devices"], after["hardware"]["devices"]
     if old_devices != new_devices:
         lines.append(f"it now runs on {', '.join(new_devices)} and ran on {', '.join(old_devices)}")
