@@ -226,7 +226,7 @@ def _made(summary: Data) -> str:
     return f"""<section id="made">
 <h2>{TITLES["made"]}</h2>
 <p>This command makes the page; the training runs behind it are in its folder <code>runs</code>:</p>
-{markup.scrolling(f"<pre><code>{command}</code></pre>", "Command")}
+<pre><code>{command}</code></pre>
 <h3>Intervals</h3>
 <p>All are 95&nbsp;% intervals over agents: Student&rsquo;s for means; where two methods are compared, of the
 differences between agents of the same seed, as these begin with the same networks and draws; Clopper&rsquo;s and

@@ -341,7 +341,7 @@ def _made(summary: Data) -> str:
     return f"""<section id="made">
 <h2>{TITLES["made"]}</h2>
 <p>This command makes the page, and the figures and tables behind it:</p>
-{markup.scrolling(f"<pre><code>{command}</code></pre>", "Command")}
+<pre><code>{command}</code></pre>
 <h3>Intervals</h3>
 <p>All are 95&nbsp;% intervals over independent runs: Student&rsquo;s for means, Welch&rsquo;s for the difference of two
 means, a bootstrap of {RESAMPLES:,} resamples for ratios. Where one of our means stands beside the paper&rsquo;s, z is

@@ -93,7 +93,8 @@ def runs_section(runs: Sequence[Data], notes: Sequence[str], asked: Sequence[str
         of = "" if done else f"<small>of {number(run['steps_asked'])}</small>"
         status = "finished" if done else f'<span class="warn">{_status(run)}</span>'
         cells = [status, f"{number(run['steps'])}{of}", number(run["final_return"]), number(run["best_return"])]
-        rows.append([f"<code>{html.escape(run['name'])}</code>", *cells, number(run["steps_per_second"])])
+        name = html.escape(run["name"]).replace("-", "-<wbr>")
+        rows.append([f"<code>{name}</code>", *cells, number(run["steps_per_second"])])
     there = {run["name"] for run in runs}
     missing = [name for name in asked if name not in there]
     finished = sum(run["status"] == "finished" for run in runs)
@@ -136,7 +137,7 @@ def made_section(summary: Data) -> str:
     return f"""<section id="made">
 <h2>How it was made</h2>
 <p>{_what_the_command_does(summary["other_runs"])}; the runs are in <code>runs</code>:</p>
-{markup.scrolling(f"<pre><code>{html.escape(summary['command'])}</code></pre>", "Command")}
+<pre><code>{html.escape(summary["command"])}</code></pre>
 <h3>Where it differs from the paper</h3>
 <ul>{"".join(f"<li>{one}</li>" for one in summary["deviations"])}</ul>
 <h3>What the paper leaves open</h3>
