@@ -65,6 +65,7 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path: Path) -> None:
     folder.metrics().append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
     folder.finish("finished")
     (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "metrics.jsonl.gz").write_bytes(b"of a copy")
     _create(tmp_path, overwrite=True)
     assert sorted(_snapshot(tmp_path)) == [".lock", "config.json", "manifest.json", "notes.txt"]
 

@@ -117,18 +117,8 @@ def _write_tables(folder: StudyFolder, found: Sequence[Cell]) -> None:
         published = TABLE_2.get(cell.game, {}).get(cell.method, np.nan)
         counts = len(cell.finished), len(cell.runs), cell.fewest_episodes or 0
         finals.append((cell.game, cell.method, published, *_rounded(*value, cell.so_far), *counts))
-    columns = (
-        "game",
-        "method",
-        "paper",
-        "mean",
-        "low",
-        "high",
-        "unfinished_mean",
-        "finished_runs",
-        "runs",
-        "fewest_episodes",
-    )
+    counted = ("finished_runs", "runs", "fewest_episodes")
+    columns = ("game", "method", "paper", "mean", "low", "high", "unfinished_mean", *counted)
     folder.write_csv("final_returns.csv", columns, finals)
     rows = []
     for cell in found:

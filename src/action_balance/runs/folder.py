@@ -23,7 +23,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data, reason, to_json, write_atomically
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
-from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog, kept
+from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog, compressed, kept
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
@@ -39,7 +39,8 @@ FORMAT = "action-balance run"
 VERSION = 2
 
 #: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, METRICS, TIMING, VISITS, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
+NUMBERS = (METRICS, compressed(Path(METRICS)).name, TIMING, VISITS)
+CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
 
 Status = Literal["finished", "interrupted", "failed"]
 
