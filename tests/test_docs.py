@@ -21,6 +21,7 @@ from rich.console import Console
 
 from action_balance import cli
 from action_balance.agent.loop import TrainConfig
+from action_balance.cli_screen import PROGRAM
 from action_balance.envs.ready import EnvConfig
 from action_balance.report import training
 from action_balance.runs.folder import RunFolder
@@ -108,7 +109,7 @@ def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
                 exec(code, names)
         elif block.runs:
             for words in block.commands():
-                assert words[0] == cli.PROGRAM
+                assert words[0] == PROGRAM
                 key = tuple(_without_output(words[1:]))
                 done[key] = done[key] if key in done else call(*key)
                 assert done[key] == 0, words
@@ -128,7 +129,7 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
     program, *rest = words
     if "=" in program and program.partition("=")[0].isupper():  # a variable of the environment
         program, *rest = rest
-    if program == cli.PROGRAM:
+    if program == PROGRAM:
         folder = _folder(_parse(_without_output(rest)), monkeypatch)
         assert folder is None or folders.setdefault(folder, words) is words
     elif program == "make":

@@ -6,16 +6,13 @@ import functools
 import io
 import json
 import operator
-import os
 import re
-import shutil
 import signal
 import sys
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import tyro
 from jax.errors import JaxRuntimeError
@@ -27,6 +24,7 @@ from action_balance.agent.presets import PRESETS
 from action_balance.agent.seeds import use_all_cores
 from action_balance.cli_atari import AtariStudy, Entropy
 from action_balance.cli_gym import GymFlags
+from action_balance.cli_screen import PROGRAM, Page, Screen, one_line, write_nowhere
 from action_balance.cli_view import View
 from action_balance.envs.grid import Cell
 from action_balance.envs.host import EmulatorsLost
@@ -37,7 +35,6 @@ from action_balance.runs import read_config
 from action_balance.studies.neural import NeuralSettings
 from action_balance.studies.settings import GridSettings, RunSettings, parse_goal
 
-PROGRAM = "action-balance"
 ABOUT = f"""Action balance exploration: reproduce the paper, explore your own worlds.
 
 Tab completion (bash, zsh, fish): {PROGRAM} --tyro-print-completion bash"""
@@ -290,7 +287,7 @@ def _cell(info: tyro.constructors.PrimitiveTypeInfo) -> tyro.constructors.Primit
 def parse(arguments: Sequence[str]) -> Command:
     """The command that these words give. A mistake in them is a `UserError` of one line."""
     told = io.StringIO()
-    page: Any = _Page(sys.stdout) if {"-h", "--help"} & {*arguments} else sys.stdout
+    page: Any = Page(sys.stdout) if {"-h", "--help"} & {*arguments} else sys.stdout
     try:
         with contextlib.redirect_stderr(told), contextlib.redirect_stdout(page):
             command: Command = tyro.cli(
@@ -304,79 +301,18 @@ def parse(arguments: Sequence[str]) -> Command:
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise UserError(_one_line(told.getvalue())) from None
+        raise UserError(one_line(told.getvalue())) from None
     except BrokenPipeError:  # nobody reads the completion script on
-        _write_nowhere()
+        write_nowhere()
         sys.exit()
     except OSError as error:
         raise UserError(f"cannot write {error.filename}: {reason(error)}") from None
     return command
 
 
-def _without_colours(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def _one_line(box: str) -> str:
-    """What the parser says in a box of several parts, as one line."""
-    rows = [row.strip("│| ") for row in _without_colours(box).splitlines()[1:-1]]
-    parts = " ".join(row if set(row) - set("─-") else "\n" for row in rows).split("\n")
-    said = [part.strip().rstrip(".") for part in parts if "helptext" not in part.lower()]
-    misplaced = re.search(r"misplaced options: +(\S+) +\(applied to ([^)]+)\)", " ".join(said))
-    if misplaced:
-        option, command = misplaced.groups()  # one that another command has
-        return f"{command.removeprefix(f'{PROGRAM} ')} does not take {option}; see {command} --help"
-    said = [re.sub(r"(Perhaps you meant: \S+).*", r"\1", part) for part in said if part]
-    line = "; ".join(said).replace("invalid literal for int() with base 10:", "not a whole number:")
-    line = line.replace("could not convert string to float:", "not a number:")
-    return f"{line}; see {PROGRAM} --help"
-
-
-class _Page:
-    """The screen, with lines broken where it ends: the parser breaks only those in boxes."""
-
-    def __init__(self, screen: TextIO) -> None:
-        self._screen = screen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._screen, name)
-
-    def write(self, text: str) -> int:
-        """Write whole lines."""
-        try:
-            self._screen.write("\n".join(_broken(line) for line in text.split("\n")))
-        except BrokenPipeError:
-            _write_nowhere()
-        return len(text)
-
-
-def _broken(line: str) -> str:
-    """A line as several, none longer than the screen is wide; what stands in brackets stays together."""
-    width = shutil.get_terminal_size().columns
-    plain = _without_colours(line)
-    if len(plain) <= width:
-        return line
-    whole = re.sub(r"\[-[^]]*]", lambda found: found[0].replace(" ", "\xa0"), plain)
-    indent = " " * len("usage: ") if plain.startswith("usage: ") else ""
-    return textwrap.fill(whole, width, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
-
-
-class _Console(Console):
-    """Work goes on when nobody reads its output any more, as in ``action-balance ... | head``."""
-
-    def on_broken_pipe(self) -> None:
-        """Say nothing from now on."""
-        self.quiet = True
-        _write_nowhere()
-
-
-def _write_nowhere() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. Exit code 2 with one line for what the user can mend, 130 when interrupted."""
-    console = _Console()
+    console = Screen()
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -234,7 +234,7 @@ def begin(
     lines = Lines(say)
     with stop_between_updates() as stop:
         run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
-        folder = RunFolder.create(path, config.as_data(), command, overwrite, _about(run))
+        folder = RunFolder.create(path, config.as_data(), command, overwrite, _about(run), config.env.packages)
         with _ending(folder, config):
             _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop, lines)
         _pass_on(stop, folder)
@@ -263,7 +263,7 @@ def resume(
         run = trainer(config, make_env, lines, seen_by(folder) if kept else None)
         anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
         notes = anew if kept else []
-        restored, log = folder.resume(run.shapes() if kept else None, command, notes, _about(run))
+        restored, log = folder.resume(run.shapes() if kept else None, command, notes, _about(run), config.env.packages)
         for warning in restored.warnings:
             warn(warning)
         with _ending(folder, config):

@@ -55,9 +55,9 @@ def check_game(game: str) -> str:
 
 
 def count_actions(game: str) -> int:
-    """Actions of a game's own set. What emulators need is missed here."""
+    """Actions of a game's own set."""
     check_game(game)
-    _vector_env()
+    emulators()
     from ale_py import ALEInterface, LoggerMode, roms
 
     ALEInterface.setLoggerMode(LoggerMode.Error)
@@ -194,7 +194,8 @@ def _yielding(make: Callable[[], T]) -> T:
         return thread.submit(politely).result()
 
 
-def _vector_env() -> type[AtariVectorEnv]:
+def emulators() -> type[AtariVectorEnv]:
+    """What steps many of them; a `UserError` where a package that they need is missing."""
     games()  # without ale-py, it is missed here
     try:
         from ale_py.vector_env import AtariVectorEnv
@@ -204,7 +205,7 @@ def _vector_env() -> type[AtariVectorEnv]:
 
 
 def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int) -> AtariVectorEnv:
-    return _vector_env()(
+    return emulators()(
         game,
         envs,
         num_threads=threads,

@@ -129,6 +129,11 @@ class EnvConfig:
         return self.name.removeprefix(PREFIX) if self.name.startswith(PREFIX) else None
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        """What it runs on besides JAX, and what happens in it may depend on."""
+        return ("ale-py", "gymnasium") if self.game is not None else ("gymnasium",) if self.gym is not None else ()
+
+    @property
     def cells(self) -> int:
         """The size, asked for or usual."""
         return self.size if self.size is not None else SIZES[self.name]

@@ -44,8 +44,7 @@ def reproduce_atari(
         raise UserError("--report-only plays no games: leave out --evaluate, or --report-only")
 
     def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
-        usual = AtariSettings()
-        asked = runs_page.planned(settings, usual, folder.before, records) if report_only else settings
+        asked = runs_page.planned(settings, folder.before, records) if report_only else settings
         _write(folder, records, notes, asked)
 
     def count_rooms(path: Path, config: TrainConfig) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.agent.loop import TrainConfig
-from action_balance.envs.atari import count_actions
+from action_balance.envs.atari import emulators
 from action_balance.errors import UserError
 from action_balance.report.study_folder import StudyFolder
 from action_balance.report.training import shown, typed
@@ -58,7 +58,7 @@ def reproduce(
     runs = plan()
     missing = _missing(out, runs, overwrite)
     if missing:
-        count_actions(str(runs[missing[0]].env.game))  # what emulators need is missed before anything is written
+        emulators()  # what they need is missed before anything is written
     StudyFolder.renew(out, kind, overwrite)
     if overwrite:
         _delete_runs(out)

@@ -35,8 +35,7 @@ def reproduce_entropy(
     """
 
     def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
-        usual = EntropySettings()
-        asked = runs_page.planned(settings, usual, folder.before, records) if report_only else settings
+        asked = runs_page.planned(settings, folder.before, records) if report_only else settings
         _write(folder, records, notes, asked)
 
     campaign.reproduce(KIND, settings.plan, belongs, out, report_only, overwrite, console, write)

@@ -222,15 +222,15 @@ def _not_as_in_preset(agent: Config) -> list[str]:
     ]
 
 
-def planned(asked: Asked, usual: Asked, before: Data, records: Sequence[Record]) -> Asked:
+def planned(asked: Asked, before: Data, records: Sequence[Record]) -> Asked:
     """What a report alone is of: what it is asked for, or else an earlier report was, or else what runs there are.
 
     Args:
-        asked: with it.
-        usual: the defaults; these were not asked for.
+        asked: with it; defaults were not asked for.
         before: the summary of the report before it; empty where there is none.
         records: the runs.
     """
+    usual = type(asked)()
     if replace(asked, training=usual.training) != usual:
         return asked
     names = [one.name for one in fields(usual) if one.name != "training"]

@@ -18,9 +18,9 @@ FILES = (
 class StudyFolder(ResultFolder):
     """A result that follows from the runs in its folder, so that only its kind has to stay the same."""
 
-    def __init__(self, path: Path, summary: Data, before: Data | None = None) -> None:
+    def __init__(self, path: Path, summary: Data) -> None:
         super().__init__(path, summary)
-        self.before = before or {}  # the summary of the report that this one takes the place of
+        self.before: Data = {}  # the summary of the report that this one takes the place of
 
     @classmethod
     def renew(cls, path: Path, kind: str, overwrite: bool = False) -> "StudyFolder":

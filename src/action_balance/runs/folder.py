@@ -38,8 +38,8 @@ LOCK = ".lock"
 FORMAT = "action-balance run"
 VERSION = 2
 
-#: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
 NUMBERS = (METRICS, compressed(Path(METRICS)).name, TIMING, VISITS)
+#: Everything that a run may hold. The config is deleted last: as long as it is there, the rest is known to be a run.
 CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
 
 Status = Literal["finished", "interrupted", "failed"]
@@ -56,12 +56,6 @@ def _load(file: Path) -> Data | None:
 
 def _fingerprint(config: Data) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-
-
-def _environment(config: Data) -> str:
-    """The name of a run's environment; empty where its config has none."""
-    found = config.get("env")
-    return str(found.get("name", "")) if isinstance(found, dict) else ""
 
 
 def _is_run(path: Path) -> bool:
@@ -102,7 +96,13 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, path: Path, config: Data, command: Sequence[str], overwrite: bool = False, about: Data | None = None
+        cls,
+        path: Path,
+        config: Data,
+        command: Sequence[str],
+        overwrite: bool = False,
+        about: Data | None = None,
+        packages: Sequence[str] = (),
     ) -> "RunFolder":
         """Begin a run.
 
@@ -112,8 +112,9 @@ class RunFolder:
             command: the command line that began it.
             overwrite: delete a run that is there.
             about: what the manifest is to say besides, plain data.
+            packages: that its environment needs, whose versions are recorded.
         """
-        start = describe_start(command, _environment(config))
+        start = describe_start(command, packages)
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
         try:
             content = to_json({**header, "config": config})
@@ -176,7 +177,12 @@ class RunFolder:
         return MetricsLog(self.path)
 
     def resume(
-        self, initial: Any, command: Sequence[str], notes: Sequence[str] = (), about: Data | None = None
+        self,
+        initial: Any,
+        command: Sequence[str],
+        notes: Sequence[str] = (),
+        about: Data | None = None,
+        packages: Sequence[str] = (),
     ) -> tuple[Restored, MetricsLog]:
         """Go back to the newest intact checkpoint, and make the folder as it was then.
 
@@ -185,6 +191,7 @@ class RunFolder:
             command: the command line that resumes it.
             notes: what the user should know in any case, a line each.
             about: what the manifest is to say besides, from now on, plain data.
+            packages: that its environment needs, whose versions are recorded.
 
         Returns:
             What to continue from, with a line for everything that the user should know, and where to log. The
@@ -196,7 +203,7 @@ class RunFolder:
         (self.path / CHECKPOINTS).mkdir(exist_ok=True)  # a kill in the first moment of the run may have left none
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
-        start = describe_start(command, _environment(self.config))
+        start = describe_start(command, packages)
         warnings = list(restored.warnings)
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
             warnings += changes(self.manifest["starts"][-1], start)

@@ -13,9 +13,6 @@ from action_balance.files import Data
 #: What the numbers of a run may depend on.
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy")
 
-#: And on what besides, by what the name of the environment begins with.
-OF_ENVIRONMENTS = {"atari:": ("ale-py", "gymnasium"), "gym:": ("gymnasium",)}
-
 
 def _version(package: str) -> str | None:
     try:
@@ -24,13 +21,12 @@ def _version(package: str) -> str | None:
         return None
 
 
-def versions(environment: str = "") -> Data:
-    """The versions of what the numbers of runs in an environment may depend on; None where it is not installed."""
-    besides = [names for begins, names in OF_ENVIRONMENTS.items() if environment.startswith(begins)]
+def versions(besides: Sequence[str] = ()) -> Data:
+    """The versions of what the numbers may depend on, and of packages besides; None where it is not installed."""
     return {
         "action-balance": __version__,
         "python": platform.python_version(),
-        **{name: _version(name) for names in (PACKAGES, *besides) for name in names},
+        **{name: _version(name) for name in (*PACKAGES, *besides)},
     }
 
 
@@ -61,12 +57,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def describe_start(command: Sequence[str], environment: str = "") -> Data:
-    """What is recorded whenever a run in an environment is started or resumed."""
+def describe_start(command: Sequence[str], besides: Sequence[str] = ()) -> Data:
+    """What is recorded whenever a run that needs packages besides is started or resumed."""
     return {
         "time": now(),
         "command": list(command),
-        "versions": versions(environment),
+        "versions": versions(besides),
         "hardware": hardware(),
         "commit": commit(),
     }
