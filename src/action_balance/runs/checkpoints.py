@@ -88,10 +88,15 @@ def _give_back_memory() -> None:
 
 
 def _discard(folder: Path) -> None:
-    """Delete what is half written, also while threads of TensorStore still write there."""
-    for _ in range(20):
+    """Delete what is half written, also while threads of TensorStore still write there.
+
+    They make the folder anew where it is gone: it has to stay away for a while.
+    """
+    away = 0
+    for _ in range(200):
         shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
+        away = 0 if folder.exists() else away + 1
+        if away == 15:
             return
         time.sleep(0.01)
 
