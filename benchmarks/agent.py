@@ -34,14 +34,15 @@ from common import cores, machine, table, timed, wide_console
 from host_stepped import GridEnv, HostTrainer
 from rich.console import Console
 
-from action_balance.agent import train, update
-from action_balance.agent.config import Config
-from action_balance.agent.loop import TrainConfig, Trainer
+from action_balance.agent import learner as train
+from action_balance.agent import update
 from action_balance.agent.rollout import rollout
-from action_balance.agent.seeds import use_all_cores
 from action_balance.agent.state import Learned, TrainState
-from action_balance.core.distillation import Distillation
-from action_balance.envs.ready import EnvConfig
+from action_balance.bonuses.distillation import Distillation
+from action_balance.config.agent import Config
+from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.envs.registry import EnvConfig
 from action_balance.nets.bonus import BonusNet
 
 #: The targets: steps/s over seeds on so many cores, steps/s on one GPU with so many environments, times the host's.

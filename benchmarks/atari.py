@@ -30,10 +30,10 @@ import numpy as np
 from common import machine, table, timed, wide_console
 from rich.console import Console
 
-from action_balance.agent.config import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
-from action_balance.agent.host import HostTrainer
-from action_balance.agent.seeds import use_all_cores
-from action_balance.envs.atari import Atari
+from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.envs.atari.emulator import Atari
 from action_balance.errors import UserError
 
 METHODS = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")

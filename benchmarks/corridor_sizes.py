@@ -9,9 +9,9 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from action_balance.envs.worlds import corridor_world
-from action_balance.studies import corridor
-from action_balance.studies.settings import GridSettings
+from action_balance.envs.grid.maps import corridor_world
+from action_balance.studies.grid import corridor
+from action_balance.studies.grid.settings import GridSettings
 
 #: Room, length of the corridor, c_s. The first is the study's.
 VARIANTS = ((11, 9, 0.1), (9, 5, 0.1), (15, 9, 0.1), (15, 21, 0.1), (21, 11, 0.1), (15, 9, 1.0), (15, 9, 5.0))

@@ -34,12 +34,12 @@ import numpy as np
 from atari import SMALL, Settings
 from common import machine, table, wide_console
 
-from action_balance.agent.config import ImageConfig
-from action_balance.agent.host import HostTrainer, Learner
-from action_balance.agent.player import Rollout
+from action_balance.config.agent import ImageConfig
 from action_balance.core.balance import Normalization
-from action_balance.envs.host import HostStep
-from action_balance.studies import entropy
+from action_balance.engines.host.actor import Rollout
+from action_balance.engines.host.trainer import HostTrainer, Learner
+from action_balance.envs.host_base import HostStep
+from action_balance.studies.entropy import analysis as entropy
 
 #: Method, and what the bonus vector is divided by: RND, and the paper's three.
 VARIANTS: dict[str, tuple[str, Normalization]] = {

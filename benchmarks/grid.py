@@ -37,8 +37,8 @@ import plain_grid
 from common import cores, machine, table, timed, wide_console
 from rich.console import Console
 
-from action_balance.envs.grid import Cell
-from action_balance.envs.worlds import goal_world, open_world
+from action_balance.envs.grid.maps import goal_world, open_world
+from action_balance.envs.grid.world import Cell
 from action_balance.tabular import agent, simulate
 from action_balance.tabular.agent import METHODS, TabularSettings
 from action_balance.tabular.simulate import LANES, Cohort, Workers

@@ -23,11 +23,11 @@ import numpy as np
 from common import machine, table, timed, wide_console
 from rich.console import Console
 
-from action_balance.agent.config import BonusConfig, Config, HostConfig, NetConfig, PPOConfig
-from action_balance.agent.host import HostTrainer
-from action_balance.agent.loop import TrainConfig, trainer
-from action_balance.agent.seeds import use_all_cores
-from action_balance.envs.ready import EnvConfig, host_kind
+from action_balance.config.agent import BonusConfig, Config, HostConfig, NetConfig, PPOConfig
+from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.engines.loop import TrainConfig, trainer
+from action_balance.envs.registry import EnvConfig, host_kind
 
 METHODS = ("action-balance-rnd", "rnd", "ppo")
 #: Networks and passes by name.

@@ -16,10 +16,10 @@ import numpy as np
 import plain_grid
 
 from action_balance.agent import update
-from action_balance.agent.config import Config
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import Learning
+from action_balance.config.agent import Config
 from action_balance.core import ppo
 
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import action_balance as ab
-from action_balance.report.drawing import COLOURS, INK, MUTED, PERCENT, STYLED, save
+from action_balance.plots.drawing import COLOURS, INK, MUTED, PERCENT, STYLED, save
 
 HERE = Path(__file__).parent
 BONUS, POLICY = COLOURS["action-balance-rnd"], COLOURS["random"]

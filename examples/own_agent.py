@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import optax
 
 import action_balance as ab
-from action_balance.envs.grid_view import GridEnvironment
-from action_balance.envs.worlds import open_world
+from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.maps import open_world
 
 environment = GridEnvironment(open_world(12, episode_steps=50))
 optimizer = optax.adam(1e-3)

@@ -12,20 +12,35 @@ from typing import TYPE_CHECKING
 import jax
 import pytest
 
-from action_balance.agent.seeds import use_all_cores
+from action_balance.engines.device.seeds import use_all_cores
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 #: Modules that walk tabular agents, or train neural ones, for millions of steps, which are worth optimising.
 WALKS = {
-    *("test_simulate", "test_cli", "test_corridor", "test_coverage", "test_goals", "test_docs", "test_learning"),
-    "test_page",
+    "tabular/test_simulate",
+    "cli/test_main",
+    *(f"studies/grid/test_{name}" for name in ("corridor", "coverage", "goals", "page")),
+    "test_docs",
+    "engines/test_learning",
 }
 #: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
-LONG = ("test_learning", "test_neural", "test_seeds", "test_atari_training", "test_benchmark_agent", "test_training")
+LONG = (
+    "engines/test_learning",
+    "studies/neural/test_analysis",
+    "engines/device/test_seeds",
+    "engines/host/test_atari_training",
+    "benchmarks/test_agent",
+    "engines/test_loop",
+)
 # A folder for each process, which git ignores: one could read what another has half written.
 CACHE = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+def _name(path: Path) -> str:
+    """A test file below this folder, without its suffix."""
+    return path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
 
 
 def setting(name: str, value: str | int) -> None:
@@ -37,7 +52,7 @@ def setting(name: str, value: str | int) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def compiler(request: pytest.FixtureRequest) -> None:
     """In half the time where programs are run a few times only; results differ by rounding."""
-    setting("jax_disable_most_optimizations", int(request.module.__name__ not in WALKS))
+    setting("jax_disable_most_optimizations", int(_name(request.path) not in WALKS))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
+    items.sort(key=lambda item: places.get(_name(item.path), len(places)))
 
 
 # Where tests are begun in the background of a script, Ctrl-C is ignored, also by the commands that they interrupt.

@@ -19,11 +19,11 @@ import pytest
 from command import call
 from rich.console import Console
 
-from action_balance import cli
-from action_balance.agent.loop import TrainConfig
-from action_balance.cli_screen import PROGRAM
-from action_balance.envs.ready import EnvConfig
-from action_balance.report import training
+from action_balance.cli import main as cli
+from action_balance.cli import train_screen as training
+from action_balance.cli.screen import PROGRAM
+from action_balance.engines.loop import TrainConfig
+from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
@@ -192,6 +192,6 @@ def test_foreign_agent_finds_the_treasure_with_action_balance_only() -> None:
 
 
 def test_the_example_map_is_one() -> None:
-    from action_balance.envs.worlds import read_map
+    from action_balance.envs.grid.maps import read_map
 
     assert read_map(ROOT / "examples" / "maps" / "four_rooms.txt").goals.sum() == 1

@@ -23,7 +23,7 @@ import io, os, signal, sys
 
 class Finder:
     def find_spec(self, name, *_):
-        if name == "action_balance.cli":
+        if name == "action_balance.cli.main":
             sys.stderr = io.StringIO()  # as the parser does
             os.kill(os.getpid(), signal.SIGINT)
 

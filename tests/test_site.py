@@ -63,7 +63,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
 def test_every_metric_is_explained(site: Path) -> None:
     from dataclasses import fields
 
-    from action_balance.agent.train import Metrics
+    from action_balance.agent.learner import Metrics
 
     page = (site / "howto" / "metrics.html").read_text()
     told = set(re.findall(r"<code>(\w+)</code>", page))

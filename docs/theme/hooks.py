@@ -12,7 +12,7 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-from action_balance.report.inline_svg import themed_svg
+from action_balance.web.inline_svg import themed_svg
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,10 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from action_balance.bonuses.distillation import Distillation
     from action_balance.core.balance import balance, normalize
-    from action_balance.core.distillation import Distillation
     from action_balance.core.embedding import action_channel, one_hot
-    from action_balance.core.moments import Moments, ReturnScale
+    from action_balance.core.running_stats import Moments, ReturnScale
     from action_balance.interop import RND, ActionBalance
     from action_balance.nets.bonus import BonusNet
     from action_balance.training import resume, train
@@ -39,9 +39,9 @@ __all__ = [
 #: The modules that have them.
 _HOMES = {
     "core.balance": ("balance", "normalize"),
-    "core.distillation": ("Distillation",),
+    "bonuses.distillation": ("Distillation",),
     "core.embedding": ("action_channel", "one_hot"),
-    "core.moments": ("Moments", "ReturnScale"),
+    "core.running_stats": ("Moments", "ReturnScale"),
     "interop": ("ActionBalance", "RND"),
     "nets.bonus": ("BonusNet",),
     "training": ("resume", "train"),

@@ -10,7 +10,7 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is for commands in the background of a script
         signal.signal(signal.SIGINT, _end_at_once)
     try:
-        from action_balance import cli
+        from action_balance.cli import main as cli
     except ImportError as error:
         if (error.name or "").startswith("action_balance"):
             raise  # a mistake of ours

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from action_balance.agent import loop
-from action_balance.agent.config import Config
-from action_balance.agent.loop import TrainConfig
-from action_balance.agent.seeds import use_all_cores
-from action_balance.agent.telling import Progress
-from action_balance.envs.ready import GYM, EnvConfig, Vectorize
+from action_balance.config.agent import Config
+from action_balance.engines import loop
+from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.loop import TrainConfig
+from action_balance.engines.metrics_rows import Progress
+from action_balance.envs.registry import GYM, EnvConfig, Vectorize
 from action_balance.runs import RunFolder
 
 if TYPE_CHECKING:

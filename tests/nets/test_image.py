@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from action_balance.agent.config import Config
 from action_balance.agent.networks import networks
-from action_balance.core.distillation import Distillation
+from action_balance.bonuses.distillation import Distillation
+from action_balance.config.agent import Config
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet
 
 ACTIONS = 5

@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 
-from action_balance.agent.config import Config
 from action_balance.agent.state import Learned, Targets
-from action_balance.core.components import choices
+from action_balance.config.agent import Config
+from action_balance.distributions import choices
 from action_balance.errors import UserError
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet

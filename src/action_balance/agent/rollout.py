@@ -9,12 +9,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from action_balance.agent.config import Config
+from action_balance import distributions as components
 from action_balance.agent.state import Actor, Policy, TrainState, Trajectory
-from action_balance.core import components, ppo
-from action_balance.core.components import Parts
-from action_balance.core.distillation import Distillation
-from action_balance.core.moments import Moments
+from action_balance.bonuses.distillation import Distillation
+from action_balance.config.agent import Config
+from action_balance.core import ppo
+from action_balance.core.running_stats import Moments
+from action_balance.distributions import Parts
 from action_balance.envs.base import Environment
 
 

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import optax
 
-from action_balance.core.moments import Moments, ReturnScale
+from action_balance.core.running_stats import Moments, ReturnScale
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready

@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from action_balance.agent.config import Config
+from action_balance import distributions as components
 from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view, policy_view
 from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
-from action_balance.core import components, ppo, returns
-from action_balance.core.distillation import Distillation
-from action_balance.core.moments import Moments
-from action_balance.envs.host import Frames
+from action_balance.bonuses.distillation import Distillation
+from action_balance.config.agent import Config
+from action_balance.core import ppo, returns
+from action_balance.core.running_stats import Moments
+from action_balance.envs.host_base import Frames
 
 
 class Samples(eqx.Module):

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-from action_balance.envs.transitions import Map
+from action_balance.envs.tables import Map
 
 #: Red, green and blue of what is drawn: those of the report, which a test compares.
 PAPER, FREE, WALL = (255, 255, 254), (240, 242, 244), (170, 177, 186)

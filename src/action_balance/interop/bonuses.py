@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.core.balance import Normalization
-from action_balance.core.moments import Moments, ReturnScale
+from action_balance.core.running_stats import Moments, ReturnScale
 from action_balance.errors import MOST, UserError, check_name
 from action_balance.files import Data
 from action_balance.interop import learner as programs

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import Normalization, balance
-from action_balance.core.distillation import Distillation
-from action_balance.core.moments import Moments, ReturnScale
+from action_balance.core.running_stats import Moments, ReturnScale
 from action_balance.interop.inputs import Spaces
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageBonusNet

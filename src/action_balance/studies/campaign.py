@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from action_balance.agent import loop
-from action_balance.agent.config import HostConfig
-from action_balance.agent.loop import TrainConfig
-from action_balance.agent.telling import Progress
+from action_balance.config.agent import HostConfig
+from action_balance.engines import loop
+from action_balance.engines.loop import TrainConfig
+from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.core import returns
-from action_balance.envs import grid
-from action_balance.envs.grid import Array, GridState, GridWorld
+from action_balance.envs.grid import world as grid
+from action_balance.envs.grid.world import Array, GridState, GridWorld
 from action_balance.errors import UserError, check_name
 
 

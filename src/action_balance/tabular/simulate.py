@@ -25,8 +25,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.envs import grid
-from action_balance.envs.grid import Array, GridWorld
+from action_balance.envs.grid import world as grid
+from action_balance.envs.grid.world import Array, GridWorld
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Run, TabularSettings
 

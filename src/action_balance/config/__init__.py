@@ -1,0 +1,1 @@
+"""Settings and their JSON form; nothing here imports JAX."""

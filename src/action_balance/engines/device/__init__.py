@@ -1,0 +1,1 @@
+"""Environments compiled together with the agent."""

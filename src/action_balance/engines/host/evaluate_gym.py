@@ -1,0 +1,138 @@
+"""Playing Gymnasium environments without learning: full episodes of an agent, greedily, from pi, or from beta.
+
+As many episodes are played at once as environments were trained in, one in each; then as many more. Axes: E episodes,
+N environments, K agents.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.agent.state import Actor, TrainState
+from action_balance.engines.device.evaluate import WAYS, Episode, Evaluation, Way, ways
+from action_balance.engines.host.evaluate_atari import actor_of, bonuses_needed, decide, emulator_seed
+from action_balance.engines.loop import TrainConfig
+from action_balance.engines.signals import stop_between_updates
+from action_balance.envs.gymnasium.vector import GymEnvironment
+from action_balance.envs.registry import gym_task
+
+#: Steps after which episodes that have no end are left: not every environment has a time limit.
+MOST_STEPS = 100_000
+
+
+def evaluate_gym(
+    config: TrainConfig,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    tell: Callable[[float], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+    most_steps: int = MOST_STEPS,
+) -> dict[Way, Evaluation]:
+    """Full episodes of every agent of a run, by way of acting; numpy arrays with the axes of `Evaluation`, K before.
+
+    Args:
+        config: of the run.
+        states: of all its seeds, with leading axis K.
+        episodes: E, of each agent and each way of acting.
+        seed: of all that is random in the episodes.
+        tell: is told how many episodes more are done, of K x ways x E.
+        say: is called with each line that the user should know.
+        most_steps: after which episodes are left that have not ended.
+    """
+    task, envs = gym_task(config.env), min(episodes, config.agent.envs)
+    with stop_between_updates() as stop:  # neither while workers begin nor within a step
+        environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
+        try:
+            found = _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
+            if stop.is_set():
+                raise KeyboardInterrupt  # it came with the last step
+            return found
+        finally:
+            environment.close()
+
+
+def _evaluate(
+    config: TrainConfig,
+    environment: GymEnvironment,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    tell: Callable[[float], None],
+    say: Callable[[str], None],
+    most_steps: int,
+    stop: threading.Event,
+) -> dict[Way, Evaluation]:
+    found: dict[Way, Evaluation] = {}
+    for way in ways(config.agent):
+        played = []
+        for place in range(config.seeds):
+            number = config.seed + place
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), WAYS.index(way))
+            actor = actor_of(states, place, config.agent)
+            luck, parts = emulator_seed(seed, number, way), []
+            for first in range(0, episodes, environment.envs_per_group):
+                environment.reseed((*luck, first))
+                count = min(episodes - first, environment.envs_per_group)
+                part_key = jax.random.fold_in(key, first)
+                part = _play(config, environment, actor, way, count, part_key, tell, most_steps, stop)
+                parts.append(part)
+            played.append([np.concatenate(part) for part in zip(*parts, strict=True)])
+            if left := sum(int(part[3].sum()) for part in parts):
+                say(
+                    f"{left} of {episodes} episodes ({way}, seed {number}) had not ended after {most_steps:,} steps "
+                    f"and were left: their returns are those until then"
+                )
+        returns, lengths, terminated, _ = (cast(Any, np.stack(part)) for part in zip(*played, strict=True))
+        nothing: Any = np.zeros((config.seeds, 0), np.int32)
+        found[way] = Evaluation(returns, lengths, terminated, nothing, Episode(*[nothing] * len(fields(Episode))))
+    return found
+
+
+def _play(
+    config: TrainConfig,
+    environment: GymEnvironment,
+    actor: Actor,
+    way: Way,
+    episodes: int,
+    key: jax.Array,
+    tell: Callable[[float], None],
+    most_steps: int,
+    stop: threading.Event,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return, length, whether the task ended it, and whether nothing did, of E <= N episodes, (E,)."""
+    envs = environment.envs_per_group
+    number, bonuses = np.int32(WAYS.index(way)), bonuses_needed(config.agent, way, filmed=False)
+    stacks = jnp.zeros((envs, *environment.observation_shape), environment.task.layout.dtype)
+    began = np.ones(envs, bool)
+    returns, lengths = np.zeros(envs), np.zeros(envs, int)
+    playing, terminated = np.arange(envs) < episodes, np.zeros(envs, bool)
+    frames = environment.reset()[0]
+    for time in range(most_steps):
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stacks, action, _ = decide(
+            actor, stacks, frames, began, key, np.int32(time), number, config=config.agent, bonuses=bonuses
+        )
+        environment.send(0, np.asarray(action))
+        step = environment.receive(0)
+        frames, began = step.frame, step.ended
+        if step.lost:  # the episodes under way are played from their beginning; the environment has said so
+            returns[playing], lengths[playing] = 0, 0
+            continue
+        returns += np.where(playing, step.score, 0)
+        lengths += playing
+        terminated |= playing & step.terminated
+        over = playing & step.ended
+        playing &= ~step.ended
+        if over.any():
+            tell(float(over.sum()))
+        if not playing.any():
+            break
+    tell(float(playing.sum()))
+    return returns[:episodes], lengths[:episodes], terminated[:episodes], playing[:episodes]

@@ -1,0 +1,280 @@
+"""Gymnasium environments by name: made, wrapped, and tried out before anything is trained in them."""
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
+from action_balance.errors import UserError
+from action_balance.files import missing, reason
+
+try:
+    import gymnasium
+except ImportError:
+    raise missing("gymnasium", "a Gymnasium environment", "gym") from None
+
+from gymnasium import Env
+from gymnasium import error as gym_error
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+#: Beginnings of ids, the modules that make them known, and what to install.
+PACKAGES = {
+    "ALE/": ("ale_py", "ale-py"),
+    "MiniGrid-": ("minigrid", "minigrid"),
+    "BabyAI-": ("minigrid", "minigrid"),
+    "MiniWorld-": ("miniworld", "miniworld"),
+    "ActionBalance/": ("action_balance.gym", "action-balance"),
+}
+#: Steps of the trial.
+TRIED = 10
+#: What Gymnasium calls the old way, and how to leave it.
+OLD_API = (
+    "it has the old Gym interface: reset() must return (observation, info), and step() (observation, reward, "
+    "terminated, truncated, info); change them, or wrap it, e.g. with shimmy.GymV21CompatibilityV0"
+)
+
+Make = Callable[[], Env[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment that was tried out: how to make one, and what the agent sees and does."""
+
+    name: str
+    make: Make
+    layout: Layout
+    choices: Choices
+    own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None
+    """Makes so many at once, by the environment's own vector entry point."""
+
+
+def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
+    """Make one environment, look at its spaces and play a few steps: what is wrong with it is told before a run begins.
+
+    Args:
+        name: what errors call it.
+        make: makes it.
+        vectorize: sync or async; only what has an id has a vector environment of its own.
+    """
+    if vectorize == "own":
+        raise UserError(f"{name} is a function or a class, which makes one at a time: use --vectorize sync or async")
+    env = _made(name, make)
+    try:
+        if not isinstance(env, Env):
+            what = type(env).__mro__[-2].__module__.split(".")[0]
+            hint = (
+                f"it is of {what}; {OLD_API}"
+                if what == "gym"
+                else f"it is a {type(env).__name__}; let its class inherit from it"
+            )
+            raise UserError(f"{name} is no gymnasium.Env: {hint}")
+        try:
+            layout, choices = Layout.of(env.observation_space), Choices.of(env.action_space)
+        except AttributeError as error:
+            raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
+        _try_out(name, env)
+    finally:
+        if isinstance(env, Env):
+            env.close()
+    return Task(name, make, layout, choices)
+
+
+def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]]) -> Task:
+    """Look at the spaces of an environment's own vector class, which may see something else than a single one.
+
+    Args:
+        name: what errors call it.
+        make: makes a single one.
+        own: makes many.
+    """
+    vector: VectorEnv[Any, Any, Any] = _made(name, partial(own, 1))
+    try:
+        if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
+            raise UserError(
+                f"{name}: its own vector environment begins episodes a step late (autoreset_mode NEXT_STEP): "
+                f"use --vectorize sync or async"
+            )
+        try:
+            layout, choices = Layout.of(vector.single_observation_space), Choices.of(vector.single_action_space)
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
+    finally:
+        vector.close()
+    return Task(name, make, layout, choices, own)
+
+
+def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: str) -> Task:
+    """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION.
+
+    Args:
+        rest: what stands after ``gym:``.
+        kwargs: arguments of the environment.
+        wrappers: as MODULE:NAME, applied in order.
+        vectorize: sync, async or own.
+    """
+    name = f"gym:{rest}"
+    module, _, inner = rest.rpartition(":")
+    if module == "__main__" or "<" in rest:
+        raise UserError(
+            f"{name} is a function of a script: go on in Python with action_balance.resume(RUN, FUNCTION), or "
+            f"train with a function of a module"
+        )
+    if module:
+        function = getattr(_imported(module, name), inner, None)
+        if inner not in gymnasium.registry and callable(function):
+            return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]), vectorize)
+        _check_id(inner, module)
+    else:
+        for beginning, (package, install) in PACKAGES.items():
+            if rest.startswith(beginning):
+                _imported(package, name, install)
+        _check_id(rest, "")
+    made = [_wrapper(one) for one in wrappers]
+    if vectorize == "own":
+        if gymnasium.spec(rest).vector_entry_point is None:
+            raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
+        if wrappers:
+            raise UserError("--wrapper is for single environments: leave out --vectorize own")
+        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs))
+    return examine(name, partial(_by_id, rest, kwargs, made))
+
+
+def told(error: BaseException) -> str:
+    """An exception in one line, with the place in the user's code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
+        return "an observation has another shape or type than its observation_space: mend one of them"
+    return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
+
+
+def _imported(module: str, name: str, install: str = "") -> Any:
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            hint = f"pip install {install}" if install else "look at its spelling, or install its package"
+            raise UserError(f"{name} needs the module {module}, which is not installed: {hint}") from None
+        raise UserError(f"{module} cannot be imported: {told(error)}") from None
+    except Exception as error:
+        raise UserError(f"{module} cannot be imported: {told(error)}") from None
+
+
+def _check_id(given: str, module: str) -> None:
+    """That Gymnasium knows this id; otherwise a `UserError` that suggests the nearest."""
+    try:
+        gymnasium.spec(given)
+    except gym_error.Error as error:
+        known = list(gymnasium.registry)
+        wanted = given.lower()
+        lower = {one.lower(): one for one in known}
+        near = difflib.get_close_matches(wanted, [*lower, *(one.rpartition("-v")[0] for one in lower)], n=1, cutoff=0.6)
+        if near:
+            same = [one for one in known if one.lower() == near[0] or one.lower().rpartition("-v")[0] == near[0]]
+            raise UserError(f"unknown environment 'gym:{given}': did you mean gym:{same[-1]}?") from None
+        where, hint = (
+            "no installed package has registered it",
+            "install its package, or write gym:MODULE:ID to import a module",
+        )
+        if module:
+            where, hint = f"{module} has neither registered it nor a function of that name", "look at its spelling"
+        said = f" ({reason(error)})" if isinstance(error, gym_error.DeprecatedEnv) else ""
+        raise UserError(f"unknown environment 'gym:{given}': {where}{said}: {hint}") from None
+
+
+def _wrapper(named: str) -> Callable[[Any], Any]:
+    module, _, name = named.rpartition(":")
+    if not module:
+        raise UserError(f"--wrapper {named} is not MODULE:NAME, e.g. gymnasium.wrappers:FlattenObservation")
+    found = getattr(_imported(module, f"--wrapper {named}"), name, None)
+    if not callable(found):
+        raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
+    wrapper: Callable[[Any], Any] = found
+    return wrapper
+
+
+def _wrapped(env: Any, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
+    for one in wrappers:
+        env = one(env)
+    return env
+
+
+def _call(function: Callable[..., Any], kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
+    return _wrapped(function(**kwargs), wrappers)
+
+
+def _by_id(given: str, kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
+    module, _, inner = given.rpartition(":")
+    package = module or next((one for begin, (one, _) in PACKAGES.items() if inner.startswith(begin)), "")
+    if package:  # a worker begins with nothing
+        importlib.import_module(package)
+    # Gymnasium's checker looks at every step of the first environment; we have looked already.
+    return _wrapped(gymnasium.make(inner, disable_env_checker=True, **kwargs), wrappers)
+
+
+def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any, Any]:
+    mode: dict[str, Any] = {"autoreset_mode": AutoresetMode.SAME_STEP} if given.startswith("ALE/") else {}
+    return gymnasium.make_vec(given, envs, vectorization_mode="vector_entry_point", **{**mode, **kwargs})
+
+
+def _made(name: str, make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except UserError:
+        raise
+    except gym_error.DependencyNotInstalled as error:
+        raise UserError(f"{name} needs a package that is not installed: {reason(error)}") from None
+    except ModuleNotFoundError as error:
+        raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
+    except TypeError as error:
+        raise UserError(f"{name} cannot be made: {told(error)}; look at --env-kwargs and --wrapper") from None
+    except Exception as error:
+        raise UserError(f"{name} cannot be made: {told(error)}") from None
+
+
+def _try_out(name: str, env: Any) -> None:
+    """A few steps, and whether what they bring is as Gymnasium says."""
+    try:
+        brought = env.reset(seed=0, options={})
+        if not isinstance(brought, tuple) or len(brought) != 2:
+            raise UserError(f"{name}: {OLD_API}")
+        check(env.observation_space, brought[0])
+        env.action_space.seed(0)
+        for _ in range(TRIED):
+            brought = env.step(env.action_space.sample())
+            if not isinstance(brought, tuple) or len(brought) != 5:
+                raise UserError(f"{name}: {OLD_API}")
+            check(env.observation_space, brought[0])
+            if brought[2] or brought[3]:
+                check(env.observation_space, env.reset()[0])
+    except BadObservation as error:
+        raise UserError(f"{name}: {error}") from None
+    except UserError:
+        raise
+    except Exception as error:
+        if _is_old(env, error):
+            raise UserError(f"{name}: {OLD_API}") from None
+        if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
+            raise UserError(f"{name}: {told(error)}: give reset() the arguments seed and options") from None
+        raise UserError(f"{name} failed when it was tried out: {told(error)}") from None
+
+
+def _is_old(env: Any, error: Exception) -> bool:
+    """Whether a wrapper has failed because of what the environment inside returns."""
+    if not isinstance(error, ValueError | TypeError | AssertionError):
+        return False
+    try:
+        first = env.unwrapped.reset()
+        return len(first) != 2 or len(env.unwrapped.step(env.unwrapped.action_space.sample())) != 5
+    except Exception:
+        return False

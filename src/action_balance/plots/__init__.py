@@ -1,0 +1,1 @@
+"""Drawing that several studies share."""

@@ -1,1 +1,0 @@
-"""What people look at: tables, figures, the HTML page."""

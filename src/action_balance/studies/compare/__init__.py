@@ -1,0 +1,1 @@
+"""Training runs side by side."""

@@ -1,0 +1,358 @@
+"""Training runs side by side: which belong together, their learning curves, and where they end.
+
+Axes: S seeds of a curve, U updates of a seed, T updates that all seeds of a curve have.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from action_balance.agent.learner import Metrics
+from action_balance.config.agent import METHODS, Config, HostConfig
+from action_balance.engines.loop import TrainConfig
+from action_balance.envs.registry import SIZES, EnvConfig
+from action_balance.errors import UserError, check_name
+from action_balance.files import Data
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.studies import statistics
+from action_balance.studies.statistics import Estimate
+
+#: Share of the last updates whose mean is the score of a seed.
+LAST = 0.1
+
+UNKNOWN = Estimate(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One seed of one run."""
+
+    seed: int
+    path: Path
+    values: np.ndarray  # (U,), the last known value of the metric; nan before the first
+    first_reward: float  # environment steps until the first positive reward; inf if there was none
+    states: float  # distinct states in the end; 0 where they cannot be counted
+
+    @property
+    def score(self) -> float:
+        """Mean over the last tenth of the updates; nan where the metric was never known."""
+        last = self.values[-max(1, int(LAST * len(self.values))) :]
+        known = last[np.isfinite(last)]
+        return float(known.mean()) if len(known) else math.nan
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The seeds of one environment and one config, together."""
+
+    label: str
+    method: str
+    seeds: tuple[int, ...]
+    steps: np.ndarray  # (T,), environment steps of each seed
+    iqm: np.ndarray  # (T,), interquartile mean over seeds of the metric
+    low: np.ndarray  # (T,), of its 95 % interval; nan with one seed
+    high: np.ndarray  # (T,)
+    scores: np.ndarray  # (S,)
+    first_reward: np.ndarray  # (S,), inf for a seed without any
+    states: np.ndarray  # (S,), 0 where they cannot be counted
+
+    @property
+    def score_iqm(self) -> Estimate:
+        """Interquartile mean of the scores; unknown if that of a seed is."""
+        return statistics.pooled_iqm([self.scores]) if np.isfinite(self.scores).all() else UNKNOWN
+
+    @property
+    def score_mean(self) -> Estimate:
+        """Mean of the scores; unknown if that of a seed is."""
+        return statistics.mean(self.scores) if np.isfinite(self.scores).all() else UNKNOWN
+
+    @property
+    def never(self) -> int:
+        """Seeds that saw no positive reward."""
+        return int(np.isinf(self.first_reward).sum())
+
+    @property
+    def first_reward_median(self) -> float:
+        """Median over seeds of the steps until the first positive reward; inf where half of them saw none."""
+        return float(np.median(self.first_reward))
+
+    @property
+    def states_mean(self) -> float:
+        """Mean over seeds of the distinct states in the end; nan where they cannot be counted."""
+        return float(self.states.mean()) if self.states.any() else math.nan
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that is drawn and told. Curves are in the same order everywhere."""
+
+    metric: str
+    environments: dict[str, tuple[Curve, ...]]
+    """By label."""
+    together: dict[str, Estimate]
+    """Interquartile mean over all environments by curve; empty if there is one, a curve is not in each, or they are
+    of Gymnasium: their returns have scales of their own."""
+    baseline: str | None
+    """The curve that the others are measured against."""
+    notes: tuple[str, ...]
+    """What the reader should know, a line each."""
+
+    @property
+    def labels(self) -> list[str]:
+        """Of all curves."""
+        return _unique(curve.label for curves in self.environments.values() for curve in curves)
+
+    def better(self, environment: str, label: str) -> Estimate | None:
+        """Probability that a seed of the curve has a higher score than one of the baseline; None without these two."""
+        scores = {curve.label: curve.scores for curve in self.environments[environment]}
+        if self.baseline not in scores or label not in scores or label == self.baseline:
+            return None
+        ours, other = scores[label], scores[self.baseline]
+        if not np.isfinite(np.concatenate([ours, other])).all():
+            return None
+        return statistics.probability_of_improvement(ours, other)
+
+
+def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> Comparison:
+    """Read the runs and put them side by side.
+
+    Args:
+        paths: folders of runs.
+        metric: a number of `agent.train.Metrics`; more of it is better.
+        baseline: label of the curve that the others are measured against; not needed if there are two.
+    """
+    if not paths:
+        raise UserError("no run to compare: give the folders that were --out of trainings")
+    check_name("metric", metric, [one.name for one in fields(Metrics)])
+    notes: list[str] = []
+    groups: dict[EnvConfig, dict[Config, list[Seed]]] = defaultdict(lambda: defaultdict(list))
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        real = path.resolve()
+        if real in seen:
+            raise UserError(f"{seen[real]} and {path} are the same run: give each once")
+        seen[real] = path
+        run, config = _open(path)
+        seeds = _read(path, config, metric)
+        _add(groups[_sized(config.env)][_as_it_learns(config.agent)], seeds)
+        notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
+    environments = _environments(groups)
+    for name, curves in environments.items():
+        for curve in curves:
+            unknown = int(np.isnan(curve.scores).sum())
+            if unknown:
+                notes.append(f"{name}, {curve.label}: {unknown} of {len(curve.seeds)} seeds have no {metric} yet")
+    labels = _unique(curve.label for curves in environments.values() for curve in curves)
+    if baseline is not None:
+        check_name("baseline", baseline, labels)
+    elif len(labels) == 2:
+        baseline = labels[0]
+    if len(environments) > 1 and any(len(curves) < len(labels) for curves in environments.values()):
+        notes.append("not every curve is in every environment: there are no scores of all environments together")
+    together = _together(environments, labels)
+    if together and len({one.name for one in groups}) > 1 and any(one.gym is not None for one in groups):
+        together = {}
+        notes.append(
+            "Gymnasium environments have scales of their own: there are no scores of all environments together"
+        )
+    return Comparison(metric, environments, together, baseline, tuple(notes))
+
+
+def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
+    if path.is_file():
+        raise UserError(f"{path} is a file: give the folder of a run")
+    run = RunFolder.open(path)
+    try:
+        return run, TrainConfig.from_data(run.config)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _sized(environment: EnvConfig) -> EnvConfig:
+    """With its size, usual or asked for; a game has none."""
+    if environment.gym is not None:  # who steps it does not matter
+        return replace(environment, vectorize="sync")
+    return environment if environment.game is not None else replace(environment, size=environment.cells)
+
+
+def _as_it_learns(agent: Config) -> Config:
+    """Without what changes only how fast it does: groups and threads of emulators."""
+    return replace(agent, host=HostConfig(lag=agent.host.lag))
+
+
+def _read(path: Path, config: TrainConfig, metric: str) -> list[Seed]:
+    """The seeds of a run."""
+    rows: dict[int, dict[int, Data]] = defaultdict(dict)
+    for row in read_metrics(path):
+        seed, update = row.get("seed"), row["update"]
+        if not isinstance(seed, int) or not 1 <= update <= config.agent.updates:
+            raise UserError(f"{path} has metrics that do not fit its config: seed {seed}, update {update}")
+        rows[seed][update] = row
+    if not rows:
+        raise UserError(f"{path} has no metrics yet: wait for its first update, or leave it out")
+    return [_seed(path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
+
+
+def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
+    def number(row: Data, name: str) -> float:
+        value = row.get(name)
+        if isinstance(value, list):
+            raise UserError(f"metric '{name}' is more than one number: choose another --metric")
+        if not isinstance(value, (int, float)):
+            raise UserError(f"{path} has no {name} in update {row['update']}: it is of another version, or damaged")
+        return float(value)
+
+    last = rows[max(rows)]
+    values = np.full(max(rows), math.nan)
+    for update, row in rows.items():
+        values[update - 1] = number(row, metric)
+    first = number(last, "first_reward")
+    return Seed(seed, path, _carried_forward(values), first if first >= 0 else math.inf, number(last, "states"))
+
+
+def _carried_forward(values: np.ndarray) -> np.ndarray:
+    """Each number that is not finite replaced by the last one that is; nan before the first, (U,)."""
+    known = np.isfinite(values)
+    newest = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
+    return np.where(newest >= 0, values[newest], math.nan)
+
+
+def _add(group: list[Seed], seeds: Iterable[Seed]) -> None:
+    """Pool seeds, each of which may be there once."""
+    present = {one.seed: one.path for one in group}
+    for one in seeds:
+        if one.seed in present:
+            raise UserError(
+                f"seed {one.seed} is in {present[one.seed]} and in {one.path}, with the same settings: leave one out"
+            )
+        group.append(one)
+
+
+def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
+    """A line about a run that has not made all its updates."""
+    if update >= updates:
+        return []
+    status = run.manifest.get("status")
+    how = {"interrupted": "interrupted", "failed": "stopped by an error"}.get(str(status), "not finished,")
+    return [f"{run.path}: {how} at update {update} of {updates}"]
+
+
+def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
+    """What environment and curve of each run are called; runs that differ only in their seeds have the same two."""
+    keys = [(_sized(config.env), _as_it_learns(config.agent)) for config in configs]
+    groups: dict[EnvConfig, dict[Config, None]] = defaultdict(dict)
+    for environment, agent in keys:
+        groups[environment][agent] = None
+    varying = _varying(groups)
+    return [
+        (_environment_label(environment, groups), _label(agent.method, _settings(agent), varying[agent.method]))
+        for environment, agent in keys
+    ]
+
+
+def _varying(groups: Mapping[EnvConfig, Iterable[Config]]) -> dict[str, list[str]]:
+    """Settings to name, by method: what is told in one environment is told in all, so that labels agree."""
+    varying: dict[str, list[str]] = defaultdict(list)
+    for configs in groups.values():
+        for method in METHODS:
+            same = [_settings(config) for config in configs if config.method == method]
+            varying[method] = _unique([*varying[method], *_differing(same)])
+    return varying
+
+
+def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> str:
+    others = [_settings(other) for other in groups if _name(other) == _name(environment)]
+    return _label(_name(environment), _settings(environment), _differing(others))
+
+
+def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
+    """Curves by environment, both labelled and in order."""
+    varying = _varying(groups)
+    named: dict[str, tuple[Curve, ...]] = {}
+    for environment in sorted(groups, key=_rank):
+        ordered = sorted(groups[environment].items(), key=lambda item: _place(item[0], varying))
+        named[_environment_label(environment, groups)] = tuple(
+            _curve(_label(config.method, _settings(config), varying[config.method]), config, seeds)
+            for config, seeds in ordered
+        )
+    return named
+
+
+def _name(environment: EnvConfig) -> str:
+    return environment.game or environment.gym or f"{environment.name} {environment.size}"
+
+
+def _rank(environment: EnvConfig) -> tuple[float, str, int, int, str]:
+    """Worlds are in the order that they are told in, and by size; games come after them, by name."""
+    place = math.inf if environment.on_host else list(SIZES).index(environment.name)
+    return place, environment.name, environment.size or 0, environment.episode_steps, environment.view
+
+
+def _place(config: Config, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
+    """Curves are in the order of the methods, then of the settings that differ: numbers by size, then words."""
+    values = [_settings(config)[name] for name in varying[config.method]]
+    order = [(False, value, "") if isinstance(value, (int, float)) else (True, 0.0, str(value)) for value in values]
+    return list(METHODS).index(config.method), order
+
+
+def _curve(label: str, config: Config, seeds: Sequence[Seed]) -> Curve:
+    seeds = sorted(seeds, key=lambda one: one.seed)
+    common = min(len(one.values) for one in seeds)
+    values = np.stack([one.values[:common] for one in seeds])  # (S, T)
+    known = np.isfinite(values).all(axis=0)
+    value, low, high = statistics.iqm_band([values[:, known]])
+    return Curve(
+        label=label,
+        method=config.method,
+        seeds=tuple(one.seed for one in seeds),
+        steps=(np.flatnonzero(known) + 1) * config.steps_per_update,
+        iqm=value,
+        low=low,
+        high=high,
+        scores=np.array([one.score for one in seeds]),
+        first_reward=np.array([one.first_reward for one in seeds]),
+        states=np.array([one.states for one in seeds]),
+    )
+
+
+def _together(environments: Mapping[str, Sequence[Curve]], labels: Sequence[str]) -> dict[str, Estimate]:
+    """Scores of all environments by curve, if each has all curves."""
+    if len(environments) < 2 or any(len(curves) < len(labels) for curves in environments.values()):
+        return {}
+    strata = {
+        label: [curve.scores for curves in environments.values() for curve in curves if curve.label == label]
+        for label in labels
+    }
+    return {
+        label: statistics.pooled_iqm(scores) if np.isfinite(np.concatenate(scores)).all() else UNKNOWN
+        for label, scores in strata.items()
+    }
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """All settings of a config and its parts, by name."""
+    found: dict[str, Any] = {}
+    for one in fields(config):
+        value = getattr(config, one.name)
+        found |= _settings(value) if is_dataclass(value) else {one.name: value}
+    return found
+
+
+def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [name for name in settings[0] if len({one[name] for one in settings}) > 1] if settings else []
+
+
+def _label(name: str, settings: Mapping[str, Any], told: Sequence[str]) -> str:
+    """``rnd, learning_rate 0.001``."""
+    values = ["none" if settings[one] is None else settings[one] for one in told]
+    said = [f"{value:.12g}" if isinstance(value, float) else f"{value}" for value in values]
+    return ", ".join([name, *(f"{one} {value}" for one, value in zip(told, said, strict=True))])
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,149 @@
+"""``compare`` on the screen and in its files."""
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from action_balance.files import write_atomically
+from action_balance.runs.results import to_csv
+from action_balance.studies.compare import analysis as study
+from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.statistics import Estimate
+
+#: The only files that are written, and replaced.
+FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
+
+#: The environment's name in rows of all of them.
+ALL = "all environments"
+
+NONE = "-"
+
+
+def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: Path, console: Console) -> None:
+    """Compare training runs: tables on the screen, tables and figure in ``out``."""
+    result = study.compare(paths, metric, baseline)
+    _write(result, out)
+    _show(result, console)
+    console.print(f"in {out}: {FIGURE}.png, {FIGURE}.svg, {TABLE}, {CURVES}", highlight=False, soft_wrap=True)
+
+
+def _write(result: Comparison, out: Path) -> None:
+    from action_balance.plots import drawing
+    from action_balance.studies.compare.figures import learning_curves
+
+    write_atomically(out / TABLE, to_csv(*_table(result)))
+    write_atomically(
+        out / CURVES,
+        to_csv(
+            ("environment", "curve", "steps", "iqm", "low", "high", "seeds"),
+            (
+                (name, curve.label, steps, *_rounded(row), len(curve.seeds))
+                for name, curves in result.environments.items()
+                for curve in curves
+                for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
+            ),
+        ),
+    )
+    drawing.save(learning_curves(result), out, FIGURE)
+
+
+def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:
+    """Header and rows of ``comparison.csv``."""
+    header = ["environment", "curve", "metric", "seeds"]
+    header += [f"{name}{end}" for name in ("iqm", "mean") for end in ("", "_low", "_high")]
+    header += ["first_reward_median", "never_rewarded", "states_mean"]
+    header += ["baseline", "better", "better_low", "better_high"]
+    rows: list[list[object]] = []
+    for name, curves in result.environments.items():
+        for curve in curves:
+            better = result.better(name, curve.label)
+            rows.append([name, curve.label, result.metric, len(curve.seeds)])
+            rows[-1] += _rounded([*_parts(curve.score_iqm), *_parts(curve.score_mean)])
+            rows[-1] += [curve.first_reward_median, curve.never, curve.states_mean]
+            rows[-1] += [result.baseline if better else "", *_rounded(_parts(better))]
+    for label, score in result.together.items():
+        rows.append(
+            [ALL, label, result.metric, _seeds(result, label), *_rounded(_parts(score)), *[""] * (len(header) - 7)]
+        )
+    return header, rows
+
+
+def _parts(estimate: Estimate | None) -> tuple[float, float, float]:
+    return (estimate.value, estimate.low, estimate.high) if estimate else (math.nan, math.nan, math.nan)
+
+
+def _rounded(values: Iterable[float]) -> list[float]:
+    """As files have them: six digits."""
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _seeds(result: Comparison, label: str) -> int:
+    """Of a curve in all environments."""
+    return sum(len(curve.seeds) for curves in result.environments.values() for curve in curves if curve.label == label)
+
+
+def _show(result: Comparison, console: Console) -> None:
+    """A table for each environment; two lines in a row, to fit on 80 columns."""
+    scores = [curve.score_iqm for curves in result.environments.values() for curve in curves]
+    digits = _digits(one.value for one in scores)
+    measured = any(result.better(name, label) for name in result.environments for label in result.labels)
+    said = [f"{result.metric}, mean of the last {100 * study.LAST:.0f} % of the updates; below, 95 % intervals"]
+    said += [f"better: how likely a seed is above one of {result.baseline}"] if measured else []
+    for line in said:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for name, curves in result.environments.items():
+        table = _new_table(name, "IQM", "mean", "first\nreward", "states", *(["better"] if measured else []))
+        for curve in curves:
+            cells = [_cell(curve.score_iqm, digits), _cell(curve.score_mean, digits), _first_reward(curve)]
+            cells += [NONE if math.isnan(curve.states_mean) else f"{curve.states_mean:,.0f}"]
+            cells += [_cell(result.better(name, curve.label), 2)] if measured else []
+            table.add_row(_first_cell(curve.label, len(curve.seeds)), *cells)
+        console.print()
+        console.print(table, highlight=False)
+    if result.together:
+        table = _new_table(ALL, "IQM")
+        for label, score in result.together.items():
+            table.add_row(_first_cell(label, _seeds(result, label)), _cell(score, digits))
+        console.print()
+        console.print(table, highlight=False)
+    console.print()
+    for note in result.notes:
+        console.print(note, highlight=False, soft_wrap=True, markup=False)
+
+
+def _new_table(title: str, *heads: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("", max_width=24)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
+
+
+def _first_cell(label: str, seeds: int) -> Text:
+    return Text(f"{label}\n{seeds} seed{'s' * (seeds != 1)}")
+
+
+def _digits(values: Iterable[float]) -> int:
+    """Decimals that show three digits of the largest number."""
+    largest = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
+    return min(max(2 - math.floor(math.log10(largest)), 0), 6)
+
+
+def _cell(estimate: Estimate | None, digits: int) -> str:
+    """A value with its interval below it."""
+    if estimate is None or math.isnan(estimate.value):
+        return NONE
+    value, low, high = (f"{part:,.{digits}f}" for part in _parts(estimate))
+    if math.isnan(estimate.low):
+        return value
+    return f"{value}\n{low}..{high}"
+
+
+def _first_reward(curve: Curve) -> str:
+    """Median steps, and how many seeds had none."""
+    median = NONE if math.isinf(curve.first_reward_median) else f"{curve.first_reward_median:,.0f}"
+    return f"{median}\n{curve.never} never" if curve.never else median

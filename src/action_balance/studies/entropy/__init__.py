@@ -1,0 +1,1 @@
+"""The entropy of the action bonus."""

@@ -1,0 +1,1 @@
+"""Evaluation of a run: scores, figures, films."""

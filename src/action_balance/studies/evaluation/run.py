@@ -1,0 +1,214 @@
+"""``evaluate RUN``: how the agents of a run do without learning, on the screen and as files in its folder."""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from action_balance.agent.state import TrainState
+from action_balance.cli.progress import progress_bar
+from action_balance.engines.device.evaluate import Evaluation, Way, evaluate_run, most_episodes, ways
+from action_balance.engines.host.evaluate_atari import MOST_GAMES
+from action_balance.engines.loop import TrainConfig, seen_by, trainer
+from action_balance.envs.base import Environment
+from action_balance.errors import MOST, UserError
+from action_balance.files import Data
+from action_balance.runs import Restored, RunFolder
+from action_balance.runs.folder import CHECKPOINTS
+from action_balance.studies.evaluation.score_table import score_table, short, spread
+
+
+def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
+    """Play episodes with every agent of a run, tell what came of them and write it to its folder.
+
+    Args:
+        path: of the run.
+        episodes: of each agent for each way of acting.
+        checkpoint: ``latest``, ``best`` or the number of an update.
+        seed: of all that is random in the episodes.
+        console: the screen.
+    """
+    folder = RunFolder.open(path)
+    config = TrainConfig.from_data(folder.config)
+    _check(episodes, seed, config)
+    restored = _restore(folder, config, checkpoint)
+    for warning in restored.warnings:
+        console.print(warning, highlight=False, soft_wrap=True)
+    console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
+    if config.env.gym is not None:
+        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
+    elif config.env.game is None:
+        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
+    else:
+        from action_balance.studies.evaluation import atari as evaluate_atari
+
+        played = evaluate_atari.play(config, config.env.game, restored.state, episodes, seed, console)
+        show, (summary, files) = evaluate_atari.show, played
+    about = {"method": config.agent.method, "environment": asdict(config.env)}
+    made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
+    asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
+    out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
+    show(summary, f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", console)
+    names = ", ".join(["evaluation.json", *files])
+    console.print(f"wrote {names} to {out}", highlight=False, soft_wrap=True)
+
+
+def _check(episodes: int, seed: int, config: TrainConfig) -> None:
+    if not config.env.on_host:
+        environment = config.environment(jax.random.key(config.seed))
+        most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
+    else:
+        most, what = (MOST_GAMES, "games at once") if config.env.game else (MOST, "episodes")
+    if episodes < 1:
+        raise UserError(f"--episodes must be 1 or more, not {episodes}")
+    if episodes > most:
+        raise UserError(f"{episodes:,} {what} do not fit into memory: ask for at most --episodes {most}")
+    if not 0 <= seed < 2**31:
+        raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
+
+
+def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
+    if folder.is_copy:
+        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot play: copy the whole run")
+    checkpoints = folder.checkpoints()
+    there = checkpoints.updates()
+    if not there:
+        first = f"update {min(config.checkpoint_every or 50, config.agent.updates)}"
+        if config.env.game is not None and config.checkpoint_every is None:
+            first = "a few minutes"
+        raise UserError(
+            f"{folder.path} has no checkpoint yet: the first is written after {first}, "
+            f"or when the training is interrupted"
+        )
+    choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
+    choice |= {str(update): update for update in there}
+    if checkpoint not in choice:
+        raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
+    return checkpoints.restore(trainer(config, before=seen_by(folder)).shapes(), choice[checkpoint])
+
+
+def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> tuple[Data, dict[str, bytes]]:
+    """The numbers and the files of an evaluation in a world that is compiled with the agent."""
+    environment = config.environment(jax.random.key(config.seed))
+    found = evaluate_run(config, states, episodes, seed)
+    trained = np.asarray(states.reached)
+    files = {"episodes.csv": _table_of_episodes(config, found)}
+    files |= _pictures(config, environment, found, trained)
+    return summarize(config, environment, found, trained), files
+
+
+def _in_gym(
+    config: TrainConfig, states: TrainState, episodes: int, seed: int, console: Console
+) -> tuple[Data, dict[str, bytes]]:
+    """The numbers and the files of an evaluation in a Gymnasium environment."""
+    from action_balance.engines.host.evaluate_gym import evaluate_gym
+
+    total = episodes * config.seeds * len(ways(config.agent))
+    notes: list[str] = []
+
+    def say(line: str) -> None:
+        notes.append(line)
+        console.print(line, highlight=False, soft_wrap=True)
+
+    with progress_bar(console, "playing", total, "episodes") as tell:
+        found = evaluate_gym(config, states, episodes, seed, tell, say)
+    summary = _summary(config, found) | ({"notes": notes} if notes else {})
+    return summary, {"episodes.csv": _table_of_episodes(config, found)}
+
+
+def _summary(config: TrainConfig, found: Mapping[Way, Evaluation]) -> Data:
+    return {
+        "seeds": list(range(config.seed, config.seed + config.seeds)),
+        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
+        "ways": {way: _numbers(one) for way, one in found.items()},
+    }
+
+
+def summarize(
+    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+) -> Data:
+    """The numbers of an evaluation.
+
+    Args:
+        config: of the run.
+        environment: of any of its seeds.
+        found: by way of acting, as numpy arrays (K, ...).
+        trained: how often each state was reached in training, (K, S).
+    """
+    summary = _summary(config, found)
+    if environment.states:
+        reached = _visits(found, trained)
+        summary["coverage"] = {
+            "reachable": int(environment.reachable().sum()),
+            "reached": {name: float((visits > 0).sum(axis=1).mean()) for name, visits in reached.items()},
+        }
+    return summary
+
+
+def _visits(found: Mapping[Way, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
+    """How often each state was reached, (K, S), in training and in each way of acting."""
+    visits: dict[str, np.ndarray] = {"training": trained}
+    return visits | {way: np.asarray(one.visits) for way, one in found.items()}
+
+
+def _numbers(one: Evaluation) -> Data:
+    return {
+        "return": spread(np.asarray(one.returns)),
+        "mean_length": float(np.mean(one.lengths)),
+        "ended_by_task": float(np.mean(one.terminated)),
+    }
+
+
+def _table_of_episodes(config: TrainConfig, found: Mapping[Way, Evaluation]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["way", "seed", "episode", "return", "length", "ended"])
+    for way, one in found.items():
+        for (number, episode), total in np.ndenumerate(np.asarray(one.returns)):
+            ended = "task" if one.terminated[number, episode] else "time limit"
+            row = [way, config.seed + number, episode, f"{total:.9g}", one.lengths[number, episode], ended]
+            writer.writerow(row)
+    return text.getvalue().encode()
+
+
+def _pictures(
+    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+) -> dict[str, bytes]:
+    """Heat map and film by file name; none for environments without a map."""
+    from action_balance.films.grid import film
+    from action_balance.plots.drawing import NAMES
+    from action_balance.plots.scene import scene_of
+    from action_balance.studies.evaluation import figures as evaluation_figures
+
+    scene = scene_of(environment)
+    if scene is None:
+        return {}
+    method = config.agent.method
+    together = {name: visits.sum(axis=0) for name, visits in _visits(found, trained).items()}
+    seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
+    figure = evaluation_figures.visits(scene, together, f"Where {NAMES[method]} went{seeds}")
+    # The environment and the film are of the first seed.
+    first: Any = jax.tree.map(lambda leaf: leaf[0], found["sampled"].first)
+    title = f"{config.env.name}, actions sampled from π"
+    gif = film(scene, first, method, title, balanced=config.agent.traits.action)
+    return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
+
+
+def _show(summary: Data, title: str, console: Console) -> None:
+    seeds, ways = len(summary["seeds"]), summary["ways"]
+    more = {
+        "mean steps": [short(one["mean_length"]) for one in ways.values()],
+        "ended by the task": [f"{one['ended_by_task']:.0%}" for one in ways.values()],
+    }
+    console.print(score_table(title, "return", seeds, ways, more))
+    if "coverage" in summary:
+        reachable = summary["coverage"]["reachable"]
+        shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
+        each = "mean over seeds, " if seeds > 1 else ""
+        console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The four methods on a map of the user's."""

@@ -1,0 +1,1 @@
+"""The neural agent on open grid, corridor and deep sea."""

@@ -1,0 +1,103 @@
+"""Does the action bonus count? The learned error of every pair beside how often it was really taken.
+
+Axes: R seeds, S states, A actions.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.agent.rollout import act, action_coef, behaviour_logits
+from action_balance.agent.state import TrainState
+from action_balance.engines.loop import TrainConfig
+from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.world import GridWorld
+from action_balance.studies import statistics
+from action_balance.studies.statistics import Estimate
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What each agent believes about each pair, and the truth."""
+
+    world: GridWorld
+    counts: np.ndarray  # (R, S, A) int, N(s, a)
+    errors: np.ndarray  # (R, S, A), r_ab(s, a)
+    pi: np.ndarray  # (R, S, A), probabilities
+    beta: np.ndarray  # (R, S, A)
+
+    @property
+    def acted_from(self) -> np.ndarray:
+        """The states in which anything was done, (R, S) bool."""
+        acted: np.ndarray = self.counts.sum(axis=-1) > 0
+        return acted
+
+    @property
+    def rank_correlations(self) -> np.ndarray:
+        """Of each seed, (R,): Spearman's between the error and minus the count, over the pairs of known states."""
+        from scipy import stats
+
+        pairs = zip(self.counts, self.errors, self.acted_from, strict=True)
+        return np.array(
+            [stats.spearmanr(-counts[known].ravel(), errors[known].ravel())[0] for counts, errors, known in pairs]
+        )
+
+    @property
+    def within_states(self) -> np.ndarray:
+        """Of each seed, (R,): the same among the actions of one state, mean over the states where counts differ."""
+        from scipy import stats
+
+        means = []
+        for counts, errors in zip(self.counts, self.errors, strict=True):
+            told_apart = (np.ptp(counts, axis=-1) > 0) & (np.ptp(errors, axis=-1) > 0)
+            pairs = zip(counts[told_apart], errors[told_apart], strict=True)
+            means.append(np.mean([stats.spearmanr(-count, error)[0] for count, error in pairs]))
+        return np.array(means)
+
+    @property
+    def rank_correlation(self) -> Estimate:
+        """Mean over seeds by Fisher's transformation, which keeps the interval below 1."""
+        mean = statistics.mean(np.arctanh(np.clip(self.rank_correlations, -0.999999, 0.999999)))
+        return Estimate(*(float(np.tanh(part)) for part in (mean.value, mean.low, mean.high)))
+
+    def least_tried(self, policy: np.ndarray) -> np.ndarray:
+        """Probability of the action that was tried least, mean over known states, (R,).
+
+        Where several were tried as rarely, the mean over them.
+
+        Args:
+            policy: probabilities, (R, S, A).
+        """
+        least = self.counts == self.counts.min(axis=-1, keepdims=True)
+        chosen = (policy * least).sum(axis=-1) / least.sum(axis=-1)
+        return np.array([one[known].mean() for one, known in zip(chosen, self.acted_from, strict=True)])
+
+    @property
+    def lift(self) -> Estimate:
+        """How much more probable the least-tried action is under beta than under pi: mean difference over seeds."""
+        return statistics.mean(self.least_tried(self.beta) - self.least_tried(self.pi))
+
+
+def study(config: TrainConfig, states: TrainState) -> Counting:
+    """Ask trained agents about every pair of a grid world.
+
+    Args:
+        config: of the run.
+        states: of its seeds, leading axis R.
+    """
+    environment = config.environment(jax.random.key(0))
+    assert isinstance(environment, GridEnvironment)
+    observations = jax.vmap(environment.observe)(jnp.arange(environment.states))
+
+    def one_pair(state: TrainState, observation: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        logits, _, bonus = act(state, observation, config.agent)
+        behaviour = behaviour_logits(logits, bonus, action_coef(config.agent, state.updates), config.agent)
+        return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
+
+    asked = jax.jit(
+        lambda states: jax.lax.map(lambda state: jax.vmap(lambda o: one_pair(state, o))(observations), states)
+    )
+    errors, pi, beta = (np.asarray(part, np.float64) for part in asked(states))
+    return Counting(environment.world, np.asarray(states.visits), errors, pi, beta)

@@ -1,0 +1,266 @@
+"""Training runs as the page shows them: curves over seeds, and how far each run is.
+
+Axes: U updates, S seeds, B buckets of updates.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+
+from action_balance.engines.loop import TrainConfig
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.plots.drawing import NAMES
+from action_balance.runs import Place, RunFolder, read_new, read_numbers
+from action_balance.runs.metrics import KEYS, METRICS, TIMING
+from action_balance.studies.atari.analysis import title
+from action_balance.studies.compare import analysis as compare
+
+#: A curve has at most about so many points: each is the mean of as many updates as that takes.
+POINTS = 500
+
+#: Of the last so many updates, the speed is told.
+RECENT = 20
+
+#: A run that is silent for longer than this and than so many of its updates may have been killed.
+SILENT_SECONDS, SILENT_UPDATES = 60.0, 20
+
+#: What has a chart of its own, in order: name and title; the rest has to be unfolded.
+CHARTS = {
+    "episode_return": "Return of an episode",
+    "best_return": "Best return of an update",
+    "states": "Distinct states reached",
+    "bonus_mean": "Next-state bonus",
+    "action_bonus_mean": "Action bonus",
+    "entropy_pi": "Entropy of \u03c0",
+    "entropy_beta": "Entropy of \u03b2",
+    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
+    "entropy_bonus": "Entropy of the action bonus",
+    "entropy_added": "Entropy of softmax(Normalize(bonus))",
+    "bonus_scale": "Scale of the next-state bonus",
+    "explained_int": "Explained variance, intrinsic value",
+    "explained_ext": "Explained variance, extrinsic value",
+    "loss_policy": "Policy loss",
+    "loss_value_int": "Value loss, intrinsic",
+    "loss_value_ext": "Value loss, extrinsic",
+    "loss_next_state": "Distillation loss, next state",
+    "loss_action": "Distillation loss, action",
+    "clip_fraction": "Clipped share of samples",
+}
+FIRST_CHARTS = 4
+
+#: What is read of a run's metrics.
+READ = (*KEYS, *CHARTS)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One run that is shown; without a config as long as it has not begun."""
+
+    path: Path
+    folder: RunFolder | None
+    config: TrainConfig | None
+
+    @classmethod
+    def open(cls, path: Path, live: bool = False) -> "Watched":
+        """A run that is there; or, to be followed, one that may begin later."""
+        if live and not RunFolder.holds_run(path):
+            if path.is_file():
+                raise UserError(f"{path} is a file: give the folder of a run")
+            return cls(path, None, None)
+        folder = RunFolder.open(path)
+        try:
+            return cls(path, folder, TrainConfig.from_data(folder.config))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return self.path.resolve().name
+
+
+def bucket_of(config: TrainConfig) -> int:
+    """Updates that one point of a curve is the mean of."""
+    return -(-config.agent.updates // POINTS)
+
+
+def columns(table: np.ndarray, bucket: int) -> Data:
+    """Numbers, (U, S, `READ`), as columns: steps, and of each metric mean, least and most over seeds.
+
+    Where a metric is not a number, it is left out of the means; where there is none at all, it is None.
+    """
+    updates, seeds, _ = table.shape
+    if not updates:
+        return {"steps": [], "metrics": {}}
+    begins = range(0, updates, bucket)
+    by_seed = np.stack([_mean(table[begin : begin + bucket]) for begin in begins])  # (B, S, READ)
+    known = np.isfinite(by_seed)
+    parts = {"mean": _mean(by_seed.swapaxes(0, 1))}  # (B, READ) each
+    if seeds > 1:
+        parts["low"] = np.where(known, by_seed, math.inf).min(axis=1)
+        parts["high"] = np.where(known, by_seed, -math.inf).max(axis=1)
+    metrics = {}
+    for name in CHARTS:
+        number = READ.index(name)
+        if not known[..., number].any() or (name == "states" and not table[..., number].any()):
+            continue  # no numbers, or states that cannot be counted
+        metrics[name] = {part: [_plain(value) for value in values[:, number]] for part, values in parts.items()}
+    ends = [min(begin + bucket, updates) for begin in begins]
+    return {"steps": [int(table[end - 1, -1, READ.index("steps")]) for end in ends], "metrics": metrics}
+
+
+def _float(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _mean(table: np.ndarray) -> np.ndarray:
+    """Over the first axis, of what is finite; nan where nothing is."""
+    known = np.isfinite(table)
+    count = known.sum(axis=0)
+    total = np.where(known, table, 0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), math.nan)
+
+
+def _plain(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
+    """A curve for each run, or for all runs that differ only in their seeds.
+
+    Args:
+        runs: that have begun.
+        pooled: whether runs that differ only in their seeds are one curve.
+    """
+    configs = [run.config for run in runs if run.config is not None]
+    names = named(configs)
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for number, (environment, label) in enumerate(names):
+        mark = "" if pooled else str(number)
+        groups.setdefault((environment, label, mark), []).append(number)
+    made: list[Data] = []
+    for (environment, label, _), members in groups.items():
+        config = configs[members[0]]
+        alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
+        method = config.agent.method
+        text = NAMES.get(method, method) + label[len(method) :].replace("_", " ")
+        table, place = _table([runs[number] for number in members])
+        made.append(
+            {
+                "key": f"c{len(made)}",
+                "environment": environment,
+                "label": text if alone else f"{text} ({runs[members[0]].name})",
+                "method": method,
+                "seeds": table.shape[1],
+                "runs": members,
+                "bucket": bucket_of(config),
+                "place": str(place),
+                **columns(table, bucket_of(config)),
+            }
+        )
+    return made
+
+
+def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
+    """What environment and curve of each run are called; games by their titles."""
+    names = []
+    for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
+        game = config.env.game
+        names.append((environment if game is None else title(game) + environment[len(game) :], label))
+    return names
+
+
+def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:
+    """The numbers of all seeds of some runs, (U, S, `READ`), of the updates that all of them have."""
+    tables = []
+    place = Place()
+    for run in runs:
+        assert run.config is not None
+        alone = len(runs) == 1 and status_of(run) == "running"
+        together = run.config.seeds * (bucket_of(run.config) if alone else 1)
+        rows, place = read_numbers(run.path / METRICS, Place(), READ, together)
+        tables.append(whole(rows, run.config.seeds))
+    updates = [table[:, 0, READ.index("update")] for table in tables]
+    common = reduce(np.intersect1d, updates)
+    shared = [table[np.isin(one, common)] for table, one in zip(tables, updates, strict=True)]
+    return np.concatenate(shared, axis=1), place if len(runs) == 1 else Place()
+
+
+def whole(rows: np.ndarray, seeds: int) -> np.ndarray:
+    """The updates that all seeds have, (U, S, `READ`), among rows, (R, `READ`): one that is damaged shifts no other."""
+    update, seed = (rows[:, READ.index(name)] for name in ("update", "seed"))
+    rows = rows[np.lexsort((seed, update))]
+    _, counts = np.unique(update, return_counts=True)
+    begins = np.cumsum(counts) - counts
+    return rows[begins[counts == seeds, None] + np.arange(seeds)]
+
+
+def status_of(run: Watched) -> str:
+    """``waiting``, ``running``, ``finished``, ``interrupted`` or ``failed``, as its manifest has it."""
+    return "waiting" if run.folder is None else str(run.folder.manifest.get("status", "running"))
+
+
+def news(run: Watched, place: str) -> Data:
+    """What is new in a run since a place: rows as columns, and its progress."""
+    if run.config is None:
+        return {"progress": progress(run)}
+    before = Place.parse(place)
+    told = progress(run)  # first: rows that come after it come next time
+    bucket = bucket_of(run.config) if told["status"] == "running" else 1
+    rows, after = read_numbers(run.path / METRICS, before, READ, run.config.seeds * bucket)
+    anew = after.is_anew(before)
+    fresh = columns(whole(rows, run.config.seeds), bucket_of(run.config))
+    return {"progress": told, "place": str(after), "anew": anew, **fresh}
+
+
+def progress(run: Watched) -> Data:
+    """How far a run is, how fast, and what is left."""
+    status = status_of(run)
+    if run.config is None:
+        return {"name": run.name, "status": status}
+    rows = _newest(run.path / TIMING, RECENT + 1)
+    update = int(rows[-1]["update"]) if rows else 0
+    speeds = [1 / speed for row in rows[1:] if (speed := _float(row.get("steps_per_second"))) > 0]
+    agent, seeds = run.config.agent, run.config.seeds
+    rate = len(speeds) / sum(speeds) if speeds else math.nan
+    left = (agent.updates - update) * agent.steps_per_update * seeds / rate if speeds else math.nan
+    silent = _silent(run.path / TIMING, seeds * agent.steps_per_update / rate if speeds else 0.0)
+    return {
+        "name": run.name,
+        "began": f"{run.folder.manifest.get('start')}, {run.folder.manifest.get('resumes')}" if run.folder else None,
+        "method": agent.method,
+        "status": "silent" if status == "running" and silent else status,
+        "silent": round(silent) if status == "running" else 0,
+        "update": update,
+        "updates": agent.updates,
+        "steps": update * agent.steps_per_update,
+        "seeds": seeds,
+        "rate": _plain(rate),
+        "left": _plain(left) if status == "running" else None,
+    }
+
+
+def _newest(file: Path, count: int) -> list[Data]:
+    """About the last rows of a file, without reading all of it."""
+    try:
+        size = file.stat().st_size
+        inode = file.stat().st_ino
+    except OSError:
+        return []
+    rows, _ = read_new(file, Place(inode, max(0, size - 400 * count)))
+    return rows[-count:]
+
+
+def _silent(file: Path, update_seconds: float) -> float:
+    """Seconds since something was written; 0 if that is usual."""
+    try:
+        age = time.time() - file.stat().st_mtime
+    except OSError:
+        return 0.0
+    return age if age > max(SILENT_SECONDS, SILENT_UPDATES * update_seconds) else 0.0

@@ -1,0 +1,1 @@
+"""Pages: templates, scripts, styles, the local server."""

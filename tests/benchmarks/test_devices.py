@@ -1,0 +1,154 @@
+"""What `benchmarks/devices.py` says of two runs, with numbers worked out by hand."""
+
+from typing import Any
+
+import devices
+import numpy as np
+import pytest
+
+from action_balance.config.agent import BonusConfig, Config, ImageConfig
+from action_balance.studies.entropy.analysis import FLAT
+
+TINY = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
+
+
+def run(**changed: Any) -> dict[str, np.ndarray]:
+    found: dict[str, Any] = {name: [0.5, -0.25] for name in devices.LOSSES}
+    found |= {"entropy_bonus": [FLAT - 0.001, FLAT - 0.004], "noted": [3, 1, 2, 0], "sent": [3, 1, 2, 0]}
+    for network in devices.NETWORKS:
+        found |= {f"before.{network}.a": [0.0, 0.0], f"after.{network}.a": [3.0, 4.0]}
+        found |= {f"before.{network}.b": [[1.0]], f"after.{network}.b": [[13.0]]}
+    return {name: np.array(value) for name, value in (found | changed).items()}
+
+
+def test_two_equal_runs_do_not_differ() -> None:
+    found = devices.differences(run(), run())
+    assert set(found.values()) == {0.0}
+    assert devices.same(found)
+
+
+def test_differences_are_relative_to_the_size_of_what_was_learned() -> None:
+    other = run(
+        loss_action=[0.5, -0.248],
+        entropy_bonus=[FLAT - 0.001, FLAT - 0.003],
+        **{"after.action.a": [3.0, 4.5], "after.action.b": [[14.2]]},
+    )
+    found = devices.differences(other, run())
+    assert found == pytest.approx(
+        {
+            "losses": 0.002 / 0.5,
+            "entropy": 0.001 / 0.004,
+            "actions": 0,
+            "start": 0,
+            "policy": 0,
+            "next-state bonus": 0,
+            "action bonus": 1.3 / 13,  # 0.5 and 1.2 apart, 5 and 12 moved
+            "worst array": 0.1,
+        }
+    )
+    assert not devices.same(found)
+    assert devices.same({**found, "entropy": 0.0})
+
+
+def test_what_float32_cannot_tell_of_an_entropy_does_not_count() -> None:
+    cpu = run(entropy_bonus=[FLAT - 1e-5])
+    assert devices.differences(run(entropy_bonus=[FLAT - 1e-5 + 2**-21]), cpu)["entropy"] == 0  # two digits
+    found = devices.differences(run(entropy_bonus=[FLAT - 1.2e-5]), cpu)
+    assert found["entropy"] == pytest.approx(0.2)
+    assert not devices.same(found)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_actions_must_come_to_the_environments_as_they_were_noted_on_both_devices(place: int) -> None:
+    pair = [run(), run()]
+    pair[place]["sent"] = np.array([3, 1, 2, 2])
+    found = devices.differences(*pair)
+    assert found["actions"] == 0.25
+    assert not devices.same(found)
+
+
+def test_parameters_that_begin_with_other_roundings_and_are_not_learned_do_not_differ() -> None:
+    still = {"after.action.a": [0.0, 0.0], "after.action.b": [[1.0]]}
+    other = {"before.action.b": [[1.0 + 1e-7]], "after.action.b": [[1.0 + 1e-7]]}
+    found = devices.differences(run(**still | other), run(**still))
+    assert found["action bonus"] == found["worst array"] == 0
+    assert found["start"] == pytest.approx(1e-7)
+    assert devices.same(found)
+
+
+def test_other_networks_at_the_start_differ_though_they_learn_the_same() -> None:
+    shifted = {"before.policy.b": [[1.5]], "after.policy.b": [[13.5]]}
+    found = devices.differences(run(**shifted), run())
+    assert (found["policy"], found["start"]) == (0, 0.5)
+    assert not devices.same(found)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_parameters_must_be_finite_though_losses_are(value: float) -> None:
+    found = devices.differences(run(**{"after.action.b": [[value]]}), run())
+    assert found["losses"] == 0
+    assert not devices.same(found)
+
+
+def test_a_program_that_learned_wrongly_on_a_gpu_is_found_after_one_update() -> None:
+    right = run(loss_action=[0.45989], loss_next_state=[0.50515])
+    wrong = run(loss_action=[0.46377], loss_next_state=[0.50488])
+    rounded = run(loss_action=[0.45988], loss_next_state=[0.50499])
+    assert not devices.same(devices.differences(wrong, right))
+    assert devices.same(devices.differences(rounded, right))
+
+
+@pytest.mark.parametrize("name", [*devices.LOSSES, "entropy_bonus"])
+def test_nothing_finite_is_nothing_equal(name: str) -> None:
+    assert not devices.same(devices.differences(run(**{name: [np.nan, 0.5]}), run()))
+    assert not devices.same(devices.differences(run(**{name: [np.inf, 0.5]}), run()))
+
+
+def test_something_where_the_cpu_has_nothing_differs() -> None:
+    nothing = run(loss_action=[0.0, 0.0])
+    assert devices.differences(run(loss_action=[0.0, 0.1]), nothing)["losses"] == np.inf
+
+
+def test_what_learns_nothing_does_not_differ() -> None:
+    still = run(entropy_bonus=[FLAT, FLAT], **{"after.action.a": [0.0, 0.0], "after.action.b": [[1.0]]})
+    assert devices.same(devices.differences(still, still))
+
+
+def test_both_processes_learn_from_the_same_pictures_and_tell_all() -> None:
+    one, two = devices.Pictures(4), devices.Pictures(4)
+    assert np.array_equal(one.reset(), two.reset())
+    for number in range(3):
+        one.send(1, np.full(2, number))
+        steps = one.receive(1), two.receive(1)
+        assert np.array_equal(steps[0].frame, steps[1].frame)
+        assert steps[0].frame.shape == (2, devices.SIDE, devices.SIDE)
+    found = devices.learn("channel", 4, 1, TINY, 8, 2)
+    assert found["loss_action"].shape == (2,)
+    assert devices.same(devices.differences(found, found))
+    for network in devices.NETWORKS:
+        names = [name for name in found if name.startswith(f"after.{network}.")]
+        assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
+
+
+@pytest.mark.parametrize(("lag", "rollouts"), [(0, 2), (1, 3)])
+def test_the_actions_of_all_rollouts_are_compared(lag: int, rollouts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = devices.learn("channel", 4, lag, TINY, 8, 2)
+    assert found["sent"].shape == (2, 8 * rollouts, 2)
+    assert len(np.unique(found["sent"])) > 1
+    assert devices.differences(found, found)["actions"] == 0
+    send = devices.Pictures.send
+
+    def change_one(self: devices.Pictures, group: int, actions: np.ndarray) -> None:
+        changed = actions.copy()
+        changed[0] += group == 1 and len(self.sent[1]) == 11
+        send(self, group, changed)
+
+    monkeypatch.setattr(devices.Pictures, "send", change_one)
+    wrong = devices.learn("channel", 4, lag, TINY, 8, 2)
+    assert devices.differences(found, wrong)["actions"] == 1 / found["sent"].size
+
+
+@pytest.mark.parametrize("variant", devices.VARIANTS)
+def test_every_variant_is_one_of_ours(variant: str) -> None:
+    method, normalize = devices.VARIANTS[variant]
+    Config(method=method, bonus=BonusConfig(normalize=normalize))

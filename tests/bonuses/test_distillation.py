@@ -1,0 +1,136 @@
+from collections.abc import Callable
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from action_balance.bonuses.distillation import Distillation, squared_error
+from action_balance.nets.bonus import BonusNet
+
+Loss = Callable[[Distillation, jax.Array], jax.Array]
+
+
+class Plane(eqx.Module):
+    """Outputs ``weight * s``, and ``weight * s + offset[a]`` for a pair: two of them, by hand."""
+
+    weight: jax.Array  # (D,)
+    offset: jax.Array  # (A, D)
+
+    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
+        state = self.weight * observation
+        return state if action is None else state + self.offset[action]
+
+    def all_actions(self, observation: jax.Array) -> jax.Array:
+        return self.weight * observation + self.offset
+
+
+TARGET = Plane(jnp.array([1.0, -1.0]), jnp.array([[0.0, 0.0], [1.0, 1.0], [0.0, 4.0]]))
+PREDICTOR = Plane(jnp.array([2.0, 1.0]), jnp.array([[0.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))
+#: Predictor less target: (1, 2) * s, and for a pair + (0, 0), (-1, 1) or (3, -4).
+BY_HAND = Distillation(TARGET, PREDICTOR)
+
+OBSERVATIONS, ACTIONS = jnp.array([2.0, -1.0, 0.0]), jnp.array([1, 2, 2])
+
+
+def networks(inputs: int = 3, actions: int = 5, hidden: int = 8, outputs: int = 4) -> Distillation:
+    keys = jax.random.split(jax.random.key(0))
+    target, predictor = (BonusNet(inputs, hidden, outputs, actions=actions, key=key) for key in keys)
+    return Distillation(target, predictor)
+
+
+PAIRS, STATES = networks(), networks(actions=0)
+
+
+def test_squared_error_is_the_mean_over_the_outputs() -> None:
+    actual = jax.jit(squared_error)(jnp.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), jnp.array([1.0, 0.0, -2.0]))
+    np.testing.assert_allclose(actual, [29 / 3, 5 / 3], rtol=1e-6)
+
+
+def test_the_error_of_a_state_compares_predictor_and_target() -> None:
+    # s = 2: (4 + 16) / 2, s = -1: (1 + 4) / 2, s = 0: 0
+    np.testing.assert_allclose(jax.jit(jax.vmap(BY_HAND.error))(OBSERVATIONS), [10.0, 2.5, 0.0])
+
+
+def test_the_error_of_a_pair_depends_on_its_action() -> None:
+    # (2 - 1, 4 + 1): 26 / 2;  (-1 + 3, -2 - 4): 40 / 2;  (3, -4): 25 / 2
+    np.testing.assert_allclose(jax.jit(jax.vmap(BY_HAND.error))(OBSERVATIONS, ACTIONS), [13.0, 20.0, 12.5])
+
+
+def test_the_bonus_vector_holds_the_errors_of_all_actions_in_order() -> None:
+    # s = 2: (2, 4), (1, 5), (5, 0);  s = -1: (-1, -2), (-2, -1), (2, -6);  s = 0: (0, 0), (-1, 1), (3, -4)
+    expected = [[10.0, 13.0, 12.5], [2.5, 2.5, 20.0], [0.0, 1.0, 12.5]]
+    np.testing.assert_allclose(jax.jit(jax.vmap(BY_HAND.all_errors))(OBSERVATIONS), expected)
+
+
+def test_a_predictor_equal_to_the_target_makes_no_error() -> None:
+    perfect = Distillation(TARGET, TARGET)
+    np.testing.assert_array_equal(jax.vmap(perfect.all_errors)(OBSERVATIONS), np.zeros((3, 3)))
+
+
+def test_the_errors_of_all_actions_equal_the_single_errors_of_networks() -> None:
+    module, states = PAIRS, jax.random.normal(jax.random.key(1), (6, 3))
+    together = jax.jit(jax.vmap(module.all_errors))(states)
+    single = jax.jit(jax.vmap(jax.vmap(module.error, (None, 0)), (0, None)))(states, jnp.arange(5))
+    np.testing.assert_allclose(together, single, rtol=1e-5)
+    assert float(together.std(axis=1).min()) > 0
+
+
+def test_the_errors_of_all_actions_cost_far_less_than_single_ones() -> None:
+    actions = 18
+    module = jax.eval_shape(partial(networks, inputs=400, actions=actions, hidden=64, outputs=32))
+    state = jnp.zeros(400)
+
+    single = jax.jit(Distillation.error).lower(module, state, jnp.int32(0)).cost_analysis() or {}
+    together = jax.jit(Distillation.all_errors).lower(module, state).cost_analysis() or {}
+    assert together["flops"] < 0.25 * actions * single["flops"]
+
+
+@pytest.mark.parametrize(
+    ("module", "loss"),
+    [
+        (PAIRS, lambda module, state: module.error(state, 2)),
+        (PAIRS, lambda module, state: module.all_errors(state).mean()),
+        (STATES, lambda module, state: module.error(state)),
+    ],
+    ids=["pair", "all pairs", "state"],
+)
+def test_no_gradient_reaches_the_target_and_all_of_it_the_predictor(module: Distillation, loss: Loss) -> None:
+    gradient = jax.jit(jax.grad(loss))(module, jnp.array([-1.0, 0.5, 2.0]))
+    for leaf in jax.tree.leaves(gradient.target):
+        np.testing.assert_array_equal(leaf, np.zeros_like(leaf))
+    for leaf in jax.tree.leaves(gradient.predictor):
+        assert float(jnp.abs(leaf).max()) > 0
+
+
+def test_the_gradient_of_a_pair_is_twice_its_mean_difference() -> None:
+    gradient = jax.jit(jax.grad(lambda module: module.error(2.0, 1)))(BY_HAND)
+    # Difference (1, 5): by the offset 2 * (1, 5) / 2, by the weight that times s = 2.
+    np.testing.assert_allclose(gradient.predictor.offset, [[0.0, 0.0], [1.0, 5.0], [0.0, 0.0]])
+    np.testing.assert_allclose(gradient.predictor.weight, [2.0, 10.0])
+    np.testing.assert_array_equal(gradient.target.offset, np.zeros((3, 2)))
+    np.testing.assert_array_equal(gradient.target.weight, np.zeros(2))
+
+
+def test_a_states_gradient_runs_through_the_predictor_alone() -> None:
+    # d/ds of ((2s - 1s)^2 + (s + s)^2) / 2 through the predictor alone: (s * 2 + 2s * 1) = 8 at s = 2, not 10.
+    assert float(jax.grad(BY_HAND.error)(2.0)) == 8.0
+
+
+def test_training_on_a_pair_lowers_its_error_most() -> None:
+    state, taken = jnp.array([-1.0, 0.5, 2.0]), 1
+
+    def train(module: Distillation, _: None) -> tuple[Distillation, None]:
+        gradient = jax.grad(lambda m: m.error(state, taken))(module)
+        return jax.tree.map(lambda leaf, slope: leaf - 0.02 * slope, module, gradient), None
+
+    @jax.jit
+    def shares(module: Distillation) -> jax.Array:
+        trained, _ = jax.lax.scan(train, module, length=10)
+        return trained.all_errors(state) / module.all_errors(state)
+
+    share = np.asarray(shares(PAIRS))
+    assert share[taken] < 0.5
+    assert share.argmin() == taken

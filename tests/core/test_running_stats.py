@@ -1,0 +1,160 @@
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from action_balance.core.running_stats import Moments, ReturnScale
+
+#: Compiled once for each size of a batch.
+absorb = jax.jit(Moments.absorb)
+
+
+def merged(samples: np.ndarray, cuts: Sequence[int] = ()) -> Moments:
+    """The moments after all samples, split into batches at ``cuts``."""
+    moments = Moments.empty(samples.shape[1:])
+    for batch in np.split(samples, sorted(set(cuts))):
+        moments = absorb(moments, jnp.asarray(batch))
+    return moments
+
+
+# --- Moments ------------------------------------------------------------------
+
+
+def test_before_anything_the_mean_is_0_and_the_variance_1() -> None:
+    moments = Moments.empty((2,))
+    np.testing.assert_array_equal(moments.mean, [0.0, 0.0])
+    np.testing.assert_array_equal(moments.variance, [1.0, 1.0])
+    np.testing.assert_allclose(moments.whiten(jnp.array([3.0, -7.0])), [3.0, -5.0])
+
+
+def test_one_batch_by_hand() -> None:
+    # First feature: mean 3, deviations -2, 0, 2. Second: mean 10, deviations 0, -1, 1.
+    moments = merged(np.array([[1.0, 10.0], [3.0, 9.0], [5.0, 11.0]], np.float32))
+    np.testing.assert_allclose(moments.count, 3.0)
+    np.testing.assert_allclose(moments.mean, [3.0, 10.0])
+    np.testing.assert_allclose(moments.variance, [8 / 3, 2 / 3], rtol=1e-6)
+
+
+def test_two_batches_by_hand() -> None:
+    # (0, 2), then (10,): mean 4, deviations -4, -2, 6.
+    moments = merged(np.array([0.0, 2.0, 10.0], np.float32), [2])
+    np.testing.assert_allclose(moments.count, 3.0)
+    np.testing.assert_allclose(moments.mean, 4.0)
+    np.testing.assert_allclose(moments.variance, 56 / 3, rtol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(1, 11), max_size=11))
+@settings(deadline=None, max_examples=60)
+def test_any_split_into_batches_equals_numpy_on_the_whole(seed: int, cuts: list[int]) -> None:
+    random = np.random.default_rng(seed)
+    samples = (random.normal(size=(12, 2)) * [1.0, 50.0] + [0.0, 30.0]).astype(np.float32)
+    moments = merged(samples, cuts)
+    np.testing.assert_allclose(moments.mean, samples.mean(axis=0, dtype=float), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(moments.variance, samples.var(axis=0, dtype=float), rtol=1e-4)
+    assert float(moments.count) == 12
+
+
+@given(mean=st.floats(-1e4, 1e4), cuts=st.lists(st.integers(1, 11), max_size=11))
+@settings(deadline=None, max_examples=60)
+def test_a_mean_far_from_zero_does_not_spoil_the_variance(mean: float, cuts: list[int]) -> None:
+    samples = (np.random.default_rng(0).normal(size=(12, 2)) + mean).astype(np.float32)
+    moments = merged(samples, cuts)
+    np.testing.assert_allclose(moments.mean, samples.mean(axis=0, dtype=float), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(moments.variance, samples.var(axis=0, dtype=float), rtol=3e-3)
+
+
+def test_many_batches_far_from_zero_stay_exact() -> None:
+    samples = (np.random.default_rng(1).normal(size=(300, 100)) + 1000).astype(np.float32)
+    moments, _ = jax.lax.scan(lambda m, batch: (m.absorb(batch), None), Moments.empty(), jnp.asarray(samples))
+    np.testing.assert_allclose(moments.mean, samples.mean(dtype=float), rtol=1e-6)
+    np.testing.assert_allclose(moments.variance, samples.var(dtype=float), rtol=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.1, 236.7])
+def test_what_never_changes_has_variance_0_and_is_whitened_to_0(value: float) -> None:
+    # Summed up in single precision, many equal values have a mean that is none of them.
+    samples = np.full((50_000, 1), value, np.float32)
+    moments = merged(samples, [20_000])
+    np.testing.assert_array_equal(moments.variance, [0.0])
+    np.testing.assert_array_equal(moments.whiten(jnp.asarray(samples[0])), [0.0])
+
+
+def test_integers_are_absorbed_as_numbers() -> None:
+    # Frames are bytes: 1 - 255 must not wrap around.
+    moments = merged(np.array([[255], [1], [2]], np.uint8))
+    np.testing.assert_allclose(moments.mean, [86.0], rtol=1e-6)
+    np.testing.assert_allclose(moments.variance, [(169**2 + 85**2 + 84**2) / 3], rtol=1e-6)
+
+
+def test_whitening_subtracts_the_mean_divides_by_the_deviation_and_clips() -> None:
+    moments = merged(np.array([[1.0, 0.0], [5.0, 20.0]], np.float32))  # means 3 and 10, deviations 2 and 10
+    samples = jnp.array([[3.0, 10.0], [5.0, -10.0], [100.0, -100.0]])
+    whiten = jax.jit(jax.vmap(Moments.whiten, in_axes=(None, 0, None)))
+    np.testing.assert_allclose(whiten(moments, samples, 5.0), [[0.0, 0.0], [1.0, -2.0], [5.0, -5.0]], rtol=1e-6)
+    np.testing.assert_allclose(whiten(moments, samples, 1.5), [[0.0, 0.0], [1.0, -1.5], [1.5, -1.5]], rtol=1e-6)
+    np.testing.assert_allclose(moments.whiten(samples[2]), [5.0, -5.0])
+
+
+def test_seeds_keep_their_own_moments() -> None:
+    samples = jnp.array([[0.0, 2.0], [10.0, 10.0]])
+    moments = jax.jit(jax.vmap(Moments.absorb))(eqx.filter_vmap(Moments.empty, axis_size=2)(), samples)
+    np.testing.assert_allclose(moments.mean, [1.0, 10.0])
+    np.testing.assert_allclose(moments.variance, [1.0, 0.0])
+
+
+# --- ReturnScale --------------------------------------------------------------
+
+#: (T, N) = (3, 2). With gamma = 0.5 the first environment gives 1, 2.5, 5.25, the second 10, 5, 2.5.
+REWARDS = jnp.array([[1.0, 10.0], [2.0, 0.0], [4.0, 0.0]])
+#: Sum 26.25, sum of squares 166.0625.
+MEAN, VARIANCE = 26.25 / 6, 166.0625 / 6 - (26.25 / 6) ** 2
+
+filtered = jax.jit(ReturnScale.absorb)
+
+
+def test_the_scale_is_1_before_any_reward() -> None:
+    np.testing.assert_allclose(ReturnScale.empty(4).scale, 1.0)
+
+
+def test_the_filter_runs_along_time_separately_for_each_environment() -> None:
+    scale = filtered(ReturnScale.empty(2), REWARDS, 0.5)
+    np.testing.assert_allclose(scale.filtered, [5.25, 2.5])
+    np.testing.assert_allclose(scale.moments.count, 6.0)
+    np.testing.assert_allclose(scale.moments.mean, MEAN, rtol=1e-6)
+    np.testing.assert_allclose(scale.scale, VARIANCE**0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+def test_the_filter_is_never_reset_between_rollouts(cut: int) -> None:
+    scale = filtered(filtered(ReturnScale.empty(2), REWARDS[:cut], 0.5), REWARDS[cut:], 0.5)
+    np.testing.assert_allclose(scale.filtered, [5.25, 2.5])
+    np.testing.assert_allclose(scale.moments.count, 6.0)
+    np.testing.assert_allclose(scale.scale, VARIANCE**0.5, rtol=1e-6)
+
+
+def test_environments_in_another_order_give_the_same_scale() -> None:
+    scale = filtered(ReturnScale.empty(2), REWARDS[:, ::-1], 0.5)
+    np.testing.assert_allclose(scale.filtered, [2.5, 5.25])
+    np.testing.assert_allclose(scale.scale, VARIANCE**0.5, rtol=1e-6)
+
+
+def test_without_memory_the_scale_is_the_deviation_of_the_rewards() -> None:
+    scale = filtered(ReturnScale.empty(2), REWARDS, 0.0)
+    np.testing.assert_allclose(scale.scale, np.std(REWARDS), rtol=1e-6)
+
+
+def test_scaled_rewards_do_not_depend_on_the_unit_of_the_rewards() -> None:
+    small, large = (filtered(ReturnScale.empty(2), REWARDS * unit, 0.5).scale for unit in (1.0, 1000.0))
+    np.testing.assert_allclose(large, 1000 * small, rtol=1e-6)
+
+
+def test_seeds_keep_their_own_scale() -> None:
+    empty = eqx.filter_vmap(lambda: ReturnScale.empty(2), axis_size=2)()
+    scales = jax.jit(jax.vmap(ReturnScale.absorb, in_axes=(0, 0, None)))(empty, jnp.stack([REWARDS, 2 * REWARDS]), 0.5)
+    np.testing.assert_allclose(scales.filtered, [[5.25, 2.5], [10.5, 5.0]])
+    np.testing.assert_allclose(scales.scale, [VARIANCE**0.5, 2 * VARIANCE**0.5], rtol=1e-6)

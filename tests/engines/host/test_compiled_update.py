@@ -1,0 +1,528 @@
+"""Updates in pieces, on frames of Montezuma's Revenge: against plain loops, and against numbers worked out in NumPy."""
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from host_world import agent
+
+from action_balance.agent import update
+from action_balance.agent.learner import Metrics
+from action_balance.agent.rollout import act
+from action_balance.agent.state import Actor, Learned, TrainState, Trajectory
+from action_balance.agent.update import Learning, Lesson, Losses
+from action_balance.bonuses.distillation import Distillation
+from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.core.running_stats import Moments
+from action_balance.engines.host.compiled_update import Gathered, Programs, Pupil
+from action_balance.engines.host.rollout_buffer import Ended, Recording
+from action_balance.envs.atari.emulator import Atari
+from action_balance.envs.atari.replay import Record, visits
+
+STEPS, ENVS, ACTIONS = 6, 8, 18
+SHAPE = (4, 84, 84)
+CONFIG = Config(
+    method="action-balance-rnd",
+    steps=10_000,
+    envs=ENVS,
+    ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=3e-3),
+    bonus=BonusConfig(share=0.6),
+    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    host=HostConfig(groups=1),
+)
+
+
+class Played(NamedTuple):
+    """A rollout, and who made it."""
+
+    state: TrainState  # before
+    actor: Actor
+    whole: tuple[Recording]
+    frames: np.ndarray  # (T + 1, N, H, W), as they were shown
+    reached: np.ndarray  # (T, N, H, W)
+    reward: np.ndarray  # (T, N)
+    terminated: np.ndarray  # (T, N)
+    truncated: np.ndarray  # (T, N)
+
+
+class Updated(NamedTuple):
+    """An update, from prepare to finish."""
+
+    state: TrainState
+    made: Trajectory
+    lesson: Lesson
+    learning: Learning
+    gathered: Gathered
+    metrics: Metrics
+
+
+@pytest.fixture(scope="module")
+def programs() -> Programs:
+    """With four parts of a minibatch, an environment each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("action_balance.agent.pieces.PIECE", STEPS)
+        return Programs(CONFIG, SHAPE, ACTIONS)
+
+
+@pytest.fixture(scope="module")
+def played(programs: Programs) -> Played:
+    """Six steps in the first room, after sixty of a random agent. One game is said to end with the second of them."""
+    environment = Atari("montezuma_revenge", ENVS, threads=1)
+    luck = np.random.default_rng(0)
+    first = environment.reset()[0]
+    moments = Moments.empty(SHAPE[1:])
+    for _ in range(60):
+        environment.send(0, luck.integers(ACTIONS, size=ENVS))
+        step = environment.receive(0)
+        moments = programs.absorb(moments, step.reached)
+    state = agent(programs, moments, 3)
+    actor = programs.actor(state)
+    going = programs.empty(np.int32(0), jax.random.key(2))
+    frame, ended = step.frame, Ended(np.ones(ENVS, bool), step.frame)
+    frames, reached, terminated = [frame], [], np.zeros((STEPS, ENVS), bool)
+    terminated[1, 0] = True
+    for time in range(STEPS):
+        going, action = programs.decider(actor)(going, frame, ended)
+        environment.send(0, np.asarray(action))
+        step = environment.receive(0)
+        frame = np.where(terminated[time][:, None, None], first, step.frame)
+        ended = Ended(terminated[time], step.reached)
+        frames.append(frame)
+        reached.append(step.reached)
+    environment.close()
+    whole, _ = programs.conclude(going, frame, ended, jax.random.key(3))
+    reward = luck.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
+    truncated = np.zeros_like(terminated)
+    truncated[3, 5] = True
+    return Played(state, actor, (whole,), np.stack(frames), np.stack(reached), reward, terminated, truncated)
+
+
+def begin_update(
+    programs: Programs, played: Played
+) -> tuple[TrainState, Trajectory, Lesson, Learning, Gathered, Pupil]:
+    state, made, lesson, learning, gathered, pupil = programs.prepare(
+        played.state, played.actor, played.whole, played.reward, played.terminated, played.truncated
+    )
+    assert lesson is not None
+    assert learning is not None
+    assert gathered is not None
+    assert pupil is not None
+    return state, made, lesson, learning, gathered, pupil
+
+
+def all_pieces(programs: Programs, pupil: Pupil, lesson: Lesson, gathered: Gathered) -> tuple[Pupil, Gathered]:
+    """The minibatches of an update, part by part."""
+    learned, optimizer, targets = pupil
+    for _ in range(programs.minibatches):
+        for _ in range(programs.parts - 1):
+            gathered = programs.gather(learned, targets, lesson, gathered)
+        learned, gathered, optimizer = programs.apply(learned, targets, lesson, gathered, optimizer)
+    return Pupil(learned, optimizer, targets), gathered
+
+
+@pytest.fixture(scope="module")
+def updated(programs: Programs, played: Played) -> Updated:
+    state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
+    pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
+    state, metrics = programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(7))
+    return Updated(state, made, lesson, learning, gathered, metrics)
+
+
+def bundled(programs: Programs, state: TrainState) -> Pupil:
+    """In memory of its own."""
+    pupil: Pupil = jax.jit(programs.pupil)(state)
+    return pupil
+
+
+def nothing(updated: Updated) -> Gathered:
+    """At the beginning of an update, in memory of its own."""
+    zeros: Gathered = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), updated.gathered)
+    return zeros
+
+
+@pytest.fixture(scope="module")
+def stacks(played: Played) -> np.ndarray:
+    """What is seen, (T + 1, N, K, H, W), frame by frame."""
+    seen = np.zeros((STEPS + 1, ENVS, *SHAPE), np.uint8)
+    for time, frame in enumerate(played.frames):
+        older = seen[time - 1, :, 1:] if time else np.zeros_like(seen[0, :, 1:])
+        began = played.terminated[time - 1] if time else np.ones(ENVS, bool)
+        seen[time] = np.concatenate([np.where(began[:, None, None, None], 0, older), frame[:, None]], axis=1)
+    return seen
+
+
+@jax.jit
+def errors(
+    learned: Learned, targets: Any, moments: Moments, frame: jax.Array, action: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Errors of the state and of the pair for frames from 0 to 255, (B, H, W), normalised here by hand."""
+    spread = jnp.sqrt(moments.squares / moments.count + 1e-8)
+    seen = jnp.clip((frame.astype(jnp.float32) - moments.mean) / spread, -5.0, 5.0)
+    state, pair = (Distillation(getattr(targets, name), getattr(learned, name)) for name in ("next_state", "action"))
+    return jax.vmap(state.error)(seen), jax.vmap(pair.error)(seen, action)
+
+
+def flat(frames: np.ndarray) -> np.ndarray:
+    return frames.reshape(-1, *SHAPE[1:])
+
+
+def close(one: Any, other: Any, tolerance: float = 1e-4) -> None:
+    """Every leaf, up to a share of its largest number."""
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (np.abs(b).max() + 1e-6))
+
+
+def generalised_advantages(
+    reward: np.ndarray, values: np.ndarray, last: np.ndarray, cut: np.ndarray, gamma: float
+) -> np.ndarray:
+    """Of one stream, (T, N), by a plain loop."""
+    found = np.zeros((STEPS, ENVS))
+    for env in range(ENVS):
+        following, next_value = 0.0, last[env]
+        for time in reversed(range(STEPS)):
+            goes_on = gamma * (1 - cut[time, env])
+            delta = reward[time, env] + goes_on * next_value - values[time, env]
+            following = delta + goes_on * 0.95 * following
+            found[time, env], next_value = following, values[time, env]
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole_gradients() -> Any:
+    """Compiled gradients of minibatches."""
+    return jax.jit(update.gradients, static_argnames=("config", "parts"))
+
+
+@pytest.mark.parametrize("share", [0.6, 1.0])
+def test_halves_add_up_to_the_minibatch(share: float, played: Played, updated: Updated, whole_gradients: Any) -> None:
+    config = replace(CONFIG, bonus=BonusConfig(share=share))
+    arguments = (played.state.learned, played.state.targets, updated.lesson, jnp.int32(1))
+    whole, losses = whole_gradients(*arguments, config=config)
+    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
+    halves = [whole_gradients(*arguments, config=config, part=jnp.int32(part), parts=2) for part in range(2)]
+    close(jax.tree.map(lambda *parts: sum(parts), *[found for found, _ in halves]), whole)
+    for field in fields(Losses):
+        join = max if field.name == "furthest_ratio" else sum
+        together = join([getattr(part, field.name) for _, part in halves])
+        np.testing.assert_allclose(together, getattr(losses, field.name), rtol=1e-4, atol=1e-6)
+    # No half is the whole, nor the other half.
+    for name in ("policy", "next_state", "action"):
+        one, other = (getattr(part, name) for _, part in halves)
+        assert abs(one - other) > 1e-4 * abs(one)
+
+
+def test_quarters_that_are_gathered_add_up_to_the_minibatch(
+    programs: Programs, played: Played, updated: Updated, whole_gradients: Any
+) -> None:
+    state, lesson, number = played.state, updated.lesson, jnp.int32(1)
+    whole, losses = whole_gradients(state.learned, state.targets, lesson, number, config=CONFIG)
+    assert programs.parts == 4
+    gathered = replace(nothing(updated), number=jnp.copy(number))
+    pupil = bundled(programs, state)
+    for _ in range(4):
+        gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
+    close(gathered.gradients, bundled(programs, replace(state, learned=whole)).learned)
+    for field in fields(Losses):
+        got = np.asarray(getattr(gathered.losses, field.name))
+        np.testing.assert_allclose(got[1], getattr(losses, field.name), rtol=1e-4, atol=1e-6)
+        assert not got[[0, 2, 3]].any()
+    assert int(gathered.part) == 4
+
+
+def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
+    programs: Programs, played: Played, updated: Updated, whole_gradients: Any
+) -> None:
+    adam = optax.adam(3e-3)
+
+    @jax.jit
+    def step(learned: Learned, memory: Any, found: Learned) -> Any:
+        changes, memory = adam.update(found, memory)
+        return optax.apply_updates(learned, changes), memory
+
+    learned, memory = played.state.learned, jax.jit(adam.init)(played.state.learned)
+    losses = []
+    for number in range(4):
+        found, terms = whole_gradients(learned, played.state.targets, updated.lesson, jnp.int32(number), config=CONFIG)
+        learned, memory = step(learned, memory, found)
+        losses.append(terms)
+    close(updated.state.learned, learned, 1e-3)
+    close(updated.gathered.losses, jax.tree.map(lambda *terms: jnp.stack(terms), *losses), 1e-3)
+    moved = [
+        np.abs(np.asarray(a) - b).max()
+        for a, b in zip(jax.tree.leaves(learned), jax.tree.leaves(played.state.learned), strict=True)
+    ]
+    assert min(moved) > 1e-3
+    assert (int(updated.gathered.number), int(updated.gathered.part)) == (4, 0)
+    assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(updated.gathered.gradients))
+    assert programs.pieces == 2 + 4 * 4
+
+
+def test_the_targets_stay_as_they_are(played: Played, updated: Updated) -> None:
+    for one, other in zip(jax.tree.leaves(played.state.targets), jax.tree.leaves(updated.state.targets), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_update_counts_itself_and_knows_the_first_reward(played: Played, updated: Updated) -> None:
+    assert int(updated.state.updates) == int(played.state.updates) + 1 == 1
+    assert int(updated.state.first_reward) == int(updated.metrics.first_reward) == 7
+    assert bool(updated.metrics.parameters_finite)
+
+
+def test_the_first_ppo_ratio_is_one(updated: Updated) -> None:
+    assert float(updated.metrics.first_ratio) < 1e-5
+    furthest = np.asarray(updated.gathered.losses.furthest_ratio)
+    assert furthest[0] == updated.metrics.first_ratio
+    assert furthest[1:].min() > 1e-3  # the policy has moved since
+
+
+def test_the_bonus_is_that_of_reached_frames_with_statistics_and_predictor_from_before(
+    played: Played, updated: Updated
+) -> None:
+    state = played.state
+    action = np.asarray(updated.made.action).ravel()
+    old, _ = errors(state.learned, state.targets, state.observations, flat(played.reached), action)
+    new, _ = errors(state.learned, state.targets, updated.state.observations, flat(played.reached), action)
+    bonus = np.asarray(updated.learning.bonus).ravel()
+    np.testing.assert_allclose(bonus, old, rtol=1e-4)
+    assert np.abs(np.asarray(new) / bonus - 1).max() > 0.01
+    shown, _ = errors(state.learned, state.targets, state.observations, flat(played.frames[1:]), action)
+    changed = np.asarray(shown).reshape(STEPS, ENVS) / np.asarray(updated.learning.bonus)
+    assert abs(changed[1, 0] - 1) > 0.01  # where a game was said to end, the next one shows something else
+    np.testing.assert_allclose(updated.metrics.bonus_mean, bonus.mean(), rtol=1e-5)
+
+
+def test_statistics_absorb_every_reached_frame_once_from_0_to_255(played: Played, updated: Updated) -> None:
+    before, after = played.state.observations, updated.state.observations
+    assert (float(before.count), float(after.count)) == (60 * ENVS, (60 + STEPS) * ENVS)
+    absorbed = np.float64(flat(played.reached))
+    mean = (60 * ENVS * np.float64(before.mean) + absorbed.sum(axis=0)) / (66 * ENVS)
+    np.testing.assert_allclose(after.mean, mean, rtol=1e-5, atol=1e-4)
+    square = 60 * ENVS * (np.float64(before.variance) + np.float64(before.mean) ** 2) + (absorbed**2).sum(axis=0)
+    variance = square / (66 * ENVS) - mean**2
+    np.testing.assert_allclose(after.variance, variance, rtol=1e-3, atol=1e-2)
+    assert 40 < mean.max() <= 255
+    assert variance.max() > 10
+    assert after.mean.shape == SHAPE[1:]
+
+
+def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
+    played: Played, updated: Updated, stacks: np.ndarray
+) -> None:
+    made = jax.device_get(updated.made)
+    bonus = np.asarray(updated.learning.bonus, np.float64)
+    # The filter of each environment runs along time; the bonus is divided by the spread of all it gave.
+    filtered, trace = np.zeros(ENVS), []
+    for row in bonus:
+        filtered = 0.99 * filtered + row
+        trace.append(filtered)
+    scale = np.std(trace)
+    np.testing.assert_allclose(updated.metrics.bonus_scale, scale, rtol=1e-4)
+    np.testing.assert_allclose(updated.state.returns.filtered, filtered, rtol=1e-4)
+    last = np.asarray(jax.jit(jax.vmap(lambda seen: played.state.learned.policy(seen)[1]))(stacks[-1]))
+    never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
+    intrinsic = generalised_advantages(bonus / scale, made.values[..., 0], last[:, 0], never, 0.99)
+    extrinsic = generalised_advantages(played.reward, made.values[..., 1], last[:, 1], ended, 0.999)
+    first = np.asarray(updated.lesson.environments[0])
+    losses = jax.tree.map(lambda leaf: float(leaf[0]), updated.gathered.losses)
+    assert losses.policy == pytest.approx(-(intrinsic + 2 * extrinsic)[:, first].mean(), rel=1e-3, abs=1e-3)
+    assert losses.value_int == pytest.approx(0.5 * (intrinsic[:, first] ** 2).mean(), rel=1e-3)
+    assert losses.value_ext == pytest.approx(0.5 * (extrinsic[:, first] ** 2).mean(), rel=1e-3)
+    # Predictors learn from four of the six steps of each environment, normalised with this rollout.
+    chosen = np.asarray(update.chosen_steps(updated.lesson.share_keys[0], STEPS, 4, CONFIG))
+    assert chosen.shape == (4, 4)
+    action = made.action.ravel()
+    arguments = (played.state.learned, played.state.targets, updated.state.observations)
+    of_state, _ = errors(*arguments, flat(played.reached), action)
+    _, of_pair = errors(*arguments, flat(played.frames[:-1]), action)
+    for found, each in ((losses.next_state, of_state), (losses.action, of_pair)):
+        mine = np.asarray(each).reshape(STEPS, ENVS)
+        assert found == pytest.approx(mine[chosen, first].mean(), rel=1e-4)
+        assert found != pytest.approx(mine[:, first].mean(), rel=1e-4)
+
+
+def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
+    programs: Programs, played: Played, updated: Updated, stacks: np.ndarray
+) -> None:
+    """With lag 1 the learner is an update ahead of it: here, all its weights are doubled."""
+    policy = jax.tree.map(lambda leaf: 2 * leaf, played.state.learned.policy)
+    ahead = replace(played.state, learned=replace(played.state.learned, policy=policy))
+    _, made, lesson, *_ = begin_update(programs, played._replace(state=ahead))
+    value = jax.jit(jax.vmap(lambda who, seen: who(seen)[1], in_axes=(None, 0)))
+    last, other = (np.asarray(value(who, stacks[-1]))[:, 1] for who in (played.state.learned.policy, policy))
+    assert np.abs(last - other).min() > 0.01
+    values, ended = np.asarray(made.values)[..., 1], played.terminated | played.truncated
+    extrinsic = generalised_advantages(played.reward, values, last, ended, 0.999)
+    np.testing.assert_allclose(lesson.samples.value_targets[..., 1], extrinsic + values, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
+
+
+def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_ratios_are_about(
+    programs: Programs, played: Played, stacks: np.ndarray
+) -> None:
+    """The weights of the policy that learns are half as large again as those of the one that acted."""
+    policy = jax.tree.map(lambda leaf: 1.5 * leaf, played.state.learned.policy)
+    state = replace(played.state, learned=replace(played.state.learned, policy=policy))
+    whole, actor = played.whole[0], played.actor
+    assert (programs.appraised, programs.appraisals) == (2, 4)
+    appraisals = [
+        programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first)) for first in (0, 2, 4, 6)
+    ]
+    tell = jax.jit(jax.vmap(jax.vmap(policy)))
+    logits, values = (np.asarray(part, np.float64) for part in tell(stacks))
+    # Beta of the policy that learns, with the bonus that was added when acting; by hand.
+    bonus = np.asarray(whole.action_bonus, np.float64)
+    beta = logits[:-1] + bonus / np.sqrt((bonus**2).sum(axis=-1, keepdims=True))
+    chances = beta - np.log(np.exp(beta).sum(axis=-1, keepdims=True))
+    chances = np.take_along_axis(chances, np.asarray(whole.action)[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(np.concatenate([one.log_prob for one in appraisals], axis=1), chances, atol=1e-4)
+    np.testing.assert_allclose(np.concatenate([one.values for one in appraisals], axis=1), values, rtol=1e-3, atol=1e-4)
+    arguments = (state, actor, played.whole, played.reward, played.terminated, played.truncated, tuple(appraisals))
+    _, made, lesson, learning, gathered, pupil = programs.prepare(*arguments)
+    assert lesson is not None
+    assert learning is not None
+    assert gathered is not None
+    np.testing.assert_allclose(lesson.samples.log_prob, chances, atol=1e-4)
+    weight = np.exp(chances - np.asarray(whole.log_prob))
+    assert np.abs(weight - 1).max() > 0.05
+    never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
+    scaled = np.asarray(learning.bonus) / float(learning.scale)
+    intrinsic = generalised_advantages(scaled, values[:-1, :, 0], values[-1, :, 0], never, 0.99)
+    extrinsic = generalised_advantages(played.reward, values[:-1, :, 1], values[-1, :, 1], ended, 0.999)
+    np.testing.assert_allclose(lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(
+        lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], rtol=2e-3, atol=2e-3
+    )
+    # So the clip begins where the policy that learns is.
+    assert pupil is not None
+    gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
+    assert float(gathered.losses.furthest_ratio[0]) < 1e-4
+    _, metrics = programs.finish(state, made, learning, gathered, pupil, actor.coef, np.int32(-1))
+    assert float(metrics.first_ratio) == pytest.approx(np.abs(weight - 1).max(), rel=1e-2)
+
+
+def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
+    config = replace(CONFIG, bonus=BonusConfig(share=0.25))
+    choose = jax.jit(jax.vmap(lambda key: update.chosen_steps(key, 8, 3, config)))
+    drawn = np.asarray(choose(jax.random.split(jax.random.key(0), 1000)))  # draws, 2 of 8 steps, environments
+    assert drawn.shape == (1000, 2, 3)
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    for env in range(3):
+        # 250 of each on average, with a standard deviation of 14.
+        np.testing.assert_allclose(np.bincount(drawn[:, :, env].ravel(), minlength=8), 250, atol=60)
+    assert (drawn[:, :, 0] != drawn[:, :, 1]).any(axis=1).mean() > 0.9  # every environment has its own
+    whole = update.chosen_steps(jax.random.key(0), 8, 3, replace(config, bonus=BonusConfig(share=1.0)))
+    np.testing.assert_array_equal(whole, range(8))
+
+
+def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated: Updated) -> None:
+    order = np.asarray(updated.lesson.environments).reshape(2, ENVS)
+    np.testing.assert_array_equal(np.sort(order, axis=1), [range(ENVS)] * 2)
+    assert (order[0] != order[1]).any()
+
+
+def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stacks: np.ndarray) -> None:
+    tell = jax.jit(lambda seen: act(played.actor, seen, CONFIG))
+    seen = stacks[-1, 3]
+    logits, values, bonus = tell(seen)
+    for place in range(4):
+        other = seen.copy()
+        other[place, 20:60, 20:60] = 255 - other[place, 20:60, 20:60]
+        other_logits, other_values, other_bonus = tell(other)
+        assert np.abs(np.asarray(other_logits - logits)).max() > 1e-6
+        assert np.abs(np.asarray(other_values - values)).max() > 1e-6
+        if place < 3:
+            np.testing.assert_array_equal(other_bonus, bonus)
+        else:
+            assert np.abs(np.asarray(other_bonus / bonus) - 1).max() > 0.01
+
+
+def train(programs: Programs, state: TrainState, lesson: Lesson, updated: Updated) -> tuple[TrainState, Losses]:
+    """Twenty updates from the same lesson, and the losses of the last."""
+    pupil = bundled(programs, state)
+    for _ in range(20):
+        pupil, gathered = all_pieces(programs, pupil, lesson, nothing(updated))
+    state, _ = programs.finish(state, updated.made, updated.learning, gathered, pupil, jnp.ones(()), np.int32(7))
+    return state, jax.device_get(gathered.losses)
+
+
+def test_losses_fall_on_a_fixed_batch(programs: Programs, updated: Updated) -> None:
+    first = jax.device_get(updated.gathered.losses)
+    _, last = train(programs, updated.state, updated.lesson, updated)
+    for name in ("next_state", "action", "value_int", "value_ext"):
+        assert getattr(last, name)[-2:].mean() < 0.5 * getattr(first, name)[:2].mean()
+    assert last.policy[-2:].mean() < first.policy[:2].mean() - 0.05
+
+
+def rooms() -> list[np.ndarray]:
+    """Frames of the second and of the third room of Pitfall!, (48, H, W) each, where one runs to the left."""
+    left = 4
+    environment = Atari("pitfall", 1, seed=7, threads=1, episode_frames=400)
+    frames, scores = [environment.reset()[0, 0]], []
+    for _ in range(100):
+        environment.send(0, np.array([left]))
+        step = environment.receive(0)
+        frames.append(step.reached[0])
+        scores.append(step.score[0])
+    environment.close()
+    seed = int(environment.seeds[0, 0])
+    found = visits(Record("pitfall", seed, np.full(100, left), np.array(scores), False, episode_frames=400))
+    assert found is not None
+    assert [visit.room for visit in found] == [196, 226, 113]
+    places = [visit.step for visit in found]
+    assert places[2] - places[1] > STEPS * ENVS
+    return [np.resize(np.stack(frames[place:]), (STEPS * ENVS, *SHAPE[1:])) for place in places[1:]]
+
+
+def test_the_bonus_of_a_room_that_was_trained_on_falls_and_that_of_another_room_stays(
+    programs: Programs, played: Played, updated: Updated
+) -> None:
+    known, unseen = rooms()
+    # Statistics of both rooms, so that both look alike to begin with.
+    both = np.concatenate([known, unseen]).astype(np.float32)
+    moments = Moments(*(jnp.asarray(part) for part in (np.float32(len(both)), both.mean(0), len(both) * both.var(0))))
+    action = np.asarray(updated.made.action).ravel()
+    lesson = replace(updated.lesson, observations=moments)
+    frames = jnp.asarray(known.reshape(STEPS, ENVS, *SHAPE[1:]))
+    lesson = replace(lesson, pairs=replace(lesson.pairs, seen=frames, reached=frames))
+
+    def bonuses(learned: Learned) -> np.ndarray:
+        """Mean bonus of state and pair, of both rooms."""
+        arguments = (learned, played.state.targets, moments)
+        return np.array([np.mean(errors(*arguments, room, action), axis=1) for room in (known, unseen)])
+
+    state, _ = train(programs, played.state, lesson, updated)
+    before, after = bonuses(played.state.learned), bonuses(state.learned)
+    assert (after[0] < np.array([0.1, 0.4]) * before[0]).all()
+    assert (after[1] > 0.6 * before[1]).all()
+    assert (after[0] < 0.5 * after[1]).all()
+
+
+def test_other_updates_trace_nothing_new(programs: Programs, played: Played, updated: Updated) -> None:
+    with jax.no_tracing(True):
+        state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
+        pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
+        programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(-1))
+    np.testing.assert_allclose(gathered.losses.policy[0], updated.gathered.losses.policy[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("envs", "steps", "parts"),
+    [
+        (32, 128, 2),  # 8 environments in a minibatch: 1024 samples
+        (128, 128, 8),
+        (24, 256, 3),  # 6 environments: 1536 samples
+        (20, 256, 5),  # 5 environments, which have no other divisor: 1280 samples are 3 pieces, so 5
+        (8, 2048, 2),  # an environment is not cut, though it has four pieces
+        (4, 16, 1),
+    ],
+)
+def test_a_minibatch_has_parts_of_whole_environments_and_about_512_samples(envs: int, steps: int, parts: int) -> None:
+    config = replace(
+        CONFIG, steps=envs * steps, envs=envs, ppo=replace(CONFIG.ppo, rollout_steps=steps, epochs=4, minibatches=4)
+    )
+    sized = Programs(config, SHAPE, ACTIONS)
+    assert (sized.parts, sized.minibatches, sized.pieces) == (parts, 16, 2 + 16 * parts)

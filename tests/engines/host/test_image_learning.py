@@ -1,0 +1,68 @@
+"""Agents learn from pictures on the host, end to end: what to do is told by where a bright block stands."""
+
+import numpy as np
+import pytest
+
+from action_balance.config.agent import Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.envs.host_base import HostStep
+
+SIZE, PLACES, ENVS, EPISODE = 44, 3, 8, 16
+
+
+class Signs:
+    """The action that names the block's place pays 1, a step later; what was done last in an episode pays nothing."""
+
+    groups, envs_per_group, actions = 2, ENVS // 2, PLACES
+    frame_shape, observation_shape = (SIZE, SIZE), (4, SIZE, SIZE)
+
+    def __init__(self) -> None:
+        """All begin with a picture of their own."""
+        self.luck = np.random.default_rng(0)
+        self.places = self.luck.integers(PLACES, size=(self.groups, self.envs_per_group))
+        self.right = np.zeros(self.places.shape, bool)
+        self.earlier = np.zeros(self.places.shape, bool)
+        self.step = np.zeros(self.groups, int)
+
+    def _frames(self, group: int) -> np.ndarray:
+        frames = np.full((self.envs_per_group, SIZE, SIZE), 50, np.uint8)
+        for picture, place in zip(frames, self.places[group], strict=True):
+            picture[16:28, 2 + 14 * place : 14 + 14 * place] = 255
+        return frames
+
+    def reset(self) -> np.ndarray:
+        return np.stack([self._frames(group) for group in range(self.groups)])
+
+    def send(self, group: int, actions: np.ndarray) -> None:
+        self.earlier[group], self.right[group] = self.right[group], actions == self.places[group]
+
+    def receive(self, group: int) -> HostStep:
+        self.step[group] += 1
+        paid = self.earlier[group].astype(np.float32)
+        over = np.full(self.envs_per_group, self.step[group] % EPISODE == 0)
+        self.right[group] &= ~over
+        self.places[group] = self.luck.integers(PLACES, size=self.envs_per_group)
+        frames = self._frames(group)
+        return HostStep(frames, frames, paid, paid, over, np.zeros_like(over))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_policy_learns_what_a_picture_says(lag: int) -> None:
+    config = Config(
+        method="ppo",
+        steps=26 * ENVS * 32,
+        envs=ENVS,
+        ppo=PPOConfig(rollout_steps=32, learning_rate=1e-3, gamma_ext=0.9),
+        image=ImageConfig(channels=4, features=32, trunk=32),
+        host=HostConfig(groups=2, lag=lag),
+    )
+    trainer = HostTrainer(config, Signs.observation_shape, PLACES, lambda *_: Signs())
+    trainer.start(trainer.begin())
+    returns = [float(trainer.advance().episode_return[0]) for _ in range(config.updates)]
+    trainer.close()
+    # 15 of the 16 steps of an episode pay: 5 by chance.
+    assert np.mean(returns[:4]) < 6.5
+    assert np.mean(returns[-4:]) > 9

@@ -1,0 +1,561 @@
+"""Training with environments on the host: which policy acts, what is counted, and what happens when something stops."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import pytest
+from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
+
+from action_balance.agent.learner import Metrics
+from action_balance.agent.state import Actor, TrainState
+from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.engines import loop
+from action_balance.engines.host import compiled_update as pieces
+from action_balance.engines.host import trainer as host
+from action_balance.engines.host.actor import Player
+from action_balance.engines.host.compiled_update import Programs
+from action_balance.engines.host.rollout_buffer import Recording
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.engines.loop import TrainConfig
+from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.envs.registry import EnvConfig
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.runs.leaves import describe, to_arrays, to_tree
+
+UPDATES, STEPS, ENVS = 4, 5, 8
+CONFIG = Config(
+    method="action-balance-rnd-channel",
+    steps=UPDATES * STEPS * ENVS,
+    envs=ENVS,
+    ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=1e-2),
+    bonus=BonusConfig(warmup_rollouts=1, share=0.5),
+    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+)
+
+
+def with_lag(lag: int, groups: int = 2) -> Config:
+    return replace(CONFIG, host=HostConfig(groups=groups, lag=lag))
+
+
+class Watched(HostWorld):
+    """It counts steps, and remembers after which of the updates its emulators were started."""
+
+    def __init__(self, groups: int, update: int = 0) -> None:
+        super().__init__(ENVS, groups)
+        self.update, self.steps = update, 0
+
+    def receive(self, group: int) -> HostStep:
+        self.steps += 1
+        return super().receive(group)
+
+
+# What each step brings, (T, N), since the emulators were reset. The first score above zero comes with the seventh step.
+SCORES = np.random.default_rng(0).choice([-5, 0, 0, 7, 400], size=(UPDATES * STEPS, ENVS)).astype(np.float32)
+SCORES[:7] = 0
+SCORES[2, 6], SCORES[6, 3] = -3, 400
+
+
+class Scripted(Watched):
+    """Its scores are settled, and it keeps all that it shows and is sent since it was reset, group by group."""
+
+    def reset(self) -> np.ndarray:
+        first = super().reset()
+        self.shown = [[frames] for frames in first]
+        self.chosen: list[list[np.ndarray]] = [[] for _ in first]
+        self.brought: list[list[HostStep]] = [[] for _ in first]
+        return first
+
+    def send(self, group: int, actions: np.ndarray) -> None:
+        self.chosen[group].append(np.array(actions))
+        super().send(group, actions)
+
+    def receive(self, group: int) -> HostStep:
+        mine = slice(group * self.envs_per_group, (group + 1) * self.envs_per_group)
+        score = SCORES[len(self.brought[group]), mine]
+        step = replace(super().receive(group), score=score, reward=np.sign(score))
+        self.shown[group].append(step.frame)
+        self.brought[group].append(step)
+        return step
+
+    def all(self, name: str) -> np.ndarray:
+        """One field of all steps, (T, N, ...)."""
+        return joined([[getattr(step, name) for step in part] for part in self.brought])
+
+
+def joined(parts: list[list[np.ndarray]]) -> np.ndarray:
+    """What was kept of the groups, (T, N, ...)."""
+    return np.concatenate([np.stack(part) for part in parts], axis=1)
+
+
+def trainer(config: Config, made: list[Watched] | None = None, seed: int = 0, seeds: int = 1) -> HostTrainer:
+    def make(_: int, update: int) -> Watched:
+        world = Watched(config.groups, update)
+        if made is not None:
+            made.append(world)
+        return world
+
+    return HostTrainer(config, (STACK, SIZE, SIZE), ACTIONS, make, seed, seeds)
+
+
+def trained(config: Config, seed: int = 0, seeds: int = 1) -> tuple[list[Metrics], TrainState]:
+    run = trainer(config, seed=seed, seeds=seeds)
+    run.start(run.begin())
+    told = [run.advance() for _ in range(UPDATES)]
+    state = run.state()
+    run.close()
+    return told, state
+
+
+@pytest.fixture(scope="module")
+def serial() -> tuple[list[Metrics], TrainState]:
+    return trained(with_lag(0))
+
+
+@pytest.fixture(scope="module")
+def overlapped() -> tuple[list[Metrics], TrainState]:
+    return trained(with_lag(1))
+
+
+def numbers(told: list[Metrics]) -> np.ndarray:
+    """Everything that was told, in one row."""
+    parts = [np.ravel(getattr(one, field.name)) for one in told for field in fields(Metrics)]
+    return np.concatenate(parts).astype(float)
+
+
+def leaves(state: TrainState) -> list[np.ndarray]:
+    """All arrays; keys as their numbers."""
+    return to_arrays(state)
+
+
+def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[Metrics], TrainState]) -> None:
+    assert [float(one.first_ratio[0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
+
+
+def test_with_lag_it_is_told_how_far_the_policy_is_from_the_one_that_acted(
+    overlapped: tuple[list[Metrics], TrainState],
+) -> None:
+    first, *others = (float(one.first_ratio[0]) for one in overlapped[0])
+    assert first == pytest.approx(0, abs=1e-6)  # nothing was learned before
+    assert min(others) > 1e-3
+
+
+@pytest.mark.parametrize(("lag", "policies"), [(0, [0, 1, 2, 3]), (1, [0, 0, 1, 2])])
+def test_which_policy_makes_a_rollout_is_settled(
+    lag: int, policies: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acted = []
+
+    def begin_rollout(player: Player) -> None:
+        acted.append(int(player.state.updates))
+        original(player)
+
+    original = Player.begin_rollout
+    monkeypatch.setattr(Player, "begin_rollout", begin_rollout)
+    trained(with_lag(lag))
+    assert acted == policies
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_as_many_steps_are_made_as_were_asked_for(lag: int) -> None:
+    made: list[Watched] = []
+    run = trainer(with_lag(lag), made)
+    state = run.begin()
+    warm_up = made[0].steps
+    assert warm_up == STEPS * 2
+    run.start(state)
+    for _ in range(UPDATES):
+        run.advance()
+    run.close()
+    assert made[0].steps - warm_up == UPDATES * STEPS * 2
+    assert made[0].closed
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_the_same_seed_gives_the_same_run(
+    lag: int, serial: tuple[list[Metrics], TrainState], overlapped: tuple[list[Metrics], TrainState]
+) -> None:
+    told, state = trained(with_lag(lag))
+    expected = overlapped if lag else serial
+    np.testing.assert_array_equal(numbers(told), numbers(expected[0]))
+    for ours, theirs in zip(leaves(state), leaves(expected[1]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
+    overlapped: tuple[list[Metrics], TrainState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "for_the_host", lambda place: place.with_memory_kind(pieces.PINNED))
+    monkeypatch.setattr(host, "_programs", Programs)
+    run = trainer(with_lag(1))
+    decider, kinds = run.programs.decider, set()
+
+    def watched_decider(actor: Actor) -> Any:
+        def watched(*seen: Any) -> Any:
+            recording, action = decider(actor)(*seen)
+            kinds.add(action.sharding.memory_kind)
+            return recording, action
+
+        return watched
+
+    monkeypatch.setattr(run.programs, "decider", watched_decider)
+    begun = run.begin()
+    run.start(to_tree(to_arrays(begun), describe(begun), run.shapes()))  # as a checkpoint gives it
+    told = [run.advance() for _ in range(UPDATES)]
+    np.testing.assert_array_equal(numbers(told), numbers(overlapped[0]))
+    for ours, theirs in zip(leaves(run.state()), leaves(overlapped[1]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    run.close()
+    assert kinds == {pieces.PINNED}
+    # Nothing is compiled once more because of it. Episodes end in some steps only, and some frames are on the device.
+    once = dict.fromkeys(("actor", "_bundled", "empty", "conclude", "appraise", "prepare", "apply", "finish"), 1)
+    for name, count in {**once, "_decide": 3}.items():
+        assert getattr(run.programs, name)._cache_size() == count, name
+
+
+@pytest.mark.skipif(len(jax.devices()) < 2, reason="one device")
+def test_programs_are_shared_by_trainers_of_one_device() -> None:
+    first, other = jax.devices()[:2]
+    with jax.default_device(other):
+        elsewhere = trainer(with_lag(1)).programs
+    programs = trainer(with_lag(1)).programs
+    assert programs is trainer(with_lag(0)).programs
+    assert programs.place.device_set == {first}
+    assert elsewhere.place.device_set == {other}
+
+
+def test_a_cpu_has_no_need_of_memory_for_the_host() -> None:
+    assert pieces.for_the_host(pieces.usual_place()) is None
+
+
+@pytest.mark.parametrize(("kinds", "expected"), [(("device", "pinned_host"), "there"), (("device",), None)])
+def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], expected: str | None) -> None:
+    device = SimpleNamespace(
+        platform="gpu", addressable_memories=lambda: [SimpleNamespace(kind=kind) for kind in kinds]
+    )
+    place: Any = SimpleNamespace(device_set={"only": device}.values(), with_memory_kind={"pinned_host": "there"}.get)
+    found: Any = pieces.for_the_host(place)
+    assert found == expected
+
+
+def test_groups_change_nothing_but_rounding(overlapped: tuple[list[Metrics], TrainState]) -> None:
+    told, _ = trained(with_lag(1, groups=4))
+    np.testing.assert_allclose(numbers(told), numbers(overlapped[0]), rtol=1e-3, atol=1e-4)
+
+
+def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: tuple[list[Metrics], TrainState]) -> None:
+    told, state = trained(with_lag(1), seeds=2)
+    first = [jax.tree.map(lambda leaf: leaf[:1], one) for one in told]
+    np.testing.assert_array_equal(numbers(first), numbers(overlapped[0]))
+    second = [jax.tree.map(lambda leaf: leaf[1:], one) for one in told]
+    np.testing.assert_array_equal(numbers(second), numbers(trained(with_lag(1), seed=1)[0]))
+    assert all(len(leaf) == 2 for leaf in leaves(state))
+
+
+def test_returns_are_raw_and_of_whole_episodes() -> None:
+    """Environment n has episodes of 4 + n % 4 steps; each score of 10 is counted in the rollout that ends it."""
+    scores: list[tuple[int, float]] = []  # number of the rollout, return
+
+    class Scored(Watched):
+        def __init__(self) -> None:
+            super().__init__(2)
+            self.total, self.at = np.zeros(ENVS), np.zeros(ENVS, int)
+
+        def reset(self) -> np.ndarray:
+            self.total[:], self.at[:] = 0, 0
+            scores.clear()
+            return super().reset()
+
+        def receive(self, group: int) -> HostStep:
+            step = super().receive(group)
+            for place, env in enumerate(range(group * 4, group * 4 + 4)):
+                self.total[env] += step.score[place]
+                self.at[env] += 1
+                if step.ended[place]:
+                    scores.append(((self.at[env] - 1) // STEPS, self.total[env]))
+                    assert (self.at[env]) % episode_steps(env) == 0
+                    self.total[env] = 0
+            return step
+
+    run = HostTrainer(with_lag(1), (STACK, SIZE, SIZE), ACTIONS, lambda *_: Scored())
+    run.start(run.begin())
+    told = [run.advance() for _ in range(UPDATES)]
+    run.close()
+    for rollout, one in enumerate(told):
+        mine = [score for number, score in scores if number == rollout]
+        assert int(one.episodes[0]) == len(mine) > 0
+        assert float(one.episode_return[0]) == pytest.approx(np.mean(mine))
+        assert float(one.best_return[0]) == max(mine)
+
+
+Luck = tuple[float, ...]
+
+
+class Learned(NamedTuple):
+    """What an update was made from, as the device was handed it."""
+
+    newest: list[np.ndarray]  # the policy that is to be updated
+    actor: list[np.ndarray]  # the policy that is said to have acted
+    whole: list[Recording]  # of the groups
+    reward: np.ndarray  # (T, N), as the other two
+    terminated: np.ndarray
+    truncated: np.ndarray
+
+    @property
+    def luck(self) -> tuple[Luck, ...]:
+        """Of the groups in this rollout."""
+        return tuple(luck(one) for one in self.whole)
+
+
+class Scene(NamedTuple):
+    """A scripted run, as the world and the device saw it."""
+
+    lag: int | None
+    world: Scripted
+    learned: list[Learned]
+    acted: dict[Luck, list[list[np.ndarray]]]  # the policies that decided, by the luck of rollout and group
+    told: list[Metrics]
+
+
+def luck(recording: Recording) -> Luck:
+    return tuple(np.asarray(recording.noise[0, 0]).tolist())
+
+
+def played(config: Config, updates: int = UPDATES, kept: TrainState | None = None) -> tuple[Scene, TrainState]:
+    """Updates from the beginning, or from a state that was kept; and the state after them."""
+    world = Scripted(config.groups)
+    run = HostTrainer(config, (STACK, SIZE, SIZE), ACTIONS, lambda *_: world)
+    programs, scene = run.programs, Scene(config.host.lag, world, [], {}, [])
+    prepare, decider = programs.prepare, programs.decider
+
+    def watched_prepare(state: TrainState, actor: Actor, whole: Sequence[Recording], *others: Any) -> Any:
+        *rewards_and_ends, appraisals = others
+        assert (appraisals is not None) == bool(config.host.lag and not config.traits.uniform)
+        copies = [np.array(one) for one in rewards_and_ends]
+        newest = to_arrays(programs.actor(state).policy)
+        scene.learned.append(Learned(newest, to_arrays(actor.policy), list(whole), *copies))
+        return prepare(state, actor, whole, *others)
+
+    def watched_decider(actor: Actor) -> Any:
+        decide = decider(actor)
+
+        def watched(recording: Recording, *seen: Any) -> Any:
+            scene.acted.setdefault(luck(recording), []).append(to_arrays(actor.policy))
+            return decide(recording, *seen)
+
+        return watched
+
+    # The programs are shared with other trainers.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(programs, "prepare", watched_prepare)
+        patch.setattr(programs, "decider", watched_decider)
+        run.start(run.begin() if kept is None else kept)
+        scene.told.extend(run.advance() for _ in range(updates))
+        state = run.state()
+        run.close()
+    return scene, state
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["serial", "overlapped"])
+def scene(request: pytest.FixtureRequest) -> Scene:
+    return played(with_lag(request.param))[0]
+
+
+def test_rewards_and_ends_are_learned_from_at_the_step_that_brought_them(scene: Scene) -> None:
+    steps, envs = np.meshgrid(np.arange(1, UPDATES * STEPS + 1), np.arange(ENVS), indexing="ij")
+    ended = steps % (4 + envs % 4) == 0
+    for name, expected in {
+        "reward": np.sign(SCORES),
+        "terminated": ended & (envs % 2 == 0),
+        "truncated": ended & (envs % 2 == 1),
+    }.items():
+        np.testing.assert_array_equal(np.concatenate([getattr(one, name) for one in scene.learned]), expected)
+        np.testing.assert_array_equal(scene.world.all(name), expected)
+    # Also where the last step of a rollout ends an episode.
+    assert scene.learned[0].truncated[-1].tolist() == [False, True, False, False] * 2
+    assert scene.learned[3].terminated[-1].tolist() == [True, False, False, False] * 2
+
+
+def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
+    world = scene.world
+    shown, chosen = joined(world.shown), joined(world.chosen)
+    reached, ended = world.all("reached"), world.all("ended")
+    assert (reached[ended] != shown[1:][ended]).any(axis=(1, 2)).all()
+    for number, one in enumerate(scene.learned):
+        first, after = number * STEPS, (number + 1) * STEPS
+        action, arrived, frame, began = (
+            np.concatenate(parts, axis=1)
+            for parts in (
+                [whole.action for whole in one.whole],
+                [whole.reached for whole in one.whole],
+                [whole.frames.frame for whole in one.whole],
+                [whole.frames.began for whole in one.whole],
+            )
+        )
+        np.testing.assert_array_equal(action, chosen[first:after])
+        np.testing.assert_array_equal(arrived, reached[first:after])
+        np.testing.assert_array_equal(frame[STACK - 1 :], shown[first : after + 1])
+        np.testing.assert_array_equal(began[STACK:], ended[first:after])
+        assert began[STACK - 1].all() if number == 0 else (began[STACK - 1] == ended[first - 1]).all()
+        if number:  # a stack reaches into the rollout before
+            np.testing.assert_array_equal(frame[: STACK - 1], shown[first - STACK + 1 : first])
+
+
+def test_every_rollout_has_luck_of_its_own(scene: Scene) -> None:
+    assert len({one for made in scene.learned for one in made.luck}) == UPDATES * scene.world.groups
+
+
+def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene) -> None:
+    for one in scene.learned:
+        acted = [policy for luck in one.luck for policy in scene.acted[luck]]
+        assert len(acted) == STEPS * scene.world.groups
+        for policy in acted:
+            for ours, theirs in zip(policy, one.actor, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+    behind = [
+        any((ours != theirs).any() for ours, theirs in zip(one.newest, one.actor, strict=True)) for one in scene.learned
+    ]
+    assert behind == [False, *[scene.lag == 1] * (UPDATES - 1)]
+
+
+def test_the_first_reward_is_told_with_the_step_that_brought_it(scene: Scene) -> None:
+    """The seventh step of eight environments; the loss of three points before it is none."""
+    assert [int(one.first_reward[0]) for one in scene.told] == [-1, 56, 56, 56]
+
+
+def test_statistics_begin_with_every_frame_that_the_random_agent_reaches() -> None:
+    world = Scripted(2)
+    run = HostTrainer(with_lag(0), (STACK, SIZE, SIZE), ACTIONS, lambda *_: world)
+    moments = run.begin().observations
+    run.close()
+    reached = world.all("reached").reshape(-1, SIZE, SIZE).astype(np.float64)
+    shown = world.all("frame").reshape(-1, SIZE, SIZE).astype(np.float64)
+    assert len(reached) == STEPS * ENVS == moments.count[0]
+    np.testing.assert_allclose(moments.mean[0], reached.mean(axis=0), rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(moments.variance[0], reached.var(axis=0), rtol=1e-4, atol=1e-2)
+    assert np.abs(reached.mean(axis=0) - shown.mean(axis=0)).max() > 1  # where an episode ended, they differ
+    chosen = np.bincount(joined(world.chosen).ravel(), minlength=ACTIONS)
+    assert chosen.min() > STEPS * ENVS / 6  # a third each, on average
+
+
+@pytest.mark.parametrize("method", [CONFIG.method, "random"])  # the state of one that learns nothing keeps its key
+def test_a_resumed_run_knows_the_first_reward_and_has_luck_of_its_own(method: str) -> None:
+    config = replace(with_lag(1), method=method)
+    before, kept = played(config, updates=2)
+    after, state = played(config, updates=2, kept=kept)
+    assert int(kept.first_reward[0]) == 56
+    assert [int(one.first_reward[0]) for one in after.told] == [56, 56]
+    assert int(state.updates[0]) == UPDATES
+    assert len({one.luck for one in before.learned + after.learned}) == UPDATES
+
+
+def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> None:
+    """One update without, and the seventh step after it: the twelfth of eight environments."""
+    _, kept = played(with_lag(1), updates=1)
+    after, _ = played(with_lag(1), updates=3, kept=kept)
+    assert int(kept.first_reward[0]) == -1
+    assert [int(one.first_reward[0]) for one in after.told] == [-1, 96, 96]
+
+
+def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
+    """After two updates, ten steps, episodes of six are under way; none of their scores is told by the rest."""
+    made: list[Watched] = []
+    run = trainer(with_lag(1), made)
+    run.start(run.begin())
+    run.advance()
+    run.advance()
+    kept = run.state()
+    run.close()
+
+    again = trainer(with_lag(1), made)
+    again.start(kept)
+    told = [again.advance() for _ in range(UPDATES - 2)]
+    assert int(again.state().updates[0]) == UPDATES
+    again.close()
+    assert [world.update for world in made] == [0, 2]  # other luck than in the beginning
+    # Five steps in: only episodes of 4 and 5 steps can have ended, one each in environments 0, 1, 4 and 5.
+    assert int(told[0].episodes[0]) == 4
+
+
+class Broken(Watched):
+    """It stops answering, or raises, in the fourth rollout."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(2)
+        self.how, self.never = how, threading.Event()
+
+    def receive(self, group: int) -> HostStep:
+        if self.steps < 45:
+            return super().receive(group)
+        if self.how == "raises":
+            raise EmulatorsLost("an emulator has stopped: out of quarters")
+        self.never.wait()
+        raise AssertionError
+
+
+@pytest.fixture
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(host, "PATIENCE", 0.5)
+    monkeypatch.setattr(host, "GRACE", 0.2)
+    yield
+    for world in host._given_up:
+        if isinstance(world, Broken):
+            world.never.set()
+    host._given_up.clear()
+
+
+@pytest.mark.usefixtures("short_patience")
+@pytest.mark.parametrize(
+    ("how", "message"), [("raises", "out of quarters"), ("is silent", "has not answered for 0 seconds")]
+)
+def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
+    how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1), checkpoint_every=1)
+
+    def broken(config: TrainConfig, *_: object) -> HostTrainer:
+        return HostTrainer(config.agent, (STACK, SIZE, SIZE), ACTIONS, lambda *_: Broken(how))
+
+    monkeypatch.setattr(loop, "trainer", broken)
+    out = tmp_path / "run"
+    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is kept; go on with: action-balance resume"):
+        loop.begin(out, config, ["test"], lambda _: None)
+    assert RunFolder.open(out).manifest["status"] == "failed"
+
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
+    warnings: list[str] = []
+    loop.resume(RunFolder.open(out), ["test"], lambda _: None, warnings.append)
+    assert warnings == [loop.BEGIN_ANEW]
+    assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
+    assert RunFolder.open(out).manifest["status"] == "finished"
+
+
+def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Watched] = []
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent, made))
+    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
+
+    def stop(_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="update 1 of 4 is kept"):
+        loop.begin(tmp_path / "run", config, ["test"], stop)
+    assert made[0].closed
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("group-")]
+
+
+def test_checkpoints_of_a_game_are_written_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
+    monkeypatch.setattr(loop, "PATIENCE", 0.0)
+    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
+    loop.begin(tmp_path / "run", config, ["test"], lambda _: time.sleep(0.001))
+    assert RunFolder.open(tmp_path / "run").checkpoints().updates() == [2, 3, 4]  # the last three

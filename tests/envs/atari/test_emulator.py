@@ -1,0 +1,323 @@
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from ale_py import ALEInterface, LoggerMode, roms
+from ale_py.vector_env import AtariVectorEnv
+
+from action_balance.envs.atari.emulator import FOR_SEVERAL, PAPER_GAMES, Atari, check_game, games
+from action_balance.envs.host_base import HostEnvironment, HostStep, push
+from action_balance.errors import UserError
+
+Make = Callable[..., Atari]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Environments that are closed in the end."""
+    made: list[Atari] = []
+
+    def one(
+        game: str, envs: int, groups: int = 1, seed: int = 0, sticky: float = 0.25, episode_frames: int = 18_000
+    ) -> Atari:
+        made.append(Atari(game, envs, groups, seed, threads=1, sticky=sticky, episode_frames=episode_frames))
+        return made[-1]
+
+    yield one
+    for environment in made:
+        environment.close()
+
+
+def cells(pixels: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The three pixels that each of the cells covers, and its shares in them, both (count, 3)."""
+    edges = np.linspace(0, pixels, count + 1)
+    overlap = np.minimum(edges[1:, None], np.arange(pixels) + 1) - np.maximum(edges[:-1, None], np.arange(pixels))
+    covered = np.argsort(-overlap, axis=1)[:, :3]
+    shares = np.maximum(np.take_along_axis(overlap, covered, axis=1), 0) * count / pixels
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    return covered, shares.astype(np.float32)
+
+
+def shrink(screens: np.ndarray) -> np.ndarray:
+    """Averages over 84x84 cells, not yet rounded; (..., 210, 160) to (..., 84, 84)."""
+    (rows, in_rows), (columns, in_columns) = cells(210, 84), cells(160, 84)
+    halfway = (screens[..., rows, :] * in_rows[:, :, None]).sum(axis=-2)
+    return (halfway[..., columns] * in_columns).sum(axis=-1)
+
+
+def shows(frame: np.ndarray, screen: np.ndarray) -> bool:
+    """Whether the frame is the screen; only an average that falls on a half may be rounded up or down."""
+    return bool(np.abs(shrink(screen) - frame).max() < 0.5 + 1e-3)
+
+
+class Console:
+    """One emulator, played frame by frame under the protocol."""
+
+    def __init__(self, game: str, seed: int, sticky: float = 0.25, limit: int = 18_000) -> None:
+        ALEInterface.setLoggerMode(LoggerMode.Error)
+        self.ale = ALEInterface()
+        self.ale.setFloat("repeat_action_probability", sticky)
+        self.ale.setInt("random_seed", seed)
+        path = roms.get_rom_path(game)
+        assert path is not None
+        self.ale.loadROM(path)
+        self.buttons = self.ale.getMinimalActionSet()
+        self.limit = limit
+        self.reset()
+
+    def reset(self) -> None:
+        self.ale.reset_game()
+        self.screen = self.ale.getScreenGrayscale()
+        self.third = np.zeros_like(self.screen)
+
+    def step(self, action: int) -> tuple[int, bool, bool]:
+        """Score, terminated, truncated. The screen is the maximum of the third and the fourth frame."""
+        score, terminated, truncated = 0, False, False
+        for frame in range(4):
+            score += self.ale.act(self.buttons[action])
+            terminated = self.ale.game_over()
+            truncated = not terminated and self.ale.getEpisodeFrameNumber() >= self.limit
+            if terminated or truncated:
+                break  # without another look at the screen
+            if frame == 2:
+                self.third = self.ale.getScreenGrayscale()
+            if frame == 3:
+                self.screen = self.ale.getScreenGrayscale()
+        self.screen = np.maximum(self.screen, self.third)
+        return score, terminated, truncated
+
+
+def play(environment: Atari, actions: np.ndarray) -> tuple[np.ndarray, list[HostStep]]:
+    """First frames and all steps; actions (T, N), everything over all groups."""
+    first = environment.reset()
+    groups, size = first.shape[:2]
+    steps = []
+    for chosen in actions.reshape(len(actions), groups, size):
+        for group in range(groups):
+            environment.send(group, chosen[group])
+        parts = [environment.receive(group) for group in range(groups)]
+        joined: list[Any] = [np.concatenate(field) for field in zip(*map(fields, parts), strict=True)]
+        steps.append(HostStep(*joined))
+    return first.reshape(-1, 84, 84), steps
+
+
+def fields(step: HostStep) -> tuple[np.ndarray, ...]:
+    return step.frame, step.reached, step.reward, step.score, step.terminated, step.truncated
+
+
+def draw(environment: HostEnvironment, steps: int) -> np.ndarray:
+    """Random actions, (T, N)."""
+    envs = environment.groups * environment.envs_per_group
+    return np.random.default_rng(3).integers(environment.actions, size=(steps, envs))
+
+
+@pytest.mark.parametrize(
+    ("game", "steps", "limit", "terminations", "truncations", "scores"),
+    [
+        ("montezuma_revenge", 270, 18_000, 1, 0, set()),
+        ("breakout", 170, 18_000, 2, 0, {1}),
+        ("pitfall", 160, 600, 0, 2, {-100}),
+        ("venture", 12, 18, 0, 4, set()),  # every fifth step ends after two emulator frames
+    ],
+)
+def test_every_environment_is_one_emulator_played_frame_by_frame(
+    game: str, steps: int, limit: int, terminations: int, truncations: int, scores: set[int], make: Make
+) -> None:
+    environment = make(game, 2, episode_frames=limit)
+    consoles = [Console(game, int(seed), limit=limit) for seed in environment.seeds.ravel()]
+    actions = draw(environment, steps)
+    first, brought = play(environment, actions)
+    frames, screens = list(first), [console.screen for console in consoles]
+    for chosen, step in zip(actions, brought, strict=True):
+        for env, console in enumerate(consoles):
+            score, terminated, truncated = console.step(chosen[env])
+            assert (step.score[env], step.terminated[env], step.truncated[env]) == (score, terminated, truncated)
+            assert step.reward[env] == np.sign(score)
+            frames.append(step.reached[env])
+            screens.append(console.screen)
+            if terminated or truncated:
+                console.reset()
+                frames.append(step.frame[env])
+                screens.append(console.screen)
+            else:
+                np.testing.assert_array_equal(step.frame[env], step.reached[env])
+    assert all(map(shows, frames, screens))
+    assert sum(step.terminated.sum() for step in brought) == terminations
+    assert sum(step.truncated.sum() for step in brought) == truncations
+    assert {score for step in brought for score in step.score} == scores | {0}
+
+
+def test_the_time_limit_ends_an_episode_and_shows_the_first_frame_of_the_next(make: Make) -> None:
+    first, steps = play(make("venture", 3, episode_frames=20), np.zeros((12, 3), int))
+    np.testing.assert_array_equal([step.truncated for step in steps], [[t in (4, 9)] * 3 for t in range(12)])
+    np.testing.assert_array_equal([step.ended for step in steps], [step.truncated for step in steps])
+    assert not any(step.terminated.any() for step in steps)
+    for end in (4, 9):
+        np.testing.assert_array_equal(steps[end].frame, first)
+        assert (steps[end].reached != first).any()
+
+
+def test_an_episode_has_4500_steps(make: Make) -> None:
+    _, steps = play(make("montezuma_revenge", 1), np.zeros((4501, 1), int))
+    assert [t for t, step in enumerate(steps) if step.ended[0]] == [4499]
+    assert steps[4499].truncated[0]
+
+
+def test_reached_is_the_frame_itself_where_no_episode_ended(make: Make) -> None:
+    environment = make("venture", 2, episode_frames=8)
+    environment.reset()
+    for ends in (False, True, False):
+        environment.send(0, np.zeros(2, int))
+        step = environment.receive(0)
+        assert (step.reached is not step.frame) == ends
+
+
+def test_pushed_frames_are_the_stack_of_the_emulator_also_across_ends(make: Make) -> None:
+    environment = make("breakout", 2, episode_frames=600)
+    theirs = AtariVectorEnv(
+        "breakout",
+        2,
+        repeat_action_probability=0.25,
+        max_num_frames_per_episode=600,
+        noop_max=0,
+        use_fire_reset=False,
+        autoreset_mode="SameStep",
+    )
+    fast_push = jax.jit(jax.vmap(push))
+    actions = draw(environment, 160)
+    first, steps = play(environment, actions)
+    stacks = fast_push(jnp.ones((2, *environment.observation_shape), jnp.uint8), first, jnp.ones(2, bool))
+    expected, _ = theirs.reset(seed=environment.seeds.ravel())
+    np.testing.assert_array_equal(stacks, expected)
+    assert stacks.dtype == jnp.uint8
+    for chosen, step in zip(actions, steps, strict=True):
+        expected, *_, info = theirs.step(chosen)
+        seen = fast_push(stacks, step.reached, jnp.zeros(2, bool))
+        stacks = fast_push(stacks, step.frame, step.ended)
+        np.testing.assert_array_equal(stacks, expected)
+        if step.ended.any():
+            np.testing.assert_array_equal(seen[step.ended], info["final_obs"][step.ended])
+    assert (sum(step.terminated.sum() for step in steps), sum(step.truncated.sum() for step in steps)) == (1, 1)
+
+
+def late_by(frames: int) -> np.ndarray:
+    """What the first step of Pitfall! shows if its button is pressed these many emulator frames late, (210, 160)."""
+    console = Console("pitfall", 1, sticky=0.0)
+    screens = []
+    for frame in range(4):
+        console.ale.act(console.buttons[1 if frame >= frames else 0])
+        screens.append(console.ale.getScreenGrayscale())
+    return np.maximum(*screens[2:])
+
+
+def test_an_action_sticks_on_every_emulator_frame_anew(make: Make) -> None:
+    delayed = [late_by(frames) for frames in range(5)]
+    # Two steps an episode; the first of them, over 128 episodes of two environments.
+    _, steps = play(make("pitfall", 2, episode_frames=8), np.ones((256, 2), int))
+    shown = np.array([[shows(frame, screen) for screen in delayed] for step in steps[::2] for frame in step.frame])
+    assert (shown.sum(axis=1) == 1).all()
+    # Late by k frames with probability 0.75 * 0.25^k: 192, 48, 12, 3, and 1 that misses all four.
+    np.testing.assert_allclose(shown.sum(axis=0), [192, 48, 12, 3, 1], atol=14)
+
+
+def test_an_action_that_always_sticks_is_never_taken(make: Make) -> None:
+    stuck, idle = make("pitfall", 2, sticky=1.0), make("pitfall", 2, sticky=0.0)
+    _, pressed = play(stuck, draw(stuck, 30))
+    _, nothing = play(idle, np.zeros((30, 2), int))
+    _, free = play(idle, draw(idle, 30))
+    for one, other in zip(pressed, nothing, strict=True):
+        np.testing.assert_array_equal(one.frame, other.frame)
+    assert (free[-1].frame != nothing[-1].frame).any()
+
+
+def test_groups_and_threads_do_not_change_what_an_environment_sees(make: Make) -> None:
+    whole = make("pitfall", 4)
+    actions = draw(whole, 60)
+    _, expected = play(whole, actions)
+    for other in (make("pitfall", 4, 2), make("pitfall", 4, 4), Atari("pitfall", 4, 2, threads=2)):
+        _, steps = play(other, actions)
+        for one, same in zip(steps, expected, strict=True):
+            np.testing.assert_array_equal(one.frame, same.frame)
+            np.testing.assert_array_equal(one.score, same.score)
+
+
+def test_a_reset_begins_from_the_seed_again_and_another_seed_is_another_game(make: Make) -> None:
+    environment = make("pitfall", 2, seed=1)
+    actions = np.repeat(draw(environment, 60)[:, :1], 2, axis=1)
+    frames = [[step.frame for step in play(one, actions)[1]] for one in (environment, environment, make("pitfall", 2))]
+    np.testing.assert_array_equal(frames[0], frames[1])
+    seen = {np.stack(run)[:, env].tobytes() for run in frames for env in range(2)}
+    assert len(seen) == 4
+
+
+def test_groups_take_turns_in_any_order(make: Make) -> None:
+    environment = make("pitfall", 4, 2)
+    actions = draw(environment, 3).reshape(3, 2, 2)
+    _, expected = play(make("pitfall", 4), actions.reshape(3, 4))
+    environment.reset()
+    for t, order in enumerate([(1, 0), (0, 1), (1, 0)]):
+        for group in order:
+            environment.send(group, actions[t, group])
+        for group in (0, 1):
+            frame = environment.receive(group).frame
+            np.testing.assert_array_equal(frame, expected[t].frame[2 * group : 2 * group + 2])
+
+
+def test_sizes_are_those_of_the_protocol(make: Make) -> None:
+    environment: HostEnvironment = make("montezuma_revenge", 6, 2)
+    assert (environment.actions, environment.groups, environment.envs_per_group) == (18, 2, 3)
+    assert (environment.frame_shape, environment.observation_shape) == ((84, 84), (4, 84, 84))
+    assert environment.reset().shape == (2, 3, 84, 84)
+
+
+def test_a_game_has_its_own_actions_and_those_of_the_paper_have_all_18(make: Make) -> None:
+    assert make("breakout", 1).actions == 4
+    assert [make(game, 1).actions for game in PAPER_GAMES] == [18] * 6
+    assert games()[:6] == list(PAPER_GAMES)
+    assert len(games()) == len(set(games())) > 100
+
+
+def test_an_unknown_game_is_a_clear_error() -> None:
+    with pytest.raises(UserError, match="unknown game 'montezumas_revenge': did you mean montezuma_revenge"):
+        Atari("montezumas_revenge", 1)
+    with pytest.raises(UserError, match="did you mean private_eye"):
+        Atari("PrivateEye", 1)
+
+
+def test_games_for_several_players_are_not_offered() -> None:
+    assert set(roms.get_all_rom_ids()) - set(games()) == FOR_SEVERAL
+    for game in sorted(FOR_SEVERAL):
+        with pytest.raises(UserError, match=f"^{game} is for several players, .*: choose another game$"):
+            check_game(game)
+
+
+@pytest.mark.parametrize(("envs", "groups"), [(2, 3), (4, 3), (4, 0), (0, 1)])
+def test_groups_that_do_not_fit_are_a_clear_error(envs: int, groups: int) -> None:
+    with pytest.raises(UserError, match=f"{envs} environments cannot be split into {groups} equal groups"):
+        Atari("pitfall", envs, groups)
+
+
+@pytest.mark.parametrize(("module", "package"), [("ale_py", "ale-py"), ("ale_py.vector_env", "gymnasium")])
+def test_a_missing_package_says_what_to_install(module: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UserError, match=rf'{package} is not installed.*Atari.*pip install "\.\[atari\]"'):
+        Atari("pitfall", 1)
+
+
+def test_steps_out_of_turn_are_errors_and_do_not_wait_forever(make: Make) -> None:
+    environment = make("pitfall", 2)
+    environment.reset()
+    with pytest.raises(RuntimeError, match="group 0 has no step under way"):
+        environment.receive(0)
+    for wrong in ([0, 18], [-1, 0], [0]):
+        with pytest.raises(ValueError, match="2 actions from 0 to 17 are needed"):
+            environment.send(0, np.array(wrong))
+    environment.send(0, np.zeros(2, int))
+    with pytest.raises(RuntimeError, match="group 0 has a step under way"):
+        environment.send(0, np.zeros(2, int))
+    with pytest.raises(RuntimeError, match="reset while a step is under way"):
+        environment.reset()

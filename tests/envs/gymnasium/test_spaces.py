@@ -1,0 +1,123 @@
+"""Frames of observations and choices of actions, by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
+from action_balance.errors import UserError
+
+
+def test_a_vector_is_a_frame_as_it_is() -> None:
+    layout = Layout.of(spaces.Box(-1, 1, (2, 3), np.float64))
+    assert (layout.shape, layout.dtype, layout.plain) == ((6,), "float32", True)
+    assert layout.describe() == "vectors of 6 numbers: observation 0-5"
+    batch = np.arange(12, dtype=np.float64).reshape(2, 2, 3)
+    frames = layout.frames(batch)
+    np.testing.assert_array_equal(frames, [range(6), range(6, 12)])
+    assert frames.dtype == np.float32
+
+
+def test_parts_of_a_dictionary_stand_one_after_the_other() -> None:
+    space = spaces.Dict(
+        {
+            "image": spaces.Box(0, 255, (2, 1, 1), np.uint8),
+            "direction": spaces.Discrete(4, start=-1),
+            "more": spaces.Tuple((spaces.MultiBinary(2), spaces.MultiDiscrete([2, 3], start=[5, 0]))),
+            "mission": spaces.Text(9),
+        }
+    )
+    layout = Layout.of(space)
+    assert not layout.plain
+    assert layout.describe() == (
+        "vectors of 13 numbers: direction 0-3, image 4-5, more.0 6-7, more.1 8-12; left out: mission (text)"
+    )
+    pair = (np.array([0, 1], np.int8), np.array([6, 0]))
+    seen = {"image": np.array([[[9]], [[7]]], np.uint8), "direction": 1, "more": pair, "mission": "go"}
+    assert layout.frame(seen).tolist() == [0, 0, 1, 0, 9, 7, 0, 1, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "frame"),
+    [
+        ((50, 60), (50, 60)),
+        ((50, 60, 3), (50, 60, 3)),
+        ((3, 50, 60), (50, 60, 3)),
+        ((1, 50, 60), (50, 60)),
+        ((4, 50, 60, 3), (50, 60, 12)),
+    ],
+)
+def test_images_have_their_channels_last(shape: tuple[int, ...], frame: tuple[int, ...]) -> None:
+    layout = Layout.of(spaces.Box(0, 255, shape, np.uint8))
+    assert (layout.shape, layout.dtype) == (frame, "uint8")
+    batch = np.random.default_rng(0).integers(255, size=(2, *shape), dtype=np.uint8)
+    found = layout.frames(batch)
+    order = [axis + 1 for axis, size in enumerate(shape) if size >= 50]
+    order += [axis + 1 for axis, size in enumerate(shape) if size < 50]
+    np.testing.assert_array_equal(found, batch.transpose(0, *order).reshape(2, *frame))
+    assert not np.shares_memory(found, batch)
+
+
+def test_small_images_are_vectors() -> None:
+    assert Layout.of(spaces.Box(0, 255, (7, 7, 3), np.uint8)).shape == (147,)
+    assert Layout.of(spaces.Box(0, 255, (43, 90), np.uint8)).dtype == "float32"
+
+
+def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
+    layout = Layout.of(spaces.Box(-1, 1, (44, 44), np.float32))
+    image = np.full((1, 44, 44), -1, np.float32)
+    image[0, 0, :3] = 0, 0.5, 1
+    assert layout.frames(image)[0, 0, :4].tolist() == [128, 191, 255, 0]
+    few = Layout.of(spaces.Box(0, 10, (44, 44), np.uint8))
+    assert few.frames(np.full((1, 44, 44), 4, np.uint8))[0, 0, 0] == 102
+    with pytest.raises(UserError, match=r"without bounds.*--wrapper gymnasium.wrappers:FlattenObservation"):
+        Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
+
+
+def test_choices_become_actions() -> None:
+    plain = Choices.of(spaces.Discrete(3, start=2))
+    assert plain.actions == 3
+    assert plain(np.array([0, 2], np.int32)).tolist() == [2, 4]
+    several = Choices.of(spaces.MultiDiscrete(np.array([[2, 3], [4, 5]]), start=np.array([[0, 1], [0, 0]])))
+    assert several.actions == (2, 3, 4, 5)
+    assert several(np.array([[1, 2, 3, 4]], np.int32)).tolist() == [[[1, 3], [3, 4]]]
+    assert Choices.of(spaces.MultiBinary(2)).actions == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("space", "told"),
+    [
+        (spaces.Box(-1, 1, (2,)), "its actions are continuous"),
+        (spaces.Dict(a=spaces.Discrete(2)), "only Discrete, MultiDiscrete and MultiBinary"),
+        (spaces.Discrete(1), "one action only"),
+    ],
+)
+def test_actions_that_cannot_be_balanced_are_refused(space: Any, told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        Choices.of(space)
+
+
+@pytest.mark.parametrize(
+    ("space", "seen", "told"),
+    [
+        (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at place \(1,\), and its space goes from 0 to 1"),
+        (spaces.Box(0, 1, (2,)), np.array([0, np.nan]), "has NaN: find where"),
+        (spaces.Box(0, np.inf, (2,)), np.array([0, np.inf]), "infinity"),
+        (spaces.Box(0, 1, (2,)), np.zeros(3), r"has shape \(3,\), and its space has \(2,\)"),
+        (spaces.Box(0, 255, (2,), np.uint8), np.zeros(2), "is of float64, and its space of uint8"),
+        (spaces.Discrete(3, start=1), 4, "is 4, and its space has the whole numbers from 1 to 3"),
+        (spaces.Dict(a=spaces.Discrete(3)), {"b": 1}, "it has no 'a'"),
+        (spaces.Dict(a=spaces.Box(0, 1, (1,))), {"a": [np.nan]}, "has NaN in a"),
+        (spaces.Box(0, 1, (2,)), "text", "not of numbers"),
+    ],
+)
+def test_an_observation_outside_its_space_is_told(space: Any, seen: Any, told: str) -> None:
+    with pytest.raises(BadObservation, match=told):
+        check(space, seen)
+
+
+def test_numbers_of_another_width_are_in_their_space() -> None:
+    check(spaces.Box(0, 1, (2,), np.float32), np.array([0.0, 1.0], np.float64))
+    check(spaces.Box(0, 255, (1,), np.uint8), np.array([3]))

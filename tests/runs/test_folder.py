@@ -1,0 +1,267 @@
+"""A run folder is begun once, refused when it is something else, and says where it came from."""
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from action_balance import __version__
+from action_balance.envs.registry import EnvConfig
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder, manifest, read_config
+
+CONFIG: dict[str, Any] = {"env": "deep-sea", "ppo": {"clip": 0.1, "epochs": 4}, "layers": [64, 64], "preset": None}
+
+
+def _create(path: Path, overwrite: bool = False) -> RunFolder:
+    return RunFolder.create(path, CONFIG, ["action-balance", "train", "deep-sea"], overwrite)
+
+
+def _snapshot(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_a_new_run_has_its_config_and_manifest_at_once(tmp_path: Path) -> None:
+    _create(tmp_path / "a" / "run")
+    assert RunFolder.open(tmp_path / "a" / "run").config == CONFIG
+    assert read_config(tmp_path / "a" / "run" / "config.json") == CONFIG
+    found = json.loads((tmp_path / "a" / "run" / "manifest.json").read_text())
+    (start,) = found["starts"]
+    assert (found["status"], found["end"], found["resumes"]) == ("running", None, 0)
+    assert start["command"] == ["action-balance", "train", "deep-sea"]
+    assert start["versions"]["python"] == platform.python_version()
+    assert start["versions"]["jax"] == jax.__version__
+    assert start["versions"]["action-balance"] == __version__
+    assert all(start["versions"][name] for name in ("jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy"))
+    assert len(start["hardware"]["devices"]) == len(jax.devices())
+
+
+@pytest.mark.parametrize("status", ["finished", "interrupted", "failed"])
+def test_the_end_of_a_run_is_recorded(tmp_path: Path, status: Any) -> None:
+    folder = _create(tmp_path)
+    folder.finish(status)
+    found = RunFolder.open(tmp_path).manifest
+    assert found["status"] == status
+    assert found["start"] <= found["end"]
+
+
+def test_an_existing_run_is_refused_and_nothing_of_it_changes(tmp_path: Path) -> None:
+    _create(tmp_path).finish("finished")
+    before = _snapshot(tmp_path)
+    with pytest.raises(UserError, match=r"action-balance resume .*--out.*--overwrite") as caught:
+        _create(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert _snapshot(tmp_path) == before
+
+
+def test_overwrite_deletes_the_run_and_nothing_else(tmp_path: Path) -> None:
+    folder = _create(tmp_path)
+    folder.checkpoints().save(3, {"x": jnp.ones(2)})
+    folder.metrics().append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    folder.finish("finished")
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "metrics.jsonl.gz").write_bytes(b"of a copy")
+    _create(tmp_path, overwrite=True)
+    assert sorted(_snapshot(tmp_path)) == [".lock", "config.json", "manifest.json", "notes.txt"]
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_files_that_are_not_of_a_run_are_never_deleted(tmp_path: Path, overwrite: bool) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "mine").write_text("precious")
+    with pytest.raises(UserError, match=r"holds checkpoints, which is not of a run: choose another --out"):
+        _create(tmp_path, overwrite)
+    assert _snapshot(tmp_path) == {"checkpoints/mine": b"precious"}
+
+
+def test_a_run_with_a_damaged_config_can_be_overwritten(tmp_path: Path) -> None:
+    _create(tmp_path).finish("failed")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(UserError, match="already holds a run"):
+        _create(tmp_path)
+    assert _create(tmp_path, overwrite=True).config == CONFIG
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(UserError, match="is a file, or in one"):
+            _create(path)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_place_that_cannot_be_written_is_refused() -> None:
+    with pytest.raises(UserError, match=r"cannot write to /proc/run: .*; choose another --out"):
+        _create(Path("/proc/run"))
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_run_that_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
+    calls, really_replace = 0, os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == nth:
+            raise OSError(28, "No space left on device")
+        really_replace(source, target)
+
+    monkeypatch.setattr("os.replace", replace)
+    with pytest.raises(UserError, match=r"No space left on device; choose another --out"):
+        _create(tmp_path / "a" / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="finite"):
+        RunFolder.create(tmp_path / "run", {"clip": float("inf")}, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file or folder"):
+        RunFolder.open(tmp_path / "absent")
+    with pytest.raises(UserError, match=r"it has no config\.json"):
+        RunFolder.open(tmp_path)
+    (tmp_path / "config.json").write_text('{"name": "of another program"}')
+    with pytest.raises(UserError, match="is not of a run"):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 2}'])
+def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
+    _create(tmp_path)
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"config\.json is damaged"):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int) -> None:
+    _create(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "version": version, "made_by": "9.1"}))
+    with pytest.raises(UserError, match=rf"run format {version}, and this action-balance reads 2.*\(9\.1\)") as caught:
+        RunFolder.open(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_the_one_used(tmp_path: Path) -> None:
+    folder = _create(tmp_path)
+    log = folder.metrics()
+    for update in (1, 2, 3):
+        log.append([{"update": update, "seed": 0, "steps": 4 * update, "loss": 1.0}])
+        folder.checkpoints().save(update, {"x": jnp.float32(update)})
+    (tmp_path / "checkpoints" / "00000003" / "checkpoint.json").write_text("{")
+    restored, log = RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, ["action-balance", "resume"])
+    assert (restored.update, float(restored.state["x"])) == (2, 2.0)
+    assert "00000003 is damaged" in restored.warnings[0]
+    assert folder.checkpoints().updates() == [1, 2]
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+    found = RunFolder.open(tmp_path).manifest
+    assert (found["status"], found["resumes"]) == ("running", 1)
+    assert [start["command"][1] for start in found["starts"]] == ["train", "resume"]
+
+
+def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(tmp_path: Path) -> None:
+    log = _create(tmp_path).metrics()
+    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
+    assert (restored.update, restored.state, restored.warnings) == (0, {"x": 7}, ())
+    assert (tmp_path / "metrics.jsonl").read_text() == ""
+
+
+def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_path: Path) -> None:
+    _create(tmp_path).metrics().append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    (tmp_path / "checkpoints").rmdir()
+    kept = (tmp_path / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="is a copy without checkpoints/ and cannot be continued: copy the whole run"):
+        RunFolder.open(tmp_path).resume(None, ["resume"])
+    assert kept
+    assert (tmp_path / "metrics.jsonl").read_bytes() == kept
+
+
+def test_a_copy_whose_metrics_are_kept_elsewhere_is_not_begun_anew(tmp_path: Path) -> None:
+    log = _create(tmp_path).metrics()
+    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}], {"update": 1, "steps": 4, "steps_per_second": 1.0})
+    (tmp_path / "checkpoints").rmdir()
+    (tmp_path / "metrics.jsonl").rename(tmp_path / "metrics.jsonl.away")
+    kept = [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")]
+    with pytest.raises(UserError, match="is a copy without checkpoints/"):
+        RunFolder.open(tmp_path).resume(None, ["resume"])
+    assert [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")] == kept
+
+
+def test_a_run_killed_before_it_had_a_folder_for_checkpoints_can_be_resumed_twice(tmp_path: Path) -> None:
+    _create(tmp_path)
+    (tmp_path / "checkpoints").rmdir()
+    _, log = RunFolder.open(tmp_path).resume({"x": 7}, [])
+    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
+    assert RunFolder.open(tmp_path).resume({"x": 7}, [])[0].update == 0
+
+
+def test_a_damaged_manifest_does_not_keep_a_run_from_being_resumed(tmp_path: Path) -> None:
+    _create(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    RunFolder.open(tmp_path).resume({"x": 7}, ["resume"])
+    assert RunFolder.open(tmp_path).manifest["status"] == "running"
+
+
+def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _create(tmp_path)
+    monkeypatch.setattr(manifest, "versions", lambda _: {"jax": "99.0", "not recorded before": "1.0"})
+    hardware = {**manifest.hardware(), "devices": ["a new one"]}
+    monkeypatch.setattr(manifest, "hardware", lambda: hardware)
+    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
+    jax_line, device_line = restored.warnings
+    assert jax_line.startswith(f"jax is 99.0 now and was {jax.__version__}")
+    assert device_line.startswith("it now runs on a new one and ran on")
+
+
+@pytest.mark.parametrize(
+    ("environment", "packages"),
+    [("atari:pitfall", {"ale-py", "gymnasium"}), ("gym:CartPole-v1", {"gymnasium"}), ("open", set())],
+)
+def test_versions_are_also_those_of_what_environments_run_on(
+    environment: str, packages: set[str], tmp_path: Path
+) -> None:
+    folder = RunFolder.create(tmp_path, CONFIG, [], packages=EnvConfig(environment).packages)
+    (start,) = folder.manifest["starts"]
+    assert {name: start["versions"][name] for name in packages} == {name: version(name) for name in packages}
+    assert len(start["versions"]) == 8 + len(packages)
+
+
+def test_what_a_resume_tells_is_kept_in_the_manifest(tmp_path: Path) -> None:
+    _create(tmp_path)
+    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, ["resume"], ["emulators begin anew"])
+    assert restored.warnings == ("emulators begin anew",)
+    first, second = RunFolder.open(tmp_path).manifest["starts"]
+    assert "warnings" not in first
+    assert second["warnings"] == ["emulators begin anew"]
+
+
+def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_touched(tmp_path: Path) -> None:
+    folder = _create(tmp_path)
+    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"film", "heatmap.png": b"map"})
+    (out / "notes.txt").write_text("mine")
+    folder.save_evaluation({"games": 2}, {"episodes.csv": b"new"})
+    files = _snapshot(out)
+    assert json.loads(files.pop("evaluation.json")) == {"games": 2}
+    assert files == {"episodes.csv": b"new", "notes.txt": b"mine"}
+    with pytest.raises(ValueError, match=r"replaces all of notes\.txt"):
+        folder.save_evaluation({}, {"notes.txt": b"ours"})
+    assert _snapshot(out) == {**files, "evaluation.json": (out / "evaluation.json").read_bytes()}
+
+
+def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert manifest.commit() is None
+    monkeypatch.setenv("PATH", "")
+    assert manifest.commit() is None

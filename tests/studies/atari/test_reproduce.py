@@ -1,0 +1,364 @@
+"""``reproduce atari`` from run folders whose numbers are known; nothing is trained here."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from browser import look
+from playwright.sync_api import Browser
+from rich.console import Console
+from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
+
+from action_balance.cli import main as cli
+from action_balance.cli.atari import AtariStudy
+from action_balance.engines.loop import TrainConfig
+from action_balance.engines.metrics_rows import Progress
+from action_balance.envs.host_base import EmulatorsLost
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder
+from action_balance.runs.folder import Status
+from action_balance.studies import campaign
+from action_balance.studies.atari.analysis import AtariSettings, AtariTraining
+from action_balance.studies.atari.reproduce import reproduce_atari
+
+FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
+SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+SEVEN: Episodes = [(100, 3.0), (100, 7.0)]
+
+
+def reproduce(out: Path, *words: str) -> None:
+    cli.main(["reproduce", "atari", "--out", str(out), *words])
+
+
+def refused(capsys: pytest.CaptureFixture[str], out: Path, *words: str) -> str:
+    """What the command says when it ends with exit code 2."""
+    with pytest.raises(SystemExit) as stop:
+        reproduce(out, *words)
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with open(file, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two games: one with two finished runs of RND and one of ours, one with a run that was interrupted."""
+    out = tmp_path_factory.mktemp("partial")
+    make_run(out, SMALL.run("montezuma_revenge", "rnd", 0), [(100, 0.0), (100, 100.0)])
+    make_run(out, SMALL.run("montezuma_revenge", "rnd", 1), [(100, 50.0), (100, 300.0)])
+    ours = make_run(out, SMALL.run("montezuma_revenge", "action-balance-rnd-channel", 0), [(10, 0.0), (50, 600.0)])
+    make_run(out, SMALL.run("solaris", "action-balance-rnd", 0), [(20, 40.0)], "interrupted")
+    evaluate_run(ours, 2, [("behaviour", 4), ("behaviour", 7), ("greedy", 1)], games=2)
+    evaluate_run(out / "runs" / "montezuma_revenge-rnd-0", 1, [("greedy", 20)], games=1)  # not of the last update
+    for path in (out / "runs").iterdir():
+        strip(path)
+    reproduce(out, "--report-only", "--seeds", "2")
+    return out
+
+
+def test_final_returns_stand_beside_the_papers(partial: Path) -> None:
+    found = rows(partial / "final_returns.csv")
+    assert [(row["game"], row["method"]) for row in found] == [
+        ("montezuma_revenge", "rnd"),
+        ("montezuma_revenge", "action-balance-rnd-channel"),
+        ("solaris", "action-balance-rnd"),
+    ]
+    rnd, ours, unfinished = found
+    assert (rnd["paper"], rnd["mean"], rnd["finished_runs"]) == ("3812", "200.0", "2")
+    assert float(rnd["low"]) == pytest.approx(200 - 1270.62, abs=0.01)
+    assert (ours["paper"], ours["mean"], ours["low"]) == ("4864", "500.0", "")  # (10 x 0 + 50 x 600) / 60
+    assert (unfinished["mean"], unfinished["unfinished_mean"], unfinished["finished_runs"]) == ("", "40.0", "0")
+    page = (partial / "report.html").read_text()
+    for said in ("3,812", "4,864", "1,051", "so far, at 512 steps, 20 games<", "2 runs<", "no final return yet"):
+        assert said in page
+    assert [row["fewest_episodes"] for row in found] == ["200", "60", "20"]
+    assert "1 run, 60 games<" in page
+
+
+def test_curves_are_over_steps_and_frames(partial: Path) -> None:
+    curve = [row for row in rows(partial / "learning_curves.csv") if row["method"] == "rnd"]
+    assert [(row["steps"], row["frames"], row["mean"]) for row in curve] == [
+        ("512", "2048", "25.0"),
+        ("1024", "4096", "200.0"),
+    ]
+    svg = (partial / "figures" / "learning_curves.svg").read_text()
+    for said in ("emulator frames", "environment steps", "Montezuma's Revenge", "Solaris", "not finished"):
+        assert said in svg
+
+
+def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(partial: Path) -> None:
+    page = (partial / "report.html").read_text()
+    for said in (
+        "Of 36 runs, 3 are finished, 1 begun and 32 not begun",
+        "interrupted, 50&nbsp;%",
+        "1,024 steps long",
+        "the paper&rsquo;s 42,000,000: less than 0.01&nbsp;% of it",
+        "Not as in the preset <code>atari-paper</code>: <code>--envs 4</code> instead of 32; "
+        "<code>--warmup-rollouts 1</code> instead of 50; <code>--channels 4</code> instead of 32.",
+        "In the folder of this page, this command trains what is missing",
+        "between 0 and 2 are finished",
+        "--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4",
+        "1,250 steps/s",  # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000
+        "has too few runs for an interval in Montezuma&rsquo;s Revenge",
+    ):
+        assert said in page
+    summary = json.loads((partial / "summary.json").read_text())
+    assert summary["ours"]["games"]["montezuma_revenge"]["more"]["action-balance-rnd-channel"]["value"] == 300
+    assert summary["ours"]["games"]["montezuma_revenge"]["methods"]["rnd"]["agrees"] is None
+    speeds = {row["name"]: row["steps_per_second"] for row in rows(partial / "runs.csv")}
+    assert float(speeds["montezuma_revenge-rnd-0"]) == pytest.approx(1333.33)
+    assert float(speeds["solaris-action-balance-rnd-0"]) == 1000
+
+
+def test_rooms_are_told_where_a_run_was_evaluated(partial: Path) -> None:
+    drawn, greedy = _rooms(partial)
+    assert {row["method"] for row in (drawn, greedy)} == {"action-balance-rnd-channel"}  # RND's is of an earlier update
+    assert (drawn["way"], greedy["way"]) == ("behaviour", "greedy")
+    assert (drawn["games"], drawn["mean"], drawn["most"]) == (2, 5.5, 7)
+    assert (greedy["games"], greedy["mean"]) == (1, 1)
+    page = (partial / "report.html").read_text()
+    assert "byte for byte" not in page
+    assert 'id="rooms"' in page
+    assert "5.5" in page
+
+
+def _rooms(out: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads((out / "summary.json").read_text())["ours"]["rooms"]
+    return found
+
+
+def test_a_report_needs_no_checkpoints_and_changes_no_run(partial: Path) -> None:
+    before = tree(partial)
+    assert not any("checkpoints" in name for name in before)
+    reproduce(partial, "--report-only", "--seeds", "2")
+    assert tree(partial) == before
+
+
+@pytest.mark.parametrize("width", [500, 800, 1280])
+def test_the_page_never_scrolls_sideways(partial: Path, browser: Browser, width: int) -> None:
+    seen = look(browser, partial / "report.html", width, dark=width == 800)
+    assert seen["overflow"] == 0
+    assert seen["figures"] == 1
+    assert seen["requests"] == 0
+    assert seen["ids"] == 0
+    assert seen["dark"] == (width == 800)
+
+
+Train = Callable[[Path, TrainConfig, Sequence[str], Callable[[Progress], None]], tuple[str, ...]]
+
+
+def trainer(trained: list[str], stop_at: str = "") -> Train:
+    """Stands for the training: makes runs at once, and is interrupted in the middle of one."""
+
+    def train(
+        path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]
+    ) -> tuple[str, ...]:
+        assert not campaign.is_finished(path, config)
+        trained.append(path.name)
+        RunFolder.delete(path)
+        status: Status = "interrupted" if path.name == stop_at else "finished"
+        make_run(path.parents[1], config, SEVEN[:1] if status == "interrupted" else SEVEN, status)
+        tell(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
+        if status == "interrupted":
+            raise KeyboardInterrupt("update 1 of 2 is kept")
+        return (f"trained by {command[0]}",)
+
+    return train
+
+
+def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained: list[str] = []
+    words = (*FLAGS, "--games", "venture", "gravitar", "--methods", "rnd", "--seeds", "2")
+    monkeypatch.setattr(campaign, "train", trainer(trained, stop_at="venture-rnd-1"))
+    with pytest.raises(SystemExit) as stop:
+        reproduce(tmp_path, *words)
+    assert stop.value.code == 130
+    assert trained == ["venture-rnd-0", "gravitar-rnd-0", "venture-rnd-1"]
+    assert "report.html tells of what is there; the same command goes on from there" in capsys.readouterr().err
+    page = (tmp_path / "report.html").read_text()
+    assert "Of 4 runs, 2 are finished, 1 begun and 1 not begun" in page
+    assert "1 run, 1 not finished" in page
+
+    trained.clear()
+    monkeypatch.setattr(campaign, "train", trainer(trained))
+    reproduce(tmp_path, *words)
+    assert trained == ["venture-rnd-1", "gravitar-rnd-1"]
+    assert "already has 2 of 4 runs: going on with venture-rnd-1" in capsys.readouterr().out
+    assert "Of 4 runs, 4 are finished." in (tmp_path / "report.html").read_text()
+
+    trained.clear()
+    reproduce(tmp_path, *words[:-1], "3")  # more seeds: what is there is kept
+    assert trained == ["venture-rnd-2", "gravitar-rnd-2"]
+    reproduce(tmp_path, *words[:-1], "3")
+    assert len(trained) == 2
+    assert "already has 6 of 6 runs\n" in capsys.readouterr().out
+
+
+def test_an_interrupt_before_the_first_update_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object) -> tuple[str, ...]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(campaign, "train", stopped)
+    with pytest.raises(SystemExit) as stop:
+        reproduce(tmp_path, *FLAGS)
+    assert stop.value.code == 130
+    assert "nothing to report yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [UserError("no space left"), EmulatorsLost("out of quarters"), MemoryError()])
+def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def lost(path: Path, config: TrainConfig, *_: object) -> tuple[str, ...]:
+        if config.seed == 0:
+            make_run(path.parents[1], config, SEVEN)
+            return ()
+        make_run(path.parents[1], config, SEVEN[:1], "failed")
+        raise error
+
+    settings = AtariSettings(("venture",), ("rnd",), 2, 0, SMALL)
+    monkeypatch.setattr(campaign, "train", lost)
+    with pytest.raises(type(error)) as told:
+        reproduce_atari(settings, tmp_path, 0, False, False, Console(quiet=True))
+    assert told.value is error
+    page = (tmp_path / "report.html").read_text()
+    assert "Of 2 runs, 1 is finished, 1 begun and 0 not begun" in page
+    assert "failed, 50&nbsp;%" in page
+
+
+def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> tuple[str, ...]:
+        raise UserError("no space left")
+
+    monkeypatch.setattr(campaign, "train", lost)
+    with pytest.raises(UserError, match="no space left"):
+        reproduce_atari(AtariSettings(training=SMALL), tmp_path, 0, False, False, Console(quiet=True))
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_runs_with_other_settings_are_refused_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained: list[str] = []
+    monkeypatch.setattr(campaign, "train", trainer(trained))
+    make_run(tmp_path, SMALL.run("venture", "rnd", 1), SEVEN)
+    before = tree(tmp_path)
+    words = ("--games", "venture", "--methods", "rnd", "--seeds", "2", *FLAGS[:-1], "8")
+    assert "venture-rnd-1 holds a run with other settings" in refused(capsys, tmp_path, *words)
+    assert trained == []
+    assert tree(tmp_path) == before
+
+
+def test_runs_that_do_not_belong_together_are_not_told_of_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN)
+    make_run(tmp_path, AtariTraining(steps=1024, envs=4, channels=4).run("venture", "rnd", 1), SEVEN)
+    assert "differ in warmup_rollouts" in refused(capsys, tmp_path, "--report-only")
+
+
+def test_a_copy_without_checkpoints_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(campaign, "train", trainer([]))
+    strip(make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN[:1], "interrupted"))
+    before = tree(tmp_path)
+    words = ("--games", "venture", "--methods", "rnd", *FLAGS)
+    assert "is a copy without checkpoints/" in refused(capsys, tmp_path, *words)
+    assert tree(tmp_path) == before
+
+
+def test_a_copy_without_checkpoints_is_as_finished_as_the_run_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[str] = []
+    monkeypatch.setattr(campaign, "train", trainer(trained))
+    strip(make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN))
+    reproduce(tmp_path, "--games", "venture", "--methods", "rnd", "--seeds", "2", *FLAGS)
+    assert trained == ["venture-rnd-1"]
+
+
+def test_overwrite_deletes_the_runs_but_not_those_that_are_linked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[str] = []
+    monkeypatch.setattr(campaign, "train", trainer(trained))
+    make_run(tmp_path / "out", SMALL.run("venture", "rnd", 0), SEVEN)
+    linked = make_run(tmp_path / "other", SMALL.run("solaris", "rnd", 0), SEVEN)
+    (tmp_path / "out" / "runs" / linked.name).symlink_to(linked)
+    before = tree(linked)
+    reproduce(tmp_path / "out", "--overwrite", "--games", "gravitar", "--methods", "rnd", "--seeds", "1", *FLAGS)
+    assert [path.name for path in (tmp_path / "out" / "runs").iterdir()] == ["gravitar-rnd-0"]
+    assert tree(linked) == before
+
+
+def test_a_folder_with_another_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN)
+    (tmp_path / "summary.json").write_text(json.dumps({"kind": "reproduce grid", "ours": {}, "timings": {}}))
+    before = tree(tmp_path)
+    for words in (("--report-only",), ("--overwrite", *FLAGS)):
+        assert "already holds a result of reproduce grid" in refused(capsys, tmp_path, *words)
+    assert tree(tmp_path) == before
+
+
+def test_wrong_words_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert "has no run with an update" in refused(capsys, out, "--report-only")
+    assert "choose one" in refused(capsys, out, "--report-only", "--overwrite")
+    assert "plays no games" in refused(capsys, out, "--report-only", "--evaluate", "3")
+    assert "--evaluate must be 0 or more" in refused(capsys, out, "--evaluate", "-1")
+    assert "unknown game 'chess'" in refused(capsys, out, "--games", "chess")
+    assert "--envs must be a multiple of 4, not 6" in refused(capsys, out, "--envs", "6")
+    assert not out.exists()
+
+
+def test_other_folders_are_left_out_and_named(tmp_path: Path) -> None:
+    make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN)
+    raw = make_run(tmp_path, SMALL.run("venture", "action-balance-rnd", 0, "raw"), SEVEN)
+    assert raw.name == "venture-action-balance-rnd-raw-0"
+    shutil.copytree(tmp_path / "runs" / "venture-rnd-0", tmp_path / "runs" / "copy")
+    (tmp_path / "runs" / "notes").mkdir()
+    reproduce(tmp_path, "--report-only")
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [run["name"] for run in summary["runs"]] == ["venture-rnd-0"]
+    assert [note.split()[0] for note in summary["notes"]] == ["copy", "notes", raw.name]
+
+
+def test_runs_in_which_no_game_has_ended_yet_are_shown(tmp_path: Path) -> None:
+    make_run(tmp_path, SMALL.run("venture", "rnd", 0), [(0, 0.0)], "interrupted")
+    make_run(tmp_path, SMALL.run("pitfall", "rnd", 0), [(0, 0.0), (0, 0.0)])
+    reproduce(tmp_path, "--report-only")
+    page = (tmp_path / "report.html").read_text()
+    assert "no game ended" in page
+    assert "so far, at 512 steps" in page
+
+
+def test_a_curve_of_five_runs_has_a_band_and_five_runs_need_no_excuse(tmp_path: Path) -> None:
+    for seed in range(5):
+        make_run(tmp_path, SMALL.run("venture", "rnd", seed), [(100, 1.0 * seed), (100, 2.0 * seed)])
+    reproduce(tmp_path, "--report-only", "--games", "venture", "--methods", "rnd")
+    page = (tmp_path / "report.html").read_text()
+    assert "FillBetweenPolyCollection" in (tmp_path / "figures" / "learning_curves.svg").read_text()
+    assert "The paper averages" not in page
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    final = summary["ours"]["games"]["venture"]["methods"]["rnd"]["final"]
+    # of 0, 2, 4, 6, 8: standard deviation sqrt 10, divided by sqrt 5, times 2.7764
+    assert final["value"] == 4
+    assert final["high"] - 4 == pytest.approx(2.7764 * 2**0.5, abs=1e-3)
+
+
+def test_the_plan_of_the_command_is_that_of_its_settings() -> None:
+    command = cli.parse(["reproduce", "atari", "--games", "pitfall", "--methods", "rnd", "--seeds", "1", *FLAGS])
+    assert isinstance(command, cli.Reproduce)
+    assert isinstance(command.experiment, AtariStudy)
+    assert command.experiment.settings == AtariSettings(("pitfall",), ("rnd",), 1, 0, SMALL)

@@ -1,0 +1,341 @@
+"""Training runs side by side: from metrics written by hand to curves, tables and files."""
+
+import csv
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import call
+
+from action_balance.agent.learner import Metrics
+from action_balance.config.agent import BonusConfig, Config, HostConfig, PPOConfig
+from action_balance.engines.loop import TrainConfig
+from action_balance.envs.registry import EnvConfig
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder
+from action_balance.studies import statistics
+from action_balance.studies.compare.analysis import compare
+
+FILES = {"comparison.png", "comparison.svg", "comparison.csv", "curves.csv"}
+NAN = math.nan
+
+
+def write_run(
+    path: Path,
+    returns: Sequence[Sequence[float]],
+    method: str = "rnd",
+    first_seed: int = 0,
+    size: int | None = 4,
+    updates: int | None = None,
+    ppo: PPOConfig | None = None,
+    bonus: BonusConfig | None = None,
+    rewarded: Mapping[int, int] | None = None,
+    status: str = "finished",
+    environment: EnvConfig | None = None,
+    host: HostConfig | None = None,
+    **more: Any,
+) -> Path:
+    """A run of 8 x 4 steps per update with these returns, seed by seed; as many updates as the longest.
+
+    States of games are not counted.
+    """
+    ppo = ppo or PPOConfig(rollout_steps=4)
+    longest = max(map(len, returns))
+    steps = 8 * ppo.rollout_steps * (updates or longest)
+    agent = Config(method, steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
+    config = TrainConfig(environment or EnvConfig("deep-sea", size), agent, first_seed, len(returns), **more)
+    folder = RunFolder.create(path, config.as_data(), ["test"])
+    log = folder.metrics()
+    rest = dict.fromkeys((one.name for one in fields(Metrics)), 0.0) | {"action_frequency": [0.5, 0.5]}
+    rest |= {"states": 7 if config.env.game is None else 0}
+    for update in range(1, longest + 1):
+        rows = [
+            {"update": update, "seed": first_seed + i, "steps": update * agent.steps_per_update}
+            | rest
+            | {"episode_return": of_seed[update - 1], "first_reward": (rewarded or {}).get(first_seed + i, -1)}
+            for i, of_seed in enumerate(returns)
+            if len(of_seed) >= update
+        ]
+        log.append(rows)
+    folder.finish("interrupted" if status == "interrupted" else "finished")
+    return path
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_runs_that_differ_in_seeds_only_are_one_curve(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [[0, 1], [0, 2]] * 2)
+    other = write_run(tmp_path / "other", [[0, 3], [0, 40]] * 2, first_seed=4, checkpoint_every=7)
+    result = compare([other, one], "episode_return")
+    (curve,) = result.environments["deep-sea 4"]
+    assert curve.label == "rnd"
+    assert curve.seeds == tuple(range(8))
+    assert curve.steps.tolist() == [32, 64]
+    assert curve.iqm == pytest.approx([0, 2.5])
+    assert curve.scores.tolist() == [1, 2, 1, 2, 3, 40, 3, 40]
+    assert curve.low[1] < 2.5 < curve.high[1]
+    assert (result.baseline, result.together, result.notes) == (None, {}, ())
+
+
+def test_the_usual_size_and_the_same_size_given_are_one_environment(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [[0.0]], size=None)
+    other = write_run(tmp_path / "other", [[0.0]], size=20, first_seed=1)
+    (curve,) = compare([one, other], "episode_return").environments["deep-sea 20"]
+    assert curve.seeds == (0, 1)
+
+
+def test_a_seed_that_is_there_twice_names_both_folders(tmp_path: Path) -> None:
+    one, other = (write_run(tmp_path / name, [[0.0], [0.0]], first_seed=i) for i, name in enumerate(("one", "other")))
+    with pytest.raises(UserError, match=rf"seed 1 is in {one} and in {other}"):
+        compare([one, other], "episode_return")
+
+
+def test_labels_name_the_settings_that_differ_in_every_environment(tmp_path: Path) -> None:
+    fast, slow = PPOConfig(4, learning_rate=1e-3), PPOConfig(4, learning_rate=3e-4)
+    runs = [
+        write_run(tmp_path / "fast", [[0.0]], ppo=fast),
+        write_run(tmp_path / "slow", [[0.0]], ppo=slow),
+        write_run(tmp_path / "ppo", [[0.0]], method="ppo", ppo=fast),
+        write_run(tmp_path / "larger", [[0.0]], ppo=fast, size=6),
+    ]
+    result = compare(runs, "episode_return")
+    labels = {name: [curve.label for curve in curves] for name, curves in result.environments.items()}
+    assert labels == {
+        "deep-sea 4": ["ppo", "rnd, learning_rate 0.0003", "rnd, learning_rate 0.001"],
+        "deep-sea 6": ["rnd, learning_rate 0.001"],
+    }
+
+
+def test_a_setting_that_one_run_leaves_out_is_called_none(tmp_path: Path) -> None:
+    ends = [write_run(tmp_path / "ends", [[0.0]], "action-balance", bonus=BonusConfig(action_coef_end=0.5))]
+    constant = [write_run(tmp_path / "constant", [[0.0]], "action-balance")]
+    labels = compare(ends + constant, "episode_return").labels
+    assert labels == ["action-balance, action_coef_end 0.5", "action-balance, action_coef_end none"]
+
+
+def test_environments_that_differ_in_what_is_seen_are_told_apart(tmp_path: Path) -> None:
+    seen = EnvConfig("open", 5, view="coordinates")
+    runs = [write_run(tmp_path / "one", [[0.0]], environment=EnvConfig("open", 5))]
+    runs += [write_run(tmp_path / "other", [[0.0]], environment=seen)]
+    environments = compare(runs, "episode_return").environments
+    assert list(environments) == ["open 5, view coordinates", "open 5, view one-hot"]
+
+
+def test_atari_runs_are_told_apart_by_game_and_stand_after_the_worlds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games = {name: EnvConfig(f"atari:{name}") for name in ("venture", "montezuma_revenge")}
+    channel = "action-balance-rnd-channel"
+    one, other = HostConfig(groups=2, lag=0, threads=1), HostConfig(groups=4, lag=0)  # which changes the speed only
+    runs = [
+        write_run(tmp_path / "venture", [[0.0, 8.0]], environment=games["venture"], host=one),
+        write_run(tmp_path / "montezuma", [[NAN, 100.0]], environment=games["montezuma_revenge"], host=one),
+        write_run(tmp_path / "again", [[0.0, 400.0]], environment=games["montezuma_revenge"], host=other, first_seed=1),
+        write_run(tmp_path / "ours", [[0.0, 2500.0]], channel, environment=games["montezuma_revenge"], host=one),
+        write_run(tmp_path / "sea", [[0.0, 1.0]]),
+    ]
+    environments = compare(runs, "episode_return").environments
+    assert list(environments) == ["deep-sea 4", "montezuma_revenge", "venture"]
+    rnd, ours = environments["montezuma_revenge"]
+    assert (rnd.label, rnd.seeds, rnd.scores.tolist()) == ("rnd", (0, 1), [100, 400])
+    assert (ours.label, ours.scores.tolist()) == (channel, [2500])
+    assert math.isnan(rnd.states_mean)
+    assert call("compare", *map(str, runs[:4]), "--out", str(tmp_path / "out")) == 0
+    assert "montezuma_revenge" in capsys.readouterr().out
+    told = {(row["environment"], row["curve"]): row["mean"] for row in read_csv(tmp_path / "out" / "comparison.csv")}
+    assert told["montezuma_revenge", "rnd"] == "250.0"
+    assert told["montezuma_revenge", channel] == "2500.0"
+
+
+def test_runs_that_lag_and_runs_that_wait_are_two_curves(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / f"{lag}", [[0.0]], environment=EnvConfig("atari:pitfall"), host=HostConfig(lag=lag))
+        for lag in (0, 1)
+    ]
+    assert compare(runs, "episode_return").labels == ["rnd, lag 0", "rnd, lag 1"]
+
+
+def test_returns_are_carried_forward_and_curves_begin_where_each_seed_has_one(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [[NAN, 4, NAN, NAN], [1, NAN, math.inf, 3]])
+    (curve,) = compare([run], "episode_return").environments["deep-sea 4"]
+    assert curve.steps.tolist() == [64, 96, 128]
+    assert curve.iqm == pytest.approx([2.5, 2.5, 3.5])
+
+
+def test_a_curve_ends_where_a_seed_does_and_its_score_does_not(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [[1, 2, 3], [5, 6]])
+    (curve,) = compare([run], "episode_return").environments["deep-sea 4"]
+    assert curve.steps.tolist() == [32, 64]
+    assert curve.scores.tolist() == [3, 6]
+
+
+def test_the_score_is_the_mean_of_the_last_tenth(tmp_path: Path) -> None:
+    returns = [[*([0.0] * 27), 4, NAN, 10], [*([NAN] * 28), 6, 7]]
+    run = write_run(tmp_path / "run", returns)
+    (curve,) = compare([run], "episode_return").environments["deep-sea 4"]
+    assert curve.scores.tolist() == [(4 + 4 + 10) / 3, 6.5]
+
+
+def test_a_seed_without_any_value_leaves_the_score_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", [[NAN, NAN], [1, 2]])
+    result = compare([run], "episode_return")
+    (curve,) = result.environments["deep-sea 4"]
+    assert len(curve.steps) == 0
+    assert math.isnan(curve.score_iqm.value)
+    assert result.notes == ("deep-sea 4, rnd: 1 of 2 seeds have no episode_return yet",)
+    assert call("compare", str(run), "--out", str(tmp_path / "out")) == 0
+    assert read_csv(tmp_path / "out" / "comparison.csv")[0]["iqm"] == ""
+    assert "1 of 2 seeds have no episode_return yet" in capsys.readouterr().out
+
+
+def test_first_reward_is_the_median_in_which_never_is_later_than_all(tmp_path: Path) -> None:
+    some = write_run(tmp_path / "some", [[0.0]] * 3, rewarded={0: 10, 2: 30})
+    none = write_run(tmp_path / "none", [[0.0]] * 3, method="ppo", rewarded={1: 10})
+    ppo, rnd = compare([some, none], "episode_return").environments["deep-sea 4"]
+    assert (rnd.first_reward_median, rnd.never, rnd.states_mean) == (30, 1, 7)
+    assert (ppo.first_reward_median, ppo.never) == (math.inf, 2)
+
+
+def test_an_unfinished_run_is_told(tmp_path: Path) -> None:
+    stopped = write_run(tmp_path / "stopped", [[1, 2]], updates=5, status="interrupted")
+    result = compare([stopped], "episode_return")
+    assert result.notes == (f"{stopped}: interrupted at update 2 of 5",)
+    assert result.environments["deep-sea 4"][0].steps.tolist() == [32, 64]
+
+
+def test_scores_of_all_environments_are_pooled_where_each_has_all_curves(tmp_path: Path) -> None:
+    scores = {("rnd", 4): [0, 1] * 3, ("rnd", 6): [2, 3] * 3, ("ppo", 4): [5] * 5, ("ppo", 6): [5] * 5}
+    runs = {
+        key: write_run(tmp_path / f"{key[0]}-{key[1]}", [[float(score)] for score in values], key[0], size=key[1])
+        for key, values in scores.items()
+    }
+    result = compare(list(runs.values()), "episode_return")
+    assert list(result.together) == ["ppo", "rnd"]
+    assert result.together["rnd"] == statistics.pooled_iqm([np.tile([0.0, 1], 3), np.tile([2.0, 3], 3)])
+    assert result.together["rnd"].value == 1.5
+    assert result.together["ppo"].value == pytest.approx(5)
+    incomplete = compare([path for key, path in runs.items() if key != ("ppo", 6)], "episode_return")
+    assert incomplete.together == {}
+    assert "not every curve" in incomplete.notes[0]
+
+
+def test_of_two_curves_the_second_is_measured_against_the_first(tmp_path: Path) -> None:
+    ppo = write_run(tmp_path / "ppo", [[1.0], [2.0]], "ppo")
+    rnd = write_run(tmp_path / "rnd", [[2.0], [3.0], [0.0]])
+    result = compare([rnd, ppo], "episode_return")
+    better = result.better("deep-sea 4", "rnd")
+    assert result.baseline == "ppo"
+    assert better is not None
+    assert better.value == 3.5 / 6
+    assert result.better("deep-sea 4", "ppo") is None
+    named = compare([rnd, ppo], "episode_return", baseline="rnd").better("deep-sea 4", "ppo")
+    assert named is not None
+    assert named.value == 2.5 / 6
+    three = [rnd, ppo, write_run(tmp_path / "count", [[1.0]], "count")]
+    assert compare(three, "episode_return").baseline is None
+
+
+def test_other_metrics_can_be_compared(tmp_path: Path) -> None:
+    (curve,) = compare([write_run(tmp_path / "run", [[1.0]])], "states").environments["deep-sea 4"]
+    assert curve.scores.tolist() == [7]
+
+
+def test_the_command_writes_its_files_and_replaces_only_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ppo = write_run(tmp_path / "ppo", [[-0.25, 0.125], [0, 0.375]] * 3, "ppo", rewarded={0: 40})
+    rewarded = {seed: 40 + 20 * (seed % 2) for seed in range(6)}
+    rnd = write_run(tmp_path / "rnd", [[0, 1.0], [0, 0.5]] * 3, "action-balance-rnd", rewarded=rewarded)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    (out / "comparison.csv").write_text("old")
+    assert call("compare", str(ppo), str(rnd), "--out", str(out)) == 0
+    first = {name: (out / name).read_bytes() for name in FILES}
+    screen = capsys.readouterr().out
+    assert call("compare", str(rnd), str(ppo), "--out", str(out)) == 0
+    assert {name: (out / name).read_bytes() for name in FILES} == first
+    assert {path.name for path in out.iterdir()} == FILES | {"notes.txt"}
+    assert (out / "notes.txt").read_text() == "mine"
+
+    row = read_csv(out / "comparison.csv")[1]
+    told = ("environment", "curve", "metric", "seeds")
+    assert [row[name] for name in told] == ["deep-sea 4", "action-balance-rnd", "episode_return", "6"]
+    told = ("iqm", "mean", "first_reward_median", "never_rewarded")
+    assert [row[name] for name in told] == ["0.75", "0.75", "50.0", "0"]
+    assert [row[name] for name in ("states_mean", "baseline", "better", "better_low")] == ["7.0", "ppo", "1.0", "1.0"]
+    curves = read_csv(out / "curves.csv")
+    assert list(curves[0].values()) == ["deep-sea 4", "ppo", "32", "-0.125", "-0.25", "0.0", "6"]
+    assert len(curves) == 4
+    assert max(map(len, screen.replace(str(out), "").splitlines())) <= 80
+    assert "action-balance-rnd" in screen
+    assert "-0.250" not in screen  # only scores are told
+    assert "0.750" in screen
+    assert "5 never" in screen
+
+
+def test_settings_of_one_method_are_drawn_in_other_dashes(tmp_path: Path) -> None:
+    from action_balance.studies.compare.figures import learning_curves
+
+    runs = [
+        write_run(tmp_path / f"{rate}", [[0.0, 1], [0, 2]], ppo=PPOConfig(4, learning_rate=rate))
+        for rate in (1e-3, 1e-4)
+    ]
+    (axes,) = learning_curves(compare(runs, "episode_return")).axes
+    lines = axes.get_lines()[:2]
+    assert lines[0].get_color() == lines[1].get_color()
+    assert [one.get_linestyle() for one in lines] == ["-", "--"]
+    texts = [text.get_text() for text in axes.texts]
+    assert sorted(texts) == ["RND,\nlearning_rate 0.0001", "RND,\nlearning_rate 0.001"]
+
+
+BAD = {
+    "no run": ((), "no run to compare"),
+    "a folder that is no run": (("run", "empty"), "is not a run"),
+    "a folder that is not there": (("nowhere",), "is not a run"),
+    "a file": (("run/config.json",), "is a file"),
+    "a run without metrics": (("new",), "has no metrics yet"),
+    "the same folder twice": (("run", "./empty/../run"), "are the same run"),
+    "an unknown metric": (("run", "--metric", "episode_retrun"), "did you mean episode_return?"),
+    "a metric of many numbers": (("run", "--metric", "action_frequency"), "more than one number"),
+    "an unknown baseline": (("run", "--baseline", "rdn"), "did you mean rnd?"),
+    "a damaged line": (("damaged",), "line 2 of"),
+    "a config without its parts": (("other",), "other: the config has settings that"),
+    "a file in the way": (("run", "--out", "run/config.json"), "cannot write"),
+    "a folder that cannot be written": (("run", "--out", "locked/out"), "cannot write"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "hint"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line(
+    arguments: tuple[str, ...],
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "locked" in str(arguments) and os.geteuid() == 0:
+        arguments = ("run", "--out", "/proc/out")  # root writes everywhere else
+    monkeypatch.chdir(tmp_path)
+    write_run(Path("run"), [[1.0]])
+    Path("empty").mkdir()
+    Path("locked").mkdir(mode=0o500)
+    RunFolder.create(Path("new"), TrainConfig(EnvConfig("deep-sea", 4)).as_data(), ["test"]).release()
+    RunFolder.create(Path("other"), {"something": "else"}, ["test"]).release()
+    write_run(Path("damaged"), [[1.0, 2.0, 3.0]])
+    lines = Path("damaged/metrics.jsonl").read_text().splitlines(keepends=True)
+    Path("damaged/metrics.jsonl").write_text(lines[0] + "{broken\n" + lines[2])
+    assert call("compare", *arguments) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not Path("results").exists()

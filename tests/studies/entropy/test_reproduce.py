@@ -1,0 +1,130 @@
+"""``reproduce entropy`` from run folders whose numbers are known; nothing is trained here."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import look
+from playwright.sync_api import Browser
+from synthetic_runs import make_run, strip, tree
+
+from action_balance.cli import main as cli
+from action_balance.engines.loop import TrainConfig
+from action_balance.studies import campaign
+from action_balance.studies.atari.analysis import AtariTraining
+from action_balance.studies.entropy.analysis import FLAT, GAME, EntropySettings
+from action_balance.studies.entropy.figures import binned
+
+FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
+SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+ENDED = [(1, 0.0), (1, 0.0)]
+
+
+def reproduce(out: Path, *words: str) -> None:
+    cli.main(["reproduce", "entropy", "--out", str(out), *words])
+
+
+def variant(out: Path, config: TrainConfig) -> Path:
+    """A run that ends 0.001, 0.02 or 0.3 below a flat vector: raw, L2, channel."""
+    below = 0.3 if "channel" in config.agent.method else {"raw": 0.001, "l2": 0.02}[config.agent.bonus.normalize]
+    return make_run(out, config, ENDED, entropies=[FLAT, FLAT - below])
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("entropy")
+    for config in EntropySettings(training=SMALL).plan().values():
+        strip(variant(out, config))
+    reproduce(out, "--report-only")
+    return out
+
+
+def test_the_report_tells_the_order_that_was_found(result: Path) -> None:
+    page = (result / "report.html").read_text()
+    for said in (
+        "low to high: channel + L2 (0.3 below ln&nbsp;18), L2 (0.02 below ln&nbsp;18), raw (0.001 below ln&nbsp;18)",
+        "L2 ends lower than raw, by 0.019; in 50&nbsp;% of the updates it is the lower one",
+        "channel + L2 ends lower than L2, by 0.28",
+        "One run of each does not tell how much of that is chance",
+        "ln&nbsp;18 = 2.890",
+        "action-balance reproduce entropy --out . --steps 1024 --envs 4",
+    ):
+        assert said in page
+    assert "Figure 7" not in (result / "figures" / "entropy.svg").read_text()  # the paper does not say of what it is
+    ours = json.loads((result / "summary.json").read_text())["ours"]
+    assert ours["variants"]["raw"]["added_below_flat"]["value"] == pytest.approx(0.001)
+
+
+def test_the_opposite_is_told_where_it_was_found(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        for method, normalize, ends in (("action-balance-rnd", "raw", 2.0), ("action-balance-rnd", "l2", 2.5)):
+            config = SMALL.run(GAME, method, seed, "raw" if normalize == "raw" else "l2")
+            make_run(tmp_path, config, ENDED, entropies=[2.7, ends + 0.001 * seed])
+    reproduce(tmp_path, "--report-only", "--seeds", "2")
+    page = (tmp_path / "report.html").read_text()
+    assert "L2 ends higher than raw, by 0.5 (95&nbsp;% interval" in page
+    assert "in 0&nbsp;% of the updates it is the lower one" in page
+    assert "does not include 0" in page
+    assert "Not begun: montezuma_revenge-action-balance-rnd-channel-0" in page
+
+
+def test_what_is_rounding_is_not_told_as_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, config in enumerate(EntropySettings(training=SMALL).plan().values()):
+        make_run(tmp_path, config, ENDED, entropies=[FLAT, FLAT - 2e-7 * place])
+    reproduce(tmp_path, "--report-only")
+    page = (tmp_path / "report.html").read_text()
+    assert "channel + L2: 2.8904, 0 below (shares 2.8904, 0 below)" in capsys.readouterr().out
+    assert page.count("which is rounding") == 2
+    assert "Not to be told from a flat vector, in 32-bit numbers: raw, L2 and channel + L2." in page
+    assert "ends lower" not in page
+    assert "from low to high" not in page
+
+
+def test_the_tables_have_both_entropies(result: Path) -> None:
+    with open(result / "entropy.csv", newline="") as stream:
+        found = list(csv.DictReader(stream))
+    assert [(row["variant"], row["entropy"]) for row in found][:2] == [("raw", "added"), ("raw", "bonus")]
+    assert float(found[2]["mean"]) == pytest.approx(FLAT - 0.02)
+    assert (result / "entropy_curves.csv").read_text().count("\n") == 1 + 3 * 2 * 2
+
+
+def test_a_report_changes_no_run_and_is_the_same_again(result: Path) -> None:
+    before = tree(result)
+    reproduce(result, "--report-only")
+    assert tree(result) == before
+
+
+@pytest.mark.parametrize("width", [500, 1280])
+def test_the_page_never_scrolls_sideways(result: Path, browser: Browser, width: int) -> None:
+    seen = look(browser, result / "report.html", width)
+    assert (seen["overflow"], seen["figures"], seen["requests"], seen["ids"]) == (0, 1, 0, 0)
+
+
+def test_runs_of_the_atari_study_are_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[str] = []
+
+    def train(path: Path, config: TrainConfig, *_: object) -> tuple[str, ...]:
+        trained.append(path.name)
+        variant(path.parents[1], config)
+        return ()
+
+    monkeypatch.setattr(campaign, "train", train)
+    for name in ("action-balance-rnd", "action-balance-rnd-channel"):
+        path = variant(tmp_path / "atari", SMALL.run(GAME, name, 0))
+        (tmp_path / "entropy" / "runs").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "entropy" / "runs" / path.name).symlink_to(path)
+    reproduce(tmp_path / "entropy", *FLAGS)
+    assert trained == ["montezuma_revenge-action-balance-rnd-raw-0"]
+    assert "3 are finished" in (tmp_path / "entropy" / "report.html").read_text()
+
+
+def test_stretches_of_updates_are_averaged() -> None:
+    updates, values = binned(np.arange(1.0, 1001.0)[None])
+    assert len(updates) == 400
+    np.testing.assert_allclose(updates, values[0])
+    assert updates.mean() == pytest.approx(500, rel=0.01)
+    updates, values = binned(np.array([[3.0, 5.0]]))
+    np.testing.assert_allclose(updates, [1, 2])
+    np.testing.assert_allclose(values, [[3, 5]])

@@ -1,0 +1,72 @@
+"""First-reach steps, averages and the comparison with Table I."""
+
+import numpy as np
+import pytest
+
+from action_balance.envs.grid.maps import goal_world, open_world, parse_map
+from action_balance.studies.explore import analysis as explore
+from action_balance.studies.grid import goals
+from action_balance.studies.grid.first_reach import FirstReachSteps
+from action_balance.studies.grid.goals import Goals
+from action_balance.studies.grid.settings import GridSettings, RunSettings
+from action_balance.tabular import simulate
+from action_balance.tabular.simulate import Cohort
+
+
+def _reached(*steps: int) -> FirstReachSteps:
+    return FirstReachSteps(np.array(steps), np.ones(len(steps), bool))
+
+
+def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
+    found = {(0, 1): _reached(1, 3), (1, 0): _reached(5, 7)}
+    average = Goals(open_world(2), ((0, 1), (1, 0)), {"rnd": found}, 0).average("rnd")
+    assert average.value == 4
+    half = found[0, 1].mean.high - 2  # the same for both goals
+    assert average.high - 4 == pytest.approx((2 * half**2) ** 0.5 / 2)
+
+
+def test_agreement_is_with_the_cell_of_table_1() -> None:
+    steps = np.random.default_rng(0).exponential(10000, 100).astype(int)
+    found = {goal: FirstReachSteps(steps, steps > 0) for goal in ((0, 20), (1, 1))}
+    result = Goals(open_world(), ((0, 20), (1, 1)), {"random": found, "action-balance": found}, 0)
+    verdict = result.agreement("random", (0, 20))
+    assert verdict is not None
+    assert verdict.z == pytest.approx((steps.mean() - 10583.86) / (steps.std(ddof=1) * 0.02**0.5))
+    assert result.agreement("random", (1, 1)) is None
+    assert result.agreement("action-balance", (0, 20)) is None
+
+
+def test_a_goal_has_the_same_runs_whatever_other_goals_and_methods_there_are() -> None:
+    alone = goals.run(GridSettings(runs=3, size=6, episode_steps=30, goals=((3, 3),), methods=("rnd",)))
+    among = goals.run(GridSettings(runs=5, size=6, episode_steps=30, goals=((5, 0), (3, 3))))
+    assert alone.methods["rnd"][3, 3].steps.tolist() == among.methods["rnd"][3, 3].steps[:3].tolist()
+    assert among.methods["rnd"][5, 0].steps.tolist() != among.methods["rnd"][3, 3].steps.tolist()
+
+
+def test_runs_that_are_given_up_are_counted() -> None:
+    result = goals.run(GridSettings(runs=4, goals=((39, 39),), methods=("random",), max_steps=100))
+    found = result.methods["random"][39, 39]
+    assert found.given_up == 4
+    assert found.steps.tolist() == [100] * 4
+
+
+def test_a_map_with_goals_is_walked_and_searched() -> None:
+    world = parse_map("..G\nS#.\n", episode_steps=20)
+    result = explore.run(world, RunSettings(runs=3, episodes=2, episode_steps=20))
+    assert result.coverage.reachable == 5
+    assert all(found.reached.all() and (found.steps >= 3).all() for found in result.first_reach.values())
+
+
+def test_a_map_without_goals_is_only_walked() -> None:
+    result = explore.run(parse_map("S.\n..\n"), RunSettings(runs=2, episodes=1, episode_steps=20))
+    assert result.first_reach == {}
+    assert set(result.coverage.methods) == {"random", "action-balance", "rnd", "action-balance-rnd"}
+
+
+def test_lanes_without_a_run_cost_less_than_waiting_for_the_slowest() -> None:
+    """1,000 runs to a goal: refilled lanes compute far fewer steps than runs that all wait for the last."""
+    settings = RunSettings(runs=1000)
+    world = goal_world((12, 12), size=20, episode_steps=100)
+    cohort = Cohort.create("random", settings.agent, (0, 9), world.goals)
+    found = simulate.reach(world, [cohort], 1000, settings.agent, 10**6)
+    assert found.lane_steps < 0.5 * 1000 * found.steps.max()

@@ -1,0 +1,345 @@
+"""The page of the grid study in a real browser: it plays, and tells the numbers of the files."""
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import LOOK, shown, until
+from command import call
+from playwright.sync_api import Browser, Page
+
+from action_balance.cli import main as cli
+from action_balance.errors import UserError
+from action_balance.studies.grid import trace_file as recording
+from action_balance.studies.grid.figures import HEAT_STOPS
+from action_balance.studies.training import view
+
+#: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
+CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
+WIDTH = 40
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "grid"
+    cli.main(("reproduce", "grid", "--out", str(out), "--runs", "3"))
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, report: Path) -> Iterator[Page]:
+    """The page, opened once for the tests that play; at the end nothing was asked for and nothing went wrong."""
+    with shown(browser, report.as_uri(), width=1280) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        assert found.page.get_by_label("Mean of 3 runs").is_checked()  # one run says little
+        found.page.get_by_label("One run").check()
+        yield found.page
+        assert found.errors == []
+        assert found.requests == [report.as_uri()]
+
+
+def step_of(page: Page) -> int:
+    readout = page.locator("#player-open .readout").inner_text()
+    return int(readout.split()[1].replace(",", ""))
+
+
+def seek(page: Page, step: int) -> None:
+    page.locator("#player-open input[type=range]").fill(str(step))
+    assert step_of(page) == step
+
+
+def hover(page: Page, panel: int, cell: tuple[int, int]) -> None:
+    canvas = page.locator("#player-open canvas[tabindex]").nth(panel)
+    canvas.evaluate("canvas => canvas.scrollIntoView({block: 'center'})")  # not below the controls
+    box = canvas.bounding_box()
+    assert box is not None
+    x, y = ((cell[0] + 0.5) / WIDTH, (WIDTH - cell[1] - 0.5) / WIDTH)
+    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def told(page: Page, panel: int) -> dict[str, list[float]]:
+    """N, pi, beta and bonus of each action, as one method's details tell them."""
+    rows = page.locator("#player-open .details").nth(panel).locator("tbody tr")
+    numbers = [[float(text.replace(",", "")) for text in row.locator("td").all_inner_texts()] for row in rows.all()]
+    return dict(zip(("counts", "pi", "beta", "bonus"), map(list, zip(*numbers, strict=True)), strict=True))
+
+
+def scale_ends(page: Page) -> list[str]:
+    """The colours at the ends of the scale, as they are drawn."""
+    pixels = page.locator("#player-open .strip").evaluate(
+        "strip => [0, 255].map((x) => [...strip.getContext('2d').getImageData(x, 0, 1, 1).data])"
+    )
+    return [f"#{bytes(pixel[:3]).hex()}" for pixel in pixels]
+
+
+def softmax(logits: list[float]) -> list[float]:
+    weights = [math.exp(logit) for logit in logits]
+    return [weight / sum(weights) for weight in weights]
+
+
+@pytest.mark.parametrize(("panel", "method", "action_coef"), [(2, "rnd", 0), (3, "action-balance-rnd", 1)])
+def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
+    page: Page, report: Path, panel: int, method: str, action_coef: float
+) -> None:
+    trace = recording.read(report.parent)["open"].traces[method]
+    first = 4 * (CELL[1] * WIDTH + CELL[0])
+    pairs = [first + action for action in range(4)]
+    counts = [int((trace.pairs[:STEP] == pair).sum()) for pair in pairs]
+    known = [int((trace.pairs[:KNOWN] == pair).sum()) for pair in pairs]
+    written = [np.flatnonzero(trace.pairs[:KNOWN] == pair) for pair in pairs]
+    advantage = [float(trace.advantage[steps[-1]]) if len(steps) else 0.0 for steps in written]
+    bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
+    length = math.hypot(*bonus)
+    seek(page, STEP)
+    hover(page, panel, CELL)
+    found = told(page, panel)
+    assert found["counts"] == counts
+    assert found["pi"] == pytest.approx(softmax(advantage), abs=0.0051)
+    behaviour = softmax([a + action_coef * b for a, b in zip(advantage, bonus, strict=True)])
+    assert found["beta"] == pytest.approx(behaviour, abs=0.0051)
+    assert found["bonus"] == pytest.approx([one / length for one in bonus], abs=0.0051)
+    details = page.locator("#player-open .details")
+    assert details.nth(panel).locator(".visits output").inner_text() == str(sum(counts))
+    assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
+
+
+def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) -> None:
+    bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
+    assert len(bars) == 16
+    assert min(bars) > 20
+    page.evaluate("document.querySelector('.map').scrollIntoView()")
+    box = page.locator("#player-open .play").bounding_box()
+    assert box is not None
+    assert 0 < box["y"] < 900 - box["height"]
+
+
+def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
+    for width in (1100, 1264, 1265):
+        page.set_viewport_size({"width": width, "height": 900})
+        beyond = page.locator("#player-open .details").evaluate_all(
+            "all => all.map((one) => one.querySelector('.actions').getBoundingClientRect().right"
+            " - one.getBoundingClientRect().right)"
+        )
+        assert len(beyond) == 4
+        assert max(beyond) < 1, width
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
+    seek(page, 500)
+    before = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    cursor = page.locator("#player-open .cursor").get_attribute("x1")
+    page.get_by_label("Speed").first.select_option("4")
+    page.locator("#player-open .play").click()
+    until(page, lambda: step_of(page) > 800)
+    page.locator("#player-open .play").click()
+    stopped = step_of(page)
+    assert page.locator("#player-open .play").inner_text() == "Play"
+    assert page.locator("#player-open .cursor").get_attribute("x1") != cursor
+    assert page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()") != before
+    page.wait_for_timeout(100)
+    assert step_of(page) == stopped
+
+
+def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
+    page.locator("#player-open input[type=range]").focus()
+    for key, step in (
+        ("Home", 0),
+        ("ArrowRight", 100),
+        ("Shift+ArrowRight", 1100),
+        ("ArrowLeft", 1000),
+        ("End", 20000),
+    ):
+        page.keyboard.press(key)
+        assert step_of(page) == step
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    assert page.locator("#player-open .play").inner_text() == "Pause"
+    page.keyboard.press("Space")
+    assert page.locator("#player-open .play").inner_text() == "Play"
+    canvas = page.locator("#player-open canvas[tabindex]").first
+    canvas.click(position={"x": 1, "y": 1})
+    canvas.press("ArrowRight")
+    canvas.press("ArrowDown")
+    assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
+    assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
+
+
+def test_keys_that_nobody_else_wants_are_for_the_player_in_sight(page: Page) -> None:
+    page.evaluate("document.activeElement.blur(); document.querySelector('.map').scrollIntoView()")
+    page.keyboard.press("End")
+    assert step_of(page) == 20000
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == 19900
+    page.get_by_label("Use the dark theme").focus()
+    page.keyboard.press("Home")  # focus is elsewhere
+    assert step_of(page) == 19900
+    page.evaluate("document.activeElement.blur(); document.getElementById('made').scrollIntoView()")
+    page.keyboard.press("Home")  # the maps are out of sight
+    assert step_of(page) == 19900
+
+
+def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
+    chart = page.locator("#reach-0 svg.scrubbed")
+    chart.press("Home")
+    first = page.locator("#reach-0 .chart [aria-live=polite]").inner_text()
+    chart.press("ArrowRight")
+    assert page.locator("#reach-0 .chart [aria-live=polite]").inner_text() != first
+    chart.press("End")
+    assert re.fullmatch(
+        r"steps \(logarithmic\) [\d,]+: random 100 %, action balance 100 %, RND 100 %, action balance RND 100 %",
+        page.locator("#reach-0 .chart [aria-live=polite]").inner_text(),
+    )
+    touch = {"pointerType": "touch", "clientX": 300, "bubbles": True}
+    chart.dispatch_event("pointerdown", touch)
+    chart.dispatch_event("pointerleave", touch)
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 1
+    chart.dispatch_event("pointerleave", {**touch, "pointerType": "mouse"})
+    assert page.locator("#reach-0 .cursor:not([hidden])").count() == 0
+
+
+def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:
+    rows = [line.split(",") for line in (report.parent / "coverage.csv").read_text().splitlines()]
+    (final,) = (float(row[2]) for row in rows if row[:2] == ["rnd", "20000"])
+    seek(page, 20000)
+    legend = page.locator("#player-open .legend li", has_text=re.compile("^RND")).inner_text()
+    assert legend.split("\n")[-1].replace("RND", "").strip() == f"{100 * final:.1f} %"
+
+
+def test_the_mean_of_all_runs_is_that_of_the_heat_maps(page: Page, report: Path) -> None:
+    with np.load(report.parent / "heatmaps.npz") as maps:
+        visits = float(maps["random"][-1, CELL[1], CELL[0]])
+    page.get_by_label("Mean of 3 runs").check()
+    seek(page, 20000)
+    hover(page, 0, CELL)
+    found = page.locator("#player-open .details").first.locator(".visits output").inner_text()
+    page.get_by_label("One run").check()
+    assert float(found.replace(",", "")) == pytest.approx(visits, rel=0.005)
+
+
+def test_the_other_world_and_the_goals_can_be_chosen(page: Page) -> None:
+    page.get_by_label("Corridor", exact=True).check()
+    page.wait_for_selector("#player-corridor[data-ready]")
+    assert page.locator("#player-corridor .readout").inner_text() == "step 500 of 5,000 · episode 3"
+    assert page.locator("#player-open").is_hidden()
+    page.get_by_label("Open grid").check()
+    before = page.locator("#reach-0 .hint").inner_text()
+    page.get_by_label("Goal", exact=True).select_option(label="(16, 16)")
+    assert page.locator("#reach-0 .hint").inner_text() != before
+
+
+def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
+    light = page.evaluate(LOOK)
+    map_in_light = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    assert scale_ends(page) == [HEAT_STOPS["light"][0], HEAT_STOPS["light"][-1]]
+    page.get_by_label("Use the dark theme").click()
+    dark = page.evaluate(LOOK)
+    assert scale_ends(page) == [HEAT_STOPS["dark"][0], HEAT_STOPS["dark"][-1]]
+    map_in_dark = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
+    page.get_by_label("Use the light theme").click()
+    assert light["paper"] == page.evaluate(LOOK)["paper"] != dark["paper"]
+    assert light["ink"] != dark["ink"]
+    assert map_in_light != map_in_dark
+
+
+def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser: Browser, report: Path) -> None:
+    with shown(browser, report.as_uri(), width=360, dark=True) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        seen = found.page.evaluate(LOOK)
+        controls = found.page.locator("#player-open .transport").bounding_box()
+        took = found.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        assert found.errors == []
+    assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
+    assert controls is not None
+    assert controls["height"] < 120
+    assert seen["tables"] >= 4
+    assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
+    assert took < 2000
+    assert report.stat().st_size < 3_000_000
+
+
+def test_page_is_one_file_and_lets_nothing_in(report: Path) -> None:
+    text = report.read_text()
+    outside = re.findall(r'(?:src|href|xlink:href)="(?!#|data:)([^"]*)"|url\((?!["\']?(?:#|data:))([^)]*)\)', text)
+    assert outside == []
+    assert "@import" not in text
+    assert "default-src 'none'; script-src 'sha256-" in text
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    assert [player["id"] for player in json.loads(data[1])["players"]] == ["open", "corridor"]
+
+
+def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
+    text = report.read_text()
+    for published in ("10,584", "11,063", "11,364", "1.23", "2.5"):
+        assert published in text
+
+
+def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
+    cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
+    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_table_with_a_word_for_a_number_is_named(report: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(report.parent, damaged)
+    summary = json.loads((damaged / "summary.json").read_bytes())
+    summary["settings"]["size"] = "x"
+    with pytest.raises(UserError, match=r"summary\.json is damaged"):
+        view.grid_result(damaged, summary)
+    with open(damaged / "coverage.csv", "a") as file:
+        file.write("rnd,many,0.5,0.4,0.6\n")
+    with pytest.raises(UserError, match=r"coverage\.csv is damaged"):
+        view.grid_result(damaged, summary)
+
+
+def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    figure = linked / "figures" / "final_cells.svg"
+    figure.rename(tmp_path / "outside.svg")
+    figure.symlink_to(tmp_path / "outside.svg")
+    assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
+
+
+def test_data_that_a_link_leads_out_to_is_not_read(
+    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    names = ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv", "corridor.csv")
+    for name in names:
+        file = linked / name
+        outside = file.rename(tmp_path / name)
+        file.symlink_to(outside)
+        assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
+        line = f"{file} is a link that leads out of its folder: put the file itself there\n"
+        assert capsys.readouterr().err.endswith(line)
+        file.unlink()
+        outside.rename(file)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    shutil.copytree(report.parent, linked)
+    (linked / "coverage.csv").rename(linked / "moved.csv")
+    (linked / "coverage.csv").symlink_to("moved.csv")
+    (tmp_path / "link").symlink_to(linked)
+    assert call("view", str(tmp_path / "link"), "--save", str(tmp_path / "page.html")) == 0
+    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+
+
+def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(report.parent, old)
+    (old / "recording.npz").unlink()
+    cli.main(("view", str(old), "--save", str(tmp_path / "page.html")))
+    text = (tmp_path / "page.html").read_text()
+    assert 'id="watch"' not in text
+    assert "Figure 4a in the paper" in text

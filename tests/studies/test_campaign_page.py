@@ -1,0 +1,100 @@
+"""What the reports of Atari studies say of the runs behind them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic_runs import make_run
+
+from action_balance.cli import main as cli
+from action_balance.errors import UserError
+from action_balance.studies import campaign
+from action_balance.studies.atari.analysis import AtariTraining
+
+SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+SEVEN = [(100, 3.0), (100, 7.0)]
+
+
+def reproduce(out: Path, *words: str) -> None:
+    cli.main(["reproduce", "atari", "--out", str(out), *words])
+
+
+def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refused(
+    tmp_path: Path,
+) -> None:
+    config = SMALL.run("venture", "action-balance-rnd", 0)
+    ppo = replace(config.agent.ppo, learning_rate=0.0003, minibatches=3)
+    bonus = replace(config.agent.bonus, learns_from="all", share=1.0, action_coef_end=0.5)
+    agent = replace(config.agent, envs=6, ppo=ppo, bonus=bonus)  # 6: for which the study has no minibatches
+    make_run(tmp_path, replace(config, agent=agent), SEVEN[:1])
+    reproduce(tmp_path, "--report-only", "--games", "venture")
+    page = (tmp_path / "report.html").read_text()
+    for said in (
+        "<code>--envs 6</code> instead of 32",
+        "<code>--minibatches 3</code> instead of 4",
+        "<code>--learning-rate 0.0003</code> instead of 0.0001",
+        "<code>--learns-from all</code> instead of taken",
+        "<code>--share 1.0</code> instead of 0.25",
+        "<code>--action-coef-end 0.5</code> instead of none",
+        "The study has no flags for how these were trained, and would not go on with them: "
+        "venture-action-balance-rnd-0. In the folder of this page, this command trains nothing",
+        "action-balance reproduce atari --out . --games venture --report-only",
+    ):
+        assert said in page
+    assert "trains what is missing" not in page
+
+
+def test_runs_that_the_flags_cannot_name_are_told_apart_from_those_they_can(tmp_path: Path) -> None:
+    usual = SMALL.run("venture", "rnd", 0)
+    make_run(tmp_path, usual, SEVEN)
+    often = replace(SMALL.run("venture", "rnd", 1), checkpoint_every=1)
+    make_run(tmp_path, often, SEVEN)
+    reproduce(tmp_path, "--report-only")
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["other_runs"] == ["venture-rnd-1"]
+    assert (
+        summary["command"]
+        == "action-balance reproduce atari --out . --games venture --methods rnd --seeds 2 --report-only"
+    )
+    with pytest.raises(UserError, match="other settings"):  # as it would be said
+        campaign.is_finished(tmp_path / "runs" / "venture-rnd-1", SMALL.run("venture", "rnd", 1))
+
+
+def test_a_report_alone_is_of_what_is_there_or_was_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for method, seed in (("rnd", 3), ("action-balance-rnd", 4)):
+        make_run(tmp_path, SMALL.run("venture", method, seed), SEVEN)
+
+    def told(*words: str) -> tuple[str, str]:
+        reproduce(tmp_path, "--report-only", *words)
+        found = json.loads((tmp_path / "summary.json").read_text())["command"].partition(" --steps")[0]
+        return found, (tmp_path / "report.html").read_text()
+
+    command, page = told()
+    ours = "--methods rnd action-balance-rnd --seeds 2 --seed 3"
+    assert command == f"action-balance reproduce atari --out . --games venture {ours}"
+    assert "Of 4 runs, 2 are finished, 0 begun and 2 not begun" in page
+    wider = "--games venture pitfall --methods rnd action-balance-rnd --seeds 2 --seed 3"
+    for words in (wider.split(), []):  # as planned, also where it is not said again
+        command, page = told(*words)
+        assert command == f"action-balance reproduce atari --out . {wider}"
+        assert "Of 8 runs, 2 are finished, 0 begun and 6 not begun" in page
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    (tmp_path / "summary.json").write_text(json.dumps(summary | {"asked": {"games": ["venturo"]}}))
+    assert "Of 4 runs, 2 are finished" in told()[1]
+    # in the folder of the page, the command is of this study
+    monkeypatch.chdir(tmp_path)
+    cli.main([*told()[0].split()[1:], "--report-only"])
+    assert "Of 4 runs, 2 are finished" in (tmp_path / "report.html").read_text()
+
+
+def test_runs_under_way_are_told_with_how_far_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    training = replace(SMALL, steps=2048)
+    make_run(tmp_path, training.run("venture", "rnd", 0), [(10, 20.0)], "interrupted")
+    make_run(tmp_path, training.run("venture", "rnd", 1), [(0, 0.0), (0, 0.0), (10, 40.0)], "interrupted")
+    make_run(tmp_path, training.run("venture", "rnd", 2), [(0, 0.0)] * 2, "interrupted")
+    reproduce(tmp_path, "--report-only")
+    page = (tmp_path / "report.html").read_text()
+    assert "so far, at 512 to 1,536 steps, 10 games or more each" in page
+    assert "The paper averages 5 runs; here, none is finished." in page
+    assert "rnd: 30 after 512 to 1,536 steps, not finished" in capsys.readouterr().out

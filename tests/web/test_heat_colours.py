@@ -1,0 +1,54 @@
+"""The colours of heat maps: one visit is told from none, and more from fewer."""
+
+import re
+from importlib import resources
+from itertools import pairwise
+
+import pytest
+
+from action_balance.studies.grid.figures import HEAT, HEAT_STOPS
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2."""
+    shares = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def lightness(colour: str) -> float:
+    """CIE L*, from 0 to 100: equal steps of it look equal."""
+    of_white = luminance(colour)
+    return 116 * of_white ** (1 / 3) - 16 if of_white > 216 / 24389 else of_white * 24389 / 27
+
+
+def test_contrast_is_that_of_wcag() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=0.001)
+    assert lightness("#777777") == pytest.approx(50.03, abs=0.01)
+
+
+@pytest.mark.parametrize(("number", "scheme"), [(0, "light"), (1, "dark")])
+@pytest.mark.parametrize("ground", ["paper", "page"])  # of the maps that play, and of figures
+def test_one_visit_stands_out_from_none(number: int, scheme: str, ground: str) -> None:
+    style = resources.files("action_balance.report").joinpath("assets", "style.css").read_text()
+    (schemes,) = re.findall(rf"--{ground}: light-dark\((#\w{{6}}), (#\w{{6}})\)", style)
+    assert contrast(HEAT_STOPS[scheme][0], schemes[number]) >= 3
+
+
+@pytest.mark.parametrize(("scheme", "sign"), [("light", -1), ("dark", 1)])
+def test_more_visits_are_further_from_the_paper_in_even_steps(scheme: str, sign: int) -> None:
+    levels = [sign * lightness(stop) for stop in HEAT_STOPS[scheme]]
+    steps = [after - before for before, after in pairwise(levels)]
+    assert min(steps) > 5
+    assert max(steps) < 2 * min(steps)
+
+
+def test_figures_have_the_colours_of_the_light_page() -> None:
+    ends = [tuple(round(255 * part) for part in HEAT(share)[:3]) for share in (0.0, 1.0)]
+    assert ends == [tuple(bytes.fromhex(HEAT_STOPS["light"][i][1:])) for i in (0, -1)]
