@@ -37,11 +37,12 @@ from rich.console import Console
 from action_balance.agent import learner as train
 from action_balance.agent import update
 from action_balance.agent.rollout import rollout
-from action_balance.agent.state import Learned, TrainState
+from action_balance.agent.state import Params, TrainState
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import Config
+from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
-from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.engines.loop import Trainer
 from action_balance.envs.registry import EnvConfig
 from action_balance.nets.bonus import BonusNet
 
@@ -248,16 +249,16 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(precise, compiler_options={"xla_cpu_multi_thread_eigen": False} if on_cpu else None)
 
 
-def adam_steps(learned: Learned, optimizer: optax.OptState, config: Config) -> tuple[Learned, optax.OptState]:
+def adam_steps(params: Params, optimizer: optax.OptState, config: Config) -> tuple[Params, optax.OptState]:
     """As many steps of Adam as an update has, with some gradients."""
-    adam, gradients = update.optimizer(config), learned
+    adam, gradients = update.optimizer(config), params
 
-    def step(carry: tuple[Learned, optax.OptState], _: None) -> tuple[tuple[Learned, optax.OptState], None]:
-        learned, optimizer = carry
+    def step(carry: tuple[Params, optax.OptState], _: None) -> tuple[tuple[Params, optax.OptState], None]:
+        params, optimizer = carry
         changes, optimizer = adam.update(gradients, optimizer)
-        return (optax.apply_updates(learned, changes), optimizer), None
+        return (optax.apply_updates(params, changes), optimizer), None
 
-    return jax.lax.scan(step, (learned, optimizer), length=config.ppo.epochs * config.ppo.minibatches)[0]
+    return jax.lax.scan(step, (params, optimizer), length=config.ppo.epochs * config.ppo.minibatches)[0]
 
 
 def acting_and_learning(state: TrainState, methods: Sequence[str]) -> dict[tuple[str, str], Callable[[], Any]]:
@@ -285,7 +286,7 @@ def other_parts(state: TrainState) -> dict[tuple[str, str], Callable[[], Any]]:
     return {
         ("rollout", "random"): partial(act, state),
         ("bonus", AGENT.method): partial(bonus, following, trajectory, trajectory.action),
-        ("adam", AGENT.method): partial(adam, state.learned, state.optimizer),
+        ("adam", AGENT.method): partial(adam, state.params, state.optimizer),
         ("whole", AGENT.method): partial(whole, state),
     }
 
@@ -371,9 +372,9 @@ def show_all_errors(console: Console, effort: Effort) -> None:
     for actions in (4, 18):
         at_once_seconds = seconds[actions, "at once"]
         cells = [f"{1e6 * median(at_once_seconds):,.0f}"]
-        for way in ("single", "pairs"):
-            cells.append(f"{1e6 * median(seconds[actions, way]):,.0f}")
-            cells.append(f"{ratio(seconds[actions, way], at_once_seconds):.1f}")
+        for mode in ("single", "pairs"):
+            cells.append(f"{1e6 * median(seconds[actions, mode]):,.0f}")
+            cells.append(f"{ratio(seconds[actions, mode], at_once_seconds):.1f}")
         shown.add_row(str(actions), *cells)
     console.print(shown)
 

@@ -187,8 +187,8 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
     over = player.rollout
     frame, _ = player.newest[0]
     given = (player.state, over.actor, tuple(over.whole), over.reward, over.terminated, over.truncated)
-    state, made, lesson, learning, gathered, pupil = programs.prepare(*given)
-    if pupil is None:
+    state, made, lesson, learning, gathered, packed_learner = programs.prepare(*given)
+    if packed_learner is None:
         return {}
     recordings, gathereds = ([_copy(tree) for _ in range(9)] for tree in (player.recordings[0], gathered))
     calls: dict[str, tuple[Callable[[], Any], int]] = {
@@ -197,17 +197,20 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
             len(player.groups) * player.steps,
         ),
         "appraise, with lag 1": (
-            lambda: programs.appraise(
-                player.state.learned.policy, over.whole[0], over.actor.observations, over.actor.coef, np.int32(0)
+            lambda: programs.evaluate_actions(
+                player.state.params.policy, over.whole[0], over.actor.observations, over.actor.coef, np.int32(0)
             ),
-            programs.appraisals,
+            programs.action_evaluations,
         ),
         "prepare": (lambda: programs.prepare(*given), 1),
         f"part of a minibatch, 1 of {programs.parts}": (
-            lambda: programs.gather(pupil.learned, pupil.targets, lesson, gathereds.pop()),
+            lambda: programs.gather(packed_learner.params, packed_learner.target_params, lesson, gathereds.pop()),
             programs.minibatches * programs.parts,
         ),
-        "finish": (lambda: programs.finish(state, made, learning, gathered, pupil, over.actor.coef, np.int32(-1)), 1),
+        "finish": (
+            lambda: programs.finish(state, made, learning, gathered, packed_learner, over.actor.coef, np.int32(-1)),
+            1,
+        ),
     }
     jax.block_until_ready((recordings, gathereds))
     times = {}

@@ -112,10 +112,10 @@ def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, upd
     run = Watched(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
     run.noted = []
     state = run.begin()
-    found = _parameters("before", state.learned)
+    found = _parameters("before", state.params)
     run.start(state)
     told = [run.advance() for _ in range(updates)]
-    found |= _parameters("after", run.state().learned)
+    found |= _parameters("after", run.state().params)
     for name in (*LOSSES, "entropy_bonus"):
         found[name] = np.array([getattr(one, name)[0] for one in told], float)
     found["noted"] = np.concatenate(run.noted, axis=1)
@@ -125,8 +125,8 @@ def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, upd
     return found
 
 
-def _parameters(when: str, learned: Any) -> dict[str, np.ndarray]:
-    leaves = jax.tree_util.tree_leaves_with_path(learned)
+def _parameters(when: str, params: Any) -> dict[str, np.ndarray]:
+    leaves = jax.tree_util.tree_leaves_with_path(params)
     return {f"{when}{jax.tree_util.keystr(path)}": np.asarray(leaf) for path, leaf in leaves}
 
 

@@ -24,10 +24,11 @@ from common import machine, table, timed, wide_console
 from rich.console import Console
 
 from action_balance.config.agent import BonusConfig, Config, HostConfig, NetConfig, PPOConfig
+from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.loop import TrainConfig, trainer
-from action_balance.envs.registry import EnvConfig, host_kind
+from action_balance.engines.loop import trainer
+from action_balance.envs.registry import EnvConfig, host_env_spec
 
 METHODS = ("action-balance-rnd", "rnd", "ppo")
 #: Networks and passes by name.
@@ -80,7 +81,7 @@ def alone(settings: Settings) -> Callable[[], None]:
 
 def stepping(settings: Settings) -> Callable[[], None]:
     """The same behind our contract."""
-    kind = host_kind(EnvConfig(f"gym:{settings.env}"))
+    kind = host_env_spec(EnvConfig(f"gym:{settings.env}"))
     environment = kind.make(settings.envs, 1, (0, 0), 0)
     environment.reset()
     choices = kind.actions if isinstance(kind.actions, int) else np.array(kind.actions)

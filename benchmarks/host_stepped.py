@@ -18,7 +18,7 @@ import plain_grid
 from action_balance.agent import update
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import TrainState, Trajectory
-from action_balance.agent.update import Learning
+from action_balance.agent.update import UpdateInfo
 from action_balance.config.agent import Config
 from action_balance.core import ppo
 
@@ -93,7 +93,7 @@ class HostTrainer:
             action = (behaviour + noise[time]).argmax(axis=-1)
             return Decision(action, jax.vmap(ppo.log_prob)(behaviour, action), logits, bonus, values)
 
-        def learn(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Learning]:
+        def learn(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, UpdateInfo]:
             with jax.default_matmul_precision("highest"):
                 uncounted = jnp.zeros_like(trajectory.action)
                 state, learning = update.learn(state, trajectory, uncounted, config)
@@ -106,7 +106,7 @@ class HostTrainer:
         """A fresh agent in front of these environments."""
         return replace(state, observation=jnp.stack([one.reset()[0] for one in self.environments]))
 
-    def step(self, state: TrainState) -> tuple[TrainState, Learning]:
+    def step(self, state: TrainState) -> tuple[TrainState, UpdateInfo]:
         """One rollout and one update."""
         return self.learn(*self.rollout(state))
 
@@ -125,7 +125,7 @@ class HostTrainer:
         seen, decided, outcome = jax.tree.map(lambda *each: np.stack(each), *made)
         trajectory = Trajectory(
             observation=seen,
-            reached=outcome.reached,
+            next_obs=outcome.next_obs,
             action=decided.action,
             log_prob=decided.log_prob,
             logits=decided.logits,

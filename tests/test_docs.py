@@ -22,7 +22,7 @@ from rich.console import Console
 from action_balance.cli import main as cli
 from action_balance.cli import train_screen as training
 from action_balance.cli.screen import PROGRAM
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
 

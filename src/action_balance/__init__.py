@@ -1,7 +1,7 @@
 """Action balance exploration for reinforcement learning: the pieces that other agents can take.
 
 `balance` adds a bonus vector to a policy's logits (Eq. 5), `Distillation` of two `BonusNet`s makes that vector (Eq. 2
-and 4) and the bonus of a state (Eq. 1), `action_channel` shows an action to a convolution (Eq. 3), and `Moments` and
+and 4) and the bonus of a state (Eq. 1), `action_channel` shows an action to a convolution (Eq. 3), `RunningMeanStd` and
 `ReturnScale` are the running statistics of observations and of intrinsic returns. `ActionBalance` and `RND` are all of
 that for loops that know nothing of JAX: NumPy in, NumPy out. `train` and `resume` train our agent, as the command line
 does.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from action_balance.bonuses.distillation import Distillation
     from action_balance.core.balance import balance, normalize
     from action_balance.core.embedding import action_channel, one_hot
-    from action_balance.core.running_stats import Moments, ReturnScale
+    from action_balance.core.running_stats import ReturnScale, RunningMeanStd
     from action_balance.interop import RND, ActionBalance
     from action_balance.nets.bonus import BonusNet
     from action_balance.training import resume, train
@@ -26,8 +26,8 @@ __all__ = [
     "ActionBalance",
     "BonusNet",
     "Distillation",
-    "Moments",
     "ReturnScale",
+    "RunningMeanStd",
     "action_channel",
     "balance",
     "normalize",
@@ -41,7 +41,7 @@ _HOMES = {
     "core.balance": ("balance", "normalize"),
     "bonuses.distillation": ("Distillation",),
     "core.embedding": ("action_channel", "one_hot"),
-    "core.running_stats": ("Moments", "ReturnScale"),
+    "core.running_stats": ("RunningMeanStd", "ReturnScale"),
     "interop": ("ActionBalance", "RND"),
     "nets.bonus": ("BonusNet",),
     "training": ("resume", "train"),

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import Config
+from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
-from action_balance.engines.loop import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.registry import GYM, EnvConfig, Vectorize
 from action_balance.runs import RunFolder
@@ -61,7 +61,7 @@ def train(
     options = json.dumps(dict(env_kwargs), sort_keys=True) if env_kwargs else ""
     more: dict[str, Any] = {"vectorize": vectorize, "stack": stack, "reward_scale": reward_scale}
     environment = EnvConfig(_name(env), env_kwargs=options, wrapper=tuple(wrapper), **more)
-    config = TrainConfig(environment, agent or Config(), seed, seeds, checkpoint_every).settled()
+    config = TrainConfig(environment, agent or Config(), seed, seeds, checkpoint_every).with_defaults()
     loop.begin(Path(out), config, sys.argv, tell, overwrite, say, make)
     return Path(out)
 

@@ -13,11 +13,11 @@ import pytest
 
 from action_balance.agent import learner as train
 from action_balance.agent import rollout, update
-from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
+from action_balance.agent.state import Params, TargetParams, TrainState, Trajectory
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.core import ppo
-from action_balance.core.running_stats import Moments
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import parse_map
 from action_balance.errors import UserError
@@ -75,16 +75,16 @@ def made(state: TrainState) -> tuple[TrainState, Trajectory]:
 
 
 def reached_cells(trajectory: Trajectory) -> jax.Array:
-    return jax.vmap(jax.vmap(WORLD.index))(trajectory.reached)
+    return jax.vmap(jax.vmap(WORLD.index))(trajectory.next_obs)
 
 
 def test_zero_coefficient_and_zero_intrinsic_weight_are_plain_ppo_bit_for_bit() -> None:
     off = replace(SMALL, bonus=replace(SMALL.bonus, action_coef=0.0), ppo=replace(SMALL.ppo, intrinsic_coef=0.0))
     plain, _ = trained(replace(SMALL, method="ppo"))
     switched_off, _ = trained(off)
-    assert same(plain.learned.policy, switched_off.learned.policy)
+    assert same(plain.params.policy, switched_off.params.policy)
     assert same(plain.environment, switched_off.environment)
-    assert not same(plain.learned.policy, trained(SMALL)[0].learned.policy)
+    assert not same(plain.params.policy, trained(SMALL)[0].params.policy)
 
 
 def test_the_first_ratio_of_every_update_is_one() -> None:
@@ -119,19 +119,19 @@ def test_the_predictors_gradient_touches_no_policy_and_the_policys_no_predictor(
         jnp.ones(flat.action.shape),
         flat.values + 1,
     )
-    pairs = update.Pairs(flat.observation, flat.action, flat.reached)
+    pairs = update.Pairs(flat.observation, flat.action, flat.next_obs)
     whole = update.Whole(flat.action.size, flat.action.size)
     nothing = (jnp.zeros((0, 0), int), jax.random.split(state.key))
-    lesson = update.Lesson(samples, pairs, state.observations, jnp.ones(()), *nothing)
+    lesson = update.UpdateBatch(samples, pairs, state.observations, jnp.ones(()), *nothing)
 
-    def term(name: str) -> tuple[Learned, Targets]:
+    def term(name: str) -> tuple[Params, TargetParams]:
         """Gradients of one term of the loss."""
 
-        def of(learned: Learned, targets: Targets) -> jax.Array:
-            terms = update.loss(learned, targets, lesson, samples, pairs, whole, SMALL)[1]
+        def of(params: Params, targets: TargetParams) -> jax.Array:
+            terms = update.loss(params, targets, lesson, samples, pairs, whole, SMALL)[1]
             return getattr(terms, name)
 
-        return jax.grad(of, argnums=(0, 1))(state.learned, state.targets)
+        return jax.grad(of, argnums=(0, 1))(state.params, state.target_params)
 
     def zero(tree: object) -> bool:
         return all((leaf == 0).all() for leaf in leaves(tree))
@@ -143,14 +143,14 @@ def test_the_predictors_gradient_touches_no_policy_and_the_policys_no_predictor(
         ("value_int", "policy", ("next_state", "action")),
         ("entropy", "policy", ("next_state", "action")),
     ):
-        learned, targets = term(name)
-        assert not zero(getattr(learned, own)), name
-        assert all(zero(getattr(learned, other)) for other in others), name
+        params, targets = term(name)
+        assert not zero(getattr(params, own)), name
+        assert all(zero(getattr(params, other)) for other in others), name
         assert zero(targets), name
 
 
 def test_targets_never_change(state: TrainState) -> None:
-    assert same(state.targets, begun(SMALL).targets)
+    assert same(state.target_params, begun(SMALL).target_params)
 
 
 def test_bonus_belongs_to_the_state_reached_and_uses_the_statistics_before_the_rollout(
@@ -175,16 +175,16 @@ def test_training_uses_the_statistics_that_have_absorbed_the_rollout(made: tuple
     whole = replace(SMALL, ppo=replace(SMALL.ppo, epochs=1, minibatches=1))
     after, learning = eqx.filter_jit(lambda s, t: update.learn(s, t, reached_cells(t), whole))(state, trajectory)
 
-    def mean_errors(statistics: Moments) -> tuple[float, float]:
+    def mean_errors(statistics: RunningMeanStd) -> tuple[float, float]:
         """Of both predictors as they were, for the whole rollout."""
 
         def errors(seen: jax.Array, reached: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:
-            next_state = Distillation(state.targets.next_state, state.learned.next_state)
-            pair = Distillation(state.targets.action, state.learned.action)
-            seen, reached = (statistics.whiten(x, whole.bonus.observation_clip) for x in (seen, reached))
+            next_state = Distillation(state.target_params.next_state, state.params.next_state)
+            pair = Distillation(state.target_params.action, state.params.action)
+            seen, reached = (statistics.normalize(x, whole.bonus.observation_clip) for x in (seen, reached))
             return next_state.error(reached), pair.error(seen, action)
 
-        found = jax.vmap(jax.vmap(errors))(trajectory.observation, trajectory.reached, trajectory.action)
+        found = jax.vmap(jax.vmap(errors))(trajectory.observation, trajectory.next_obs, trajectory.action)
         return float(found[0].mean()), float(found[1].mean())
 
     told = float(learning.losses.next_state[0]), float(learning.losses.action[0])
@@ -200,7 +200,7 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
     shape = (3, 1)
     trajectory = Trajectory(
         observation=jnp.zeros((*shape, 2)),
-        reached=jnp.zeros((*shape, 2)),
+        next_obs=jnp.zeros((*shape, 2)),
         action=jnp.zeros(shape, jnp.int32),
         log_prob=jnp.zeros(shape),
         logits=jnp.zeros((*shape, 4)),
@@ -224,14 +224,14 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
 def test_random_keeps_the_uniform_policy_and_learns_nothing() -> None:
     config = replace(SMALL, method="random")
     state, metrics = trained(config)
-    assert same(state.learned, begun(config).learned)
+    assert same(state.params, begun(config).params)
     # A mean over 64 samples: summed up one by one, each addition is rounded by up to 6e-8.
     assert metrics.entropy_beta == pytest.approx(np.log(4), rel=64 * 6e-8)
 
 
 def test_counts_are_those_of_the_rollouts(state: TrainState) -> None:
-    assert state.visits.sum() == state.reached.sum() == 3 * 4 * 16
-    assert (np.asarray(state.reached)[WORLD.world.walls] == 0).all()
+    assert state.visits.sum() == state.state_visits.sum() == 3 * 4 * 16
+    assert (np.asarray(state.state_visits)[WORLD.world.walls] == 0).all()
 
 
 def test_count_bonus_is_one_over_the_root_of_the_visits(made: tuple[TrainState, Trajectory]) -> None:
@@ -239,7 +239,7 @@ def test_count_bonus_is_one_over_the_root_of_the_visits(made: tuple[TrainState, 
     config = replace(SMALL, method="count")
     cells = reached_cells(trajectory)
     bonus = update.next_state_bonus(state, trajectory, cells, config)
-    np.testing.assert_allclose(bonus, 1 / np.sqrt(1 + np.asarray(state.reached)[np.asarray(cells)]), rtol=1e-6)
+    np.testing.assert_allclose(bonus, 1 / np.sqrt(1 + np.asarray(state.state_visits)[np.asarray(cells)]), rtol=1e-6)
 
 
 @pytest.mark.parametrize("learns_from", ["taken", "all"])
@@ -249,10 +249,10 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
     state, trajectory = made
     config = replace(SMALL, bonus=replace(SMALL.bonus, learns_from=learns_from))
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), trajectory)
-    pairs = update.Pairs(flat.observation, flat.action, flat.reached)
-    errors = update.action_errors(state.learned, state.targets, state.observations, pairs, config)
-    module = Distillation(state.targets.action, state.learned.action)
-    table = jax.vmap(lambda seen: module.all_errors(state.observations.whiten(seen)))(flat.observation)
+    pairs = update.Pairs(flat.observation, flat.action, flat.next_obs)
+    errors = update.action_errors(state.params, state.target_params, state.observations, pairs, config)
+    module = Distillation(state.target_params.action, state.params.action)
+    table = jax.vmap(lambda seen: module.all_errors(state.observations.normalize(seen)))(flat.observation)
     taken = table[jnp.arange(len(table)), flat.action]
     np.testing.assert_allclose(errors, taken if learns_from == "taken" else table.mean(axis=1), rtol=1e-4)
 
@@ -275,9 +275,9 @@ def test_a_share_is_as_many_steps_of_each_environment() -> None:
 
 def test_the_share_is_the_predictors_only() -> None:
     half = replace(SMALL, bonus=replace(SMALL.bonus, share=0.5))
-    policy_alone = trained(half, 1)[0].learned.policy
-    assert same(policy_alone, trained(SMALL, 1)[0].learned.policy)
-    assert not same(trained(half, 1)[0].learned.action, trained(SMALL, 1)[0].learned.action)
+    policy_alone = trained(half, 1)[0].params.policy
+    assert same(policy_alone, trained(SMALL, 1)[0].params.policy)
+    assert not same(trained(half, 1)[0].params.action, trained(SMALL, 1)[0].params.action)
 
 
 def test_a_second_update_traces_nothing() -> None:

@@ -52,7 +52,7 @@ def test_host_environment_shows_and_pays_what_the_jax_environment_does() -> None
     brought = jax.lax.scan(step, state, jnp.asarray(actions))[1]
     for time, action in enumerate(actions.tolist()):
         reached, reward, terminated, truncated, _ = host.step(action)
-        assert np.array_equal(reached, brought.reached[time])
+        assert np.array_equal(reached, brought.next_obs[time])
         assert reward == brought.reward[time]
         assert terminated == brought.terminated[time]
         assert truncated == brought.truncated[time]
@@ -80,6 +80,6 @@ def test_host_stepped_updates_are_those_of_the_fused_program() -> None:
         ours, _ = fused(ours)
         theirs, _ = host.learn(theirs, stepped)
         assert theirs.updates == before.updates + 1
-    for mine, other in zip(jax.tree.leaves(ours.learned), jax.tree.leaves(theirs.learned), strict=True):
+    for mine, other in zip(jax.tree.leaves(ours.params), jax.tree.leaves(theirs.params), strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-4)
     assert np.array_equal(jax.random.key_data(ours.key), jax.random.key_data(theirs.key))

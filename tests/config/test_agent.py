@@ -17,7 +17,7 @@ from rich.console import Console
 from action_balance.cli import main as cli
 from action_balance.config.agent import METHODS, BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.config.presets import PRESETS
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
@@ -278,9 +278,9 @@ def test_the_table_of_an_evaluation_is_whole_on_80_columns(value: float) -> None
     returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
     one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
     unknown = {**one, "return": {**returns, "low": None, "high": None}}
-    ways = {"greedy": one, "sampled": one, "behaviour": unknown}
+    action_modes = {"greedy": one, "sampled": one, "behaviour": unknown}
     screen = StringIO()
-    summary = {"seeds": [0, 1], "intervals_over": "seeds", "ways": ways}
+    summary = {"seeds": [0, 1], "intervals_over": "seeds", "ways": action_modes}
     _show(summary, "action-balance-rnd in deep-sea after 1,000 updates", Console(file=screen, width=80))
     shown = screen.getvalue()
     assert "…" not in shown

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.core.running_stats import Moments, ReturnScale
+from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 
 #: Compiled once for each size of a batch.
-absorb = jax.jit(Moments.absorb)
+update = jax.jit(RunningMeanStd.update)
 
 
-def merged(samples: np.ndarray, cuts: Sequence[int] = ()) -> Moments:
+def merged(samples: np.ndarray, cuts: Sequence[int] = ()) -> RunningMeanStd:
     """The moments after all samples, split into batches at ``cuts``."""
-    moments = Moments.empty(samples.shape[1:])
+    moments = RunningMeanStd.empty(samples.shape[1:])
     for batch in np.split(samples, sorted(set(cuts))):
-        moments = absorb(moments, jnp.asarray(batch))
+        moments = update(moments, jnp.asarray(batch))
     return moments
 
 
@@ -26,10 +26,10 @@ def merged(samples: np.ndarray, cuts: Sequence[int] = ()) -> Moments:
 
 
 def test_before_anything_the_mean_is_0_and_the_variance_1() -> None:
-    moments = Moments.empty((2,))
+    moments = RunningMeanStd.empty((2,))
     np.testing.assert_array_equal(moments.mean, [0.0, 0.0])
     np.testing.assert_array_equal(moments.variance, [1.0, 1.0])
-    np.testing.assert_allclose(moments.whiten(jnp.array([3.0, -7.0])), [3.0, -5.0])
+    np.testing.assert_allclose(moments.normalize(jnp.array([3.0, -7.0])), [3.0, -5.0])
 
 
 def test_one_batch_by_hand() -> None:
@@ -70,7 +70,7 @@ def test_a_mean_far_from_zero_does_not_spoil_the_variance(mean: float, cuts: lis
 
 def test_many_batches_far_from_zero_stay_exact() -> None:
     samples = (np.random.default_rng(1).normal(size=(300, 100)) + 1000).astype(np.float32)
-    moments, _ = jax.lax.scan(lambda m, batch: (m.absorb(batch), None), Moments.empty(), jnp.asarray(samples))
+    moments, _ = jax.lax.scan(lambda m, batch: (m.update(batch), None), RunningMeanStd.empty(), jnp.asarray(samples))
     np.testing.assert_allclose(moments.mean, samples.mean(dtype=float), rtol=1e-6)
     np.testing.assert_allclose(moments.variance, samples.var(dtype=float), rtol=1e-3)
 
@@ -81,7 +81,7 @@ def test_what_never_changes_has_variance_0_and_is_whitened_to_0(value: float) ->
     samples = np.full((50_000, 1), value, np.float32)
     moments = merged(samples, [20_000])
     np.testing.assert_array_equal(moments.variance, [0.0])
-    np.testing.assert_array_equal(moments.whiten(jnp.asarray(samples[0])), [0.0])
+    np.testing.assert_array_equal(moments.normalize(jnp.asarray(samples[0])), [0.0])
 
 
 def test_integers_are_absorbed_as_numbers() -> None:
@@ -94,15 +94,15 @@ def test_integers_are_absorbed_as_numbers() -> None:
 def test_whitening_subtracts_the_mean_divides_by_the_deviation_and_clips() -> None:
     moments = merged(np.array([[1.0, 0.0], [5.0, 20.0]], np.float32))  # means 3 and 10, deviations 2 and 10
     samples = jnp.array([[3.0, 10.0], [5.0, -10.0], [100.0, -100.0]])
-    whiten = jax.jit(jax.vmap(Moments.whiten, in_axes=(None, 0, None)))
-    np.testing.assert_allclose(whiten(moments, samples, 5.0), [[0.0, 0.0], [1.0, -2.0], [5.0, -5.0]], rtol=1e-6)
-    np.testing.assert_allclose(whiten(moments, samples, 1.5), [[0.0, 0.0], [1.0, -1.5], [1.5, -1.5]], rtol=1e-6)
-    np.testing.assert_allclose(moments.whiten(samples[2]), [5.0, -5.0])
+    normalize = jax.jit(jax.vmap(RunningMeanStd.normalize, in_axes=(None, 0, None)))
+    np.testing.assert_allclose(normalize(moments, samples, 5.0), [[0.0, 0.0], [1.0, -2.0], [5.0, -5.0]], rtol=1e-6)
+    np.testing.assert_allclose(normalize(moments, samples, 1.5), [[0.0, 0.0], [1.0, -1.5], [1.5, -1.5]], rtol=1e-6)
+    np.testing.assert_allclose(moments.normalize(samples[2]), [5.0, -5.0])
 
 
 def test_seeds_keep_their_own_moments() -> None:
     samples = jnp.array([[0.0, 2.0], [10.0, 10.0]])
-    moments = jax.jit(jax.vmap(Moments.absorb))(eqx.filter_vmap(Moments.empty, axis_size=2)(), samples)
+    moments = jax.jit(jax.vmap(RunningMeanStd.update))(eqx.filter_vmap(RunningMeanStd.empty, axis_size=2)(), samples)
     np.testing.assert_allclose(moments.mean, [1.0, 10.0])
     np.testing.assert_allclose(moments.variance, [1.0, 0.0])
 
@@ -114,7 +114,7 @@ REWARDS = jnp.array([[1.0, 10.0], [2.0, 0.0], [4.0, 0.0]])
 #: Sum 26.25, sum of squares 166.0625.
 MEAN, VARIANCE = 26.25 / 6, 166.0625 / 6 - (26.25 / 6) ** 2
 
-filtered = jax.jit(ReturnScale.absorb)
+filtered = jax.jit(ReturnScale.update)
 
 
 def test_the_scale_is_1_before_any_reward() -> None:
@@ -155,6 +155,6 @@ def test_scaled_rewards_do_not_depend_on_the_unit_of_the_rewards() -> None:
 
 def test_seeds_keep_their_own_scale() -> None:
     empty = eqx.filter_vmap(lambda: ReturnScale.empty(2), axis_size=2)()
-    scales = jax.jit(jax.vmap(ReturnScale.absorb, in_axes=(0, 0, None)))(empty, jnp.stack([REWARDS, 2 * REWARDS]), 0.5)
+    scales = jax.jit(jax.vmap(ReturnScale.update, in_axes=(0, 0, None)))(empty, jnp.stack([REWARDS, 2 * REWARDS]), 0.5)
     np.testing.assert_allclose(scales.filtered, [[5.25, 2.5], [10.5, 5.0]])
     np.testing.assert_allclose(scales.scale, [VARIANCE**0.5, 2 * VARIANCE**0.5], rtol=1e-6)

@@ -21,8 +21,15 @@ from PIL import Image
 from action_balance.agent import learner as train
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
-from action_balance.engines.device.evaluate import WAYS, Evaluation, Way, evaluate, most_episodes, ways
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import (
+    ACTION_MODES,
+    ActionMode,
+    Evaluation,
+    action_modes,
+    evaluate,
+    most_episodes,
+)
 from action_balance.envs.base import Environment
 from action_balance.envs.deep_sea import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
@@ -54,22 +61,24 @@ def agent(*logits: float, environment: Environment = ROW, config: Config = CONFI
         return jnp.asarray(generator.uniform(0.1, 1, leaf.shape).astype(leaf.dtype))
 
     state = jax.tree.map(fill, replace(shapes, key=shapes.updates))
-    weight = jnp.zeros_like(state.learned.policy.policy_head.weight)
+    weight = jnp.zeros_like(state.params.policy.policy_head.weight)
     return eqx.tree_at(bias_and_weight, state, (jnp.array(logits, jnp.float32), weight))
 
 
 def bias_and_weight(state: TrainState) -> tuple[jax.Array, jax.Array]:
-    return state.learned.policy.policy_head.bias, state.learned.policy.policy_head.weight
+    return state.params.policy.policy_head.bias, state.params.policy.policy_head.weight
 
 
 @cache
 def program(config: Config, episodes: int) -> Callable[[TrainState, int, jax.Array], Evaluation]:
     """Episodes in the row."""
-    return jax.jit(lambda state, way, key: evaluate(ROW, state, config, way, episodes, key))
+    return jax.jit(lambda state, mode, key: evaluate(ROW, state, config, mode, episodes, key))
 
 
-def played(state: TrainState, way: Way, episodes: int = EPISODES, config: Config = CONFIG, seed: int = 0) -> Evaluation:
-    found = program(config, episodes)(state, WAYS.index(way), jax.random.key(seed))
+def played(
+    state: TrainState, mode: ActionMode, episodes: int = EPISODES, config: Config = CONFIG, seed: int = 0
+) -> Evaluation:
+    found = program(config, episodes)(state, ACTION_MODES.index(mode), jax.random.key(seed))
     return jax.tree.map(np.asarray, found)
 
 
@@ -147,7 +156,7 @@ def test_divers_end_where_the_meaning_of_their_action_leads() -> None:
 
     def dive(right_is: jax.Array) -> Evaluation:
         made = eqx.tree_at(lambda sea: sea.right_is, sea, right_is)
-        return evaluate(made, state, plain, jnp.asarray(WAYS.index("greedy")), 3, jax.random.key(0))
+        return evaluate(made, state, plain, jnp.asarray(ACTION_MODES.index("greedy")), 3, jax.random.key(0))
 
     # Action 1 goes right everywhere; nowhere; from the first column only.
     meanings = jnp.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]])
@@ -187,9 +196,9 @@ def test_the_deep_sea_is_drawn_with_its_surface_above_and_its_actions_by_meaning
 
 
 def test_the_ways_of_acting_are_those_that_a_method_has() -> None:
-    assert ways(CONFIG) == ("greedy", "sampled", "behaviour")
-    assert ways(replace(CONFIG, method="rnd")) == ("greedy", "sampled")
-    assert ways(replace(CONFIG, method="random")) == ("sampled",)
+    assert action_modes(CONFIG) == ("greedy", "sampled", "behaviour")
+    assert action_modes(replace(CONFIG, method="rnd")) == ("greedy", "sampled")
+    assert action_modes(replace(CONFIG, method="random")) == ("sampled",)
 
 
 # But for its length, the run of test_training.py: what is compiled there is not compiled again.
@@ -229,8 +238,8 @@ def test_the_summary_agrees_with_the_episodes(evaluated: Path) -> None:
     assert [(row["seed"], row["episode"]) for row in rows[:10:3]] == [("0", "0"), ("0", "3"), ("1", "1"), ("1", "4")]
     assert summary["seeds"] == [0, 1]
     assert summary["intervals_over"] == "seeds"
-    for way, found in summary["ways"].items():
-        returns = np.array([float(row["return"]) for row in rows if row["way"] == way]).reshape(2, 5)
+    for mode, found in summary["ways"].items():
+        returns = np.array([float(row["return"]) for row in rows if row["way"] == mode]).reshape(2, 5)
         of_seeds = returns.mean(axis=1)
         half = 12.7062 * np.abs(of_seeds[0] - of_seeds[1]) / 2  # Student's t with one degree of freedom
         assert found["return"]["mean"] == pytest.approx(returns.mean(), abs=1e-7)

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 
 from action_balance.config.agent import Config
-from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.config.train import TrainConfig
+from action_balance.engines.loop import Trainer
 from action_balance.envs.registry import EnvConfig
 
 SEEDS = 6

@@ -21,8 +21,9 @@ from command import call
 from action_balance.agent import learner as train
 from action_balance.cli import main as cli
 from action_balance.config.agent import Config
+from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.engines.loop import Trainer
 from action_balance.engines.metrics_rows import Progress, check_finite
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import open_world

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from action_balance.engines import signals as stopping
-from action_balance.engines.signals import stop_between_updates
+from action_balance.engines.signals import graceful_stop
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
@@ -16,7 +16,7 @@ def test_signals_that_come_together_are_one_and_a_later_one_does_not_wait(
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with stop_between_updates() as stop:
+    with graceful_stop() as stop:
         assert not stop.is_set()
         signal.raise_signal(first)
         assert stop.is_set()

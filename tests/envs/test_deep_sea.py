@@ -73,10 +73,10 @@ def test_the_optimal_way_returns_0_99_at_the_default_size_too() -> None:
 
 
 def test_only_one_of_all_ways_finds_the_treasure() -> None:
-    ways = jnp.array([[way >> bit & 1 for bit in range(N)] for way in range(2**N)])
-    _, steps = jax.jit(jax.vmap(dive, in_axes=(None, 0)))(SEA, ways)
+    action_modes = jnp.array([[mode >> bit & 1 for bit in range(N)] for mode in range(2**N)])
+    _, steps = jax.jit(jax.vmap(dive, in_axes=(None, 0)))(SEA, action_modes)
     found = np.asarray(steps.reward).max(axis=1) > 0.5
-    assert ways[found].tolist() == [RIGHT_ON_THE_WAY]
+    assert action_modes[found].tolist() == [RIGHT_ON_THE_WAY]
     # Every other way only pays for its moves to the right.
     assert np.asarray(steps.reward)[~found].max() <= 0
     assert np.asarray(steps.reward)[~found].sum(axis=1).min() >= -0.01 * (N - 1) / N - 1e-7
@@ -111,9 +111,9 @@ def test_every_nth_step_ends_the_episode_and_the_next_begins_by_itself() -> None
 def test_the_end_is_reached_as_zeros_and_the_start_is_seen_next() -> None:
     _, steps = dive(SEA, jnp.array(RIGHT_ON_THE_WAY))
     # On the way down the diagonal, cells 6, 12, 18, 24.
-    np.testing.assert_array_equal(steps.reached[:4], np.eye(25)[[6, 12, 18, 24]])
-    np.testing.assert_array_equal(steps.observation[:4], steps.reached[:4])
-    np.testing.assert_array_equal(steps.reached[4], np.zeros(25))
+    np.testing.assert_array_equal(steps.next_obs[:4], np.eye(25)[[6, 12, 18, 24]])
+    np.testing.assert_array_equal(steps.observation[:4], steps.next_obs[:4])
+    np.testing.assert_array_equal(steps.next_obs[4], np.zeros(25))
     np.testing.assert_array_equal(steps.observation[4], np.eye(25)[0])
 
 
@@ -122,7 +122,7 @@ def test_the_index_is_the_cell_row_by_row_and_0_at_the_end() -> None:
     np.testing.assert_array_equal(index(jnp.eye(25)), range(25))
     np.testing.assert_array_equal(index(jnp.zeros((1, 25))), [0])
     _, steps = dive(SEA, jnp.array([1, 0, 1, 0, 1]))  # right, right, left, right, left: columns 1, 2, 1, 2, end
-    np.testing.assert_array_equal(index(steps.reached), [6, 12, 16, 22, 0])
+    np.testing.assert_array_equal(index(steps.next_obs), [6, 12, 16, 22, 0])
 
 
 def test_sizes_are_two_actions_and_n_by_n_cells() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from action_balance.envs.atari.emulator import Atari
 from action_balance.envs.host_base import Frames, push
-from action_balance.envs.registry import EnvConfig, host_kind
+from action_balance.envs.registry import EnvConfig, host_env_spec
 
 pushed = jax.jit(jax.vmap(push))
 stacked = jax.jit(Frames.stacks)
@@ -46,12 +46,12 @@ def test_a_stack_of_two_by_hand() -> None:
 
 def test_everything_before_the_first_frame_of_an_episode_is_black_for_any_beginnings() -> None:
     # All ways in which four frames can be first ones, each an environment of its own.
-    ways = np.array(list(product([False, True], repeat=4)))
-    frame = numbered(4, len(ways))
-    stacks = np.asarray(Frames(jnp.asarray(frame), jnp.asarray(ways.T), 4).stacks())
+    action_modes = np.array(list(product([False, True], repeat=4)))
+    frame = numbered(4, len(action_modes))
+    stacks = np.asarray(Frames(jnp.asarray(frame), jnp.asarray(action_modes.T), 4).stacks())
     assert stacks.shape == (1, 16, 4, 2)
-    for env, way in enumerate(ways):
-        begun = max((place for place in range(4) if way[place]), default=0)
+    for env, mode in enumerate(action_modes):
+        begun = max((place for place in range(4) if mode[place]), default=0)
         expected = [[0, 0] if place < begun else [1 + place, 100 + env] for place in range(4)]
         np.testing.assert_array_equal(stacks[0, env], expected)
 
@@ -89,7 +89,7 @@ def test_a_game_is_trained_on_under_the_protocol(monkeypatch: pytest.MonkeyPatch
         return original(*arguments, **settings)
 
     monkeypatch.setattr(ale_py.vector_env, "AtariVectorEnv", watched)
-    environment = host_kind(EnvConfig("atari:pitfall")).make(4, 2, (3, 0), 1)
+    environment = host_env_spec(EnvConfig("atari:pitfall")).make(4, 2, (3, 0), 1)
     assert isinstance(environment, Atari)
     environment.close()
     game, envs, settings = asked[0]

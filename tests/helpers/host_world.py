@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.state import TrainState
-from action_balance.core.running_stats import Moments
-from action_balance.engines.host.compiled_update import Programs
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.envs.host_base import HostStep
 
 #: Height and width of a frame: the least that the policy's convolutions take.
@@ -112,7 +112,7 @@ class HostWorld:
         self.closed = True
 
 
-def agent(programs: Programs, observations: Moments, seed: int) -> TrainState:
+def agent(programs: CompiledUpdate, observations: RunningMeanStd, seed: int) -> TrainState:
     """Any agent in its beginning, with opinions that differ from frame to frame; not orthogonal."""
     luck = np.random.default_rng(seed)
 
@@ -126,8 +126,8 @@ def agent(programs: Programs, observations: Moments, seed: int) -> TrainState:
         return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
 
     shapes = jax.eval_shape(programs.begin, observations, jax.random.key(seed))
-    learned, targets = (jax.tree.map(anything, part) for part in (shapes.learned, shapes.targets))
+    params, targets = (jax.tree.map(anything, part) for part in (shapes.params, shapes.target_params))
     empty: TrainState = jax.tree.map(nothing, shapes)
-    made = replace(empty, learned=learned, targets=targets, observations=observations)
+    made = replace(empty, params=params, target_params=targets, observations=observations)
     # Where everything else is, so that what was compiled for one is not compiled again for the other.
     return jax.tree.map(jnp.asarray, made)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import nan
 from pathlib import Path
 
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import CHECKPOINTS, EVALUATION, SUMMARY, Status
 from action_balance.studies.records import RUNS, run_name
@@ -36,7 +36,7 @@ def make_run(
 def evaluate_run(path: Path, update: int, rooms: Sequence[tuple[str, int]], games: int) -> None:
     """An evaluation of a run: ways of acting, and rooms in a game of them."""
     (path / EVALUATION).mkdir(exist_ok=True)
-    table = "".join(f"{way},{count}\n" for way, count in rooms)
+    table = "".join(f"{mode},{count}\n" for mode, count in rooms)
     (path / EVALUATION / "episodes.csv").write_text(f"way,rooms\n{table}")
     summary = {"checkpoint": {"update": update}, "asked": {"episodes": games}}
     (path / EVALUATION / SUMMARY).write_text(json.dumps(summary))

@@ -16,10 +16,10 @@ from action_balance.agent import update
 from action_balance.agent.networks import networks
 from action_balance.agent.rollout import action_coef, behaviour_logits, rollout
 from action_balance.agent.state import TrainState, Trajectory
-from action_balance.agent.update import Learning
+from action_balance.agent.update import UpdateInfo
 from action_balance.config.agent import Config
 from action_balance.core.balance import normalize
-from action_balance.core.running_stats import Moments, ReturnScale
+from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
 
 
@@ -55,19 +55,19 @@ class Metrics(eqx.Module):
 def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
     """Fresh networks, and statistics of observations from a random agent."""
     *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
-    learned, targets = networks(environment.observation_shape, environment.actions, config, network_keys)
+    params, targets = networks(environment.observation_shape, environment.actions, config, network_keys)
     environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
     return TrainState(
-        learned=learned,
-        targets=targets,
-        optimizer=update.optimizer(config).init(learned),
+        params=params,
+        target_params=targets,
+        optimizer=update.optimizer(config).init(params),
         observations=warm_up(environment, config, warm_up_key),
         returns=ReturnScale.empty(config.envs),
         environment=environments,
         observation=observation,
         episode_return=jnp.zeros(config.envs),
         visits=jnp.zeros((environment.states, environment.actions), jnp.int32),
-        reached=jnp.zeros(environment.states, jnp.int32),
+        state_visits=jnp.zeros(environment.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
         updates=jnp.zeros((), jnp.int32),
@@ -77,46 +77,46 @@ def begin(environment: Environment, config: Config, key: jax.Array) -> TrainStat
 def begin_on_host(
     observation_shape: tuple[int, ...],
     actions: int | tuple[int, ...],
-    observations: Moments,
+    observations: RunningMeanStd,
     config: Config,
     key: jax.Array,
-    whitened: bool = False,
+    normalizes_obs: bool = False,
 ) -> TrainState:
     """Fresh networks for environments on the host, with statistics of observations that are already there."""
     *network_keys, key = jax.random.split(key, 4)
-    learned, targets = networks(observation_shape, actions, config, network_keys, whitened)
+    params, targets = networks(observation_shape, actions, config, network_keys, normalizes_obs)
     return TrainState(
-        learned=learned,
-        targets=targets,
-        optimizer=update.optimizer(config).init(learned),
+        params=params,
+        target_params=targets,
+        optimizer=update.optimizer(config).init(params),
         observations=observations,
         returns=ReturnScale.empty(config.envs),
         environment=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
         visits=jnp.zeros((0, components.choices(actions)[0]), jnp.int32),
-        reached=jnp.zeros(0, jnp.int32),
+        state_visits=jnp.zeros(0, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
         updates=jnp.zeros((), jnp.int32),
     )
 
 
-def warm_up(environment: Environment, config: Config, key: jax.Array) -> Moments:
+def warm_up(environment: Environment, config: Config, key: jax.Array) -> RunningMeanStd:
     """Statistics of what a random agent reaches."""
-    empty = Moments.empty(environment.observation_shape)
+    empty = RunningMeanStd.empty(environment.observation_shape)
     if config.traits.next_state != "rnd" and not config.traits.action:
         return empty  # nobody looks at them
     reset_key, key = jax.random.split(key)
     environments, _ = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
 
-    def step(carry: tuple[Any, Moments], key: jax.Array) -> tuple[tuple[Any, Moments], None]:
+    def step(carry: tuple[Any, RunningMeanStd], key: jax.Array) -> tuple[tuple[Any, RunningMeanStd], None]:
         environments, moments = carry
         action_key, step_key = jax.random.split(key)
         action = jax.random.randint(action_key, (config.envs,), 0, environment.actions)
         step_keys = jax.random.split(step_key, config.envs)
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
-        return (environments, moments.absorb(outcome.reached)), None
+        return (environments, moments.update(outcome.next_obs)), None
 
     steps = config.bonus.warmup_rollouts * config.ppo.rollout_steps
     return jax.lax.scan(step, (environments, empty), jax.random.split(key, steps))[0][1]
@@ -127,7 +127,7 @@ def train_step(environment: Environment, state: TrainState, config: Config) -> t
     before = state
     state, trajectory = rollout(environment, state, config)
     if environment.states:
-        index = jax.vmap(jax.vmap(environment.index))(trajectory.reached)
+        index = jax.vmap(jax.vmap(environment.index))(trajectory.next_obs)
         acted_from = jax.vmap(jax.vmap(environment.index))(trajectory.observation)
     else:
         index = acted_from = jnp.zeros_like(trajectory.action)
@@ -138,7 +138,7 @@ def train_step(environment: Environment, state: TrainState, config: Config) -> t
         state = replace(
             state,
             visits=state.visits.at[acted_from, trajectory.action].add(1),
-            reached=state.reached.at[index].add(1),
+            state_visits=state.state_visits.at[index].add(1),
         )
     state, episodes = _follow_episodes(state, trajectory)
     state = replace(state, first_reward=_first_reward(state, trajectory, config), updates=state.updates + 1)
@@ -195,7 +195,7 @@ def _shares(bonus: jax.Array) -> jax.Array:
 def metrics(
     state: TrainState,
     trajectory: Trajectory,
-    learning: Learning | None,
+    learning: UpdateInfo | None,
     episodes: Episodes,
     coef: jax.Array,
     config: Config,
@@ -209,7 +209,7 @@ def metrics(
         episodes: that ended in the trajectory.
         coef: c of Eq. 5, as it was when acting.
     """
-    parts = state.learned.policy.parts
+    parts = state.params.policy.parts
     bonus = trajectory.action_bonus
     behaviour = _each(lambda x, y: behaviour_logits(x, y, coef, config, parts))(trajectory.logits, bonus)
     entropy = _each(lambda logits: components.entropy(logits, parts))
@@ -218,13 +218,13 @@ def metrics(
     nothing = jnp.zeros(())
     losses = None if learning is None else learning.losses
     actions = trajectory.logits.shape[-1]
-    leaves = jax.tree.leaves(state.learned)
+    leaves = jax.tree.leaves(state.params)
     return Metrics(
         episodes=episodes.number,
         episode_return=episodes.mean_return,
         best_return=episodes.best_return,
         first_reward=state.first_reward,
-        states=(state.reached > 0).sum(),
+        states=(state.state_visits > 0).sum(),
         action_frequency=_each(lambda action: components.frequency(action, actions, parts))(trajectory.action).mean(
             axis=(0, 1)
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from action_balance.agent.state import Learned, Targets
+from action_balance.agent.state import Params, TargetParams
 from action_balance.config.agent import Config
 from action_balance.distributions import choices
 from action_balance.errors import UserError
@@ -23,8 +23,8 @@ def networks(
     actions: int | tuple[int, ...],
     config: Config,
     keys: Sequence[jax.Array],
-    whitened: bool = False,
-) -> tuple[Learned, Targets]:
+    normalizes_obs: bool = False,
+) -> tuple[Params, TargetParams]:
     """Fresh ones: for stacks of images, (K, H, W) or (K, H, W, C), or for vectors.
 
     Args:
@@ -50,11 +50,11 @@ def networks(
         policy = ImageActorCritic(shape, config.image.channels, widths, actions, **more)
     else:
         sizes = (math.prod(shape), config.net.hidden, config.net.layers)
-        policy = ActorCritic(*sizes, actions, parts=parts, whitened=whitened, key=keys[0])
-    seen = shape[1:] if images or whitened else shape  # of a stack, the newest frame
+        policy = ActorCritic(*sizes, actions, parts=parts, normalizes_obs=normalizes_obs, key=keys[0])
+    seen = shape[1:] if images or normalizes_obs else shape  # of a stack, the newest frame
     predictors = [build(seen, count, True, config, pair[0]) for count, pair in ((0, next_state), (actions, action))]
     targets = [build(seen, count, False, config, pair[1]) for count, pair in ((0, next_state), (actions, action))]
-    return Learned(policy, *predictors), Targets(*targets)
+    return Params(policy, *predictors), TargetParams(*targets)
 
 
 def _vector_bonus(

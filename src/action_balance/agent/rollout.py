@@ -14,7 +14,7 @@ from action_balance.agent.state import Actor, Policy, TrainState, Trajectory
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import Config
 from action_balance.core import ppo
-from action_balance.core.running_stats import Moments
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import Parts
 from action_balance.envs.base import Environment
 
@@ -39,23 +39,23 @@ def act(state: TrainState | Actor, observation: jax.Array, config: Config) -> tu
     return logits, values, module.all_errors(bonus_view(observation, actor.observations, config))
 
 
-def bonus_view(observation: jax.Array, moments: Moments, config: Config) -> jax.Array:
+def bonus_view(observation: jax.Array, moments: RunningMeanStd, config: Config) -> jax.Array:
     """An observation as both bonus networks see it: normalised; of a stack, only the newest frame."""
     newest = observation[-1] if observation.ndim > moments.mean.ndim else observation
-    return moments.whiten(newest, config.bonus.observation_clip)
+    return moments.normalize(newest, config.bonus.observation_clip)
 
 
-def policy_view(observation: jax.Array, policy: Policy, moments: Moments | None, config: Config) -> jax.Array:
+def policy_view(observation: jax.Array, policy: Policy, moments: RunningMeanStd | None, config: Config) -> jax.Array:
     """An observation as the policy sees it: as it is, or normalised as for the bonus networks.
 
     Args:
         moments: those that acted. When learning, too: the first ratio of an update is 1 only with the same ones.
     """
-    if not policy.whitened:
+    if not policy.normalizes_obs:
         return observation
     if moments is None:
         raise ValueError("this policy sees whitened observations: the statistics are needed")
-    return moments.whiten(observation, config.bonus.observation_clip)
+    return moments.normalize(observation, config.bonus.observation_clip)
 
 
 def behaviour_logits(
@@ -85,7 +85,7 @@ def rollout(environment: Environment, state: TrainState, config: Config) -> tupl
         environments, outcome = jax.vmap(environment.step)(environments, action, keys)
         made = Trajectory(
             observation=observation,
-            reached=outcome.reached,
+            next_obs=outcome.next_obs,
             action=action,
             log_prob=jax.vmap(ppo.log_prob)(behaviour, action),
             logits=logits,

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import optax
 
-from action_balance.core.running_stats import Moments, ReturnScale
+from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready
@@ -17,7 +17,7 @@ from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready
 Policy = ActorCritic | ImageActorCritic
 
 
-class Learned(eqx.Module):
+class Params(eqx.Module):
     """All that is trained: theta, eta and theta' of Algorithm 1."""
 
     policy: Policy
@@ -25,7 +25,7 @@ class Learned(eqx.Module):
     action: BonusNet | ImageBonusNet  # predictor g_hat
 
 
-class Targets(eqx.Module):
+class TargetParams(eqx.Module):
     """The fixed random networks."""
 
     next_state: BonusNet | ImageBonusNet  # f
@@ -38,7 +38,7 @@ class Actor(eqx.Module):
     policy: Policy
     predictor: BonusNet | ImageBonusNet  # of the action bonus
     target: BonusNet | ImageBonusNet
-    observations: Moments
+    observations: RunningMeanStd
     coef: jax.Array  # (), c of Eq. 5
 
 
@@ -46,7 +46,7 @@ class Trajectory(eqx.Module):
     """One rollout."""
 
     observation: Any  # (T, N, ...), or `Frames` of stacks
-    reached: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
+    next_obs: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
     action: jax.Array  # (T, N) int32, or (T, N, C) of C components
     log_prob: jax.Array  # (T, N), log beta(a|s) when acting
     logits: jax.Array  # (T, N, A), of pi
@@ -60,23 +60,23 @@ class Trajectory(eqx.Module):
 class TrainState(eqx.Module):
     """Everything that the next update depends on."""
 
-    learned: Learned
-    targets: Targets
+    params: Params
+    target_params: TargetParams
     optimizer: optax.OptState
     observations: (
-        Moments  # of observations, or of the newest frame of a stack: for the bonus networks, and `policy_view`
+        RunningMeanStd  # of observations, or of the newest frame of a stack: for the bonus networks, and `policy_view`
     )
     returns: ReturnScale
     environment: Any  # states of the N environments; None where they are on the host
     observation: jax.Array  # (N, ...), what the agents see; (0,) where environments are on the host
     episode_return: jax.Array  # (N,) float32, of the episodes under way
     visits: jax.Array  # (S, A) int32, how often each action was taken in each state; (0, A) where none are counted
-    reached: jax.Array  # (S,) int32, how often each state was reached
+    state_visits: jax.Array  # (S,) int32, how often each state was reached
     first_reward: jax.Array  # () int32, environment steps until the first positive reward; -1 before
     key: jax.Array
     updates: jax.Array  # () int32
 
     def actor(self, coef: jax.Array) -> Actor:
         """Who acts, with this c of Eq. 5."""
-        predictor, target = ready(self.learned.action), ready(self.targets.action)
-        return Actor(ready(self.learned.policy), predictor, target, self.observations, coef)
+        predictor, target = ready(self.params.action), ready(self.target_params.action)
+        return Actor(ready(self.params.policy), predictor, target, self.observations, coef)

@@ -13,11 +13,11 @@ import optax
 
 from action_balance import distributions as components
 from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view, policy_view
-from action_balance.agent.state import Learned, Targets, TrainState, Trajectory
+from action_balance.agent.state import Params, TargetParams, TrainState, Trajectory
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import Config
 from action_balance.core import ppo, returns
-from action_balance.core.running_stats import Moments
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.host_base import Frames
 
 
@@ -37,7 +37,7 @@ class Pairs(eqx.Module):
 
     seen: jax.Array  # (..., *shape), s_t
     action: jax.Array
-    reached: jax.Array  # (..., *shape), s_{t+1}
+    next_obs: jax.Array  # (..., *shape), s_{t+1}
 
 
 class Losses(eqx.Module):
@@ -60,19 +60,19 @@ class Whole(NamedTuple):
     pairs: int
 
 
-class Lesson(eqx.Module):
+class UpdateBatch(eqx.Module):
     """What the minibatches of an update learn from; nothing in it changes with them."""
 
     samples: Samples  # (T, N)
     pairs: Pairs  # (T, N)
-    observations: Moments  # with this rollout
+    observations: RunningMeanStd  # with this rollout
     coef: jax.Array  # c of Eq. 5, as it was when acting
     environments: jax.Array  # (epochs * minibatches, N / minibatches) int32
     share_keys: jax.Array  # (epochs * minibatches,)
-    acting: Moments | None = None  # those that acted, where the policy sees whitened observations
+    acting: RunningMeanStd | None = None  # those that acted, where the policy sees whitened observations
 
 
-class Learning(eqx.Module):
+class UpdateInfo(eqx.Module):
     """What an update tells besides the new state."""
 
     bonus: jax.Array  # (T, N), the raw next-state bonus
@@ -91,10 +91,10 @@ def next_state_bonus(state: TrainState, trajectory: Trajectory, index: jax.Array
     if config.traits.next_state == "none":
         return jnp.zeros_like(trajectory.reward)
     if config.traits.next_state == "count":
-        return 1 / jnp.sqrt(1.0 + state.reached[index])
-    module = Distillation(state.targets.next_state, state.learned.next_state)
+        return 1 / jnp.sqrt(1.0 + state.state_visits[index])
+    module = Distillation(state.target_params.next_state, state.params.next_state)
     return jax.vmap(jax.vmap(lambda seen: module.error(bonus_view(seen, state.observations, config))))(
-        trajectory.reached
+        trajectory.next_obs
     )
 
 
@@ -131,7 +131,13 @@ def advantages(
 
 
 def loss(
-    learned: Learned, targets: Targets, lesson: Lesson, batch: Samples, pairs: Pairs, whole: Whole, config: Config
+    params: Params,
+    targets: TargetParams,
+    lesson: UpdateBatch,
+    batch: Samples,
+    pairs: Pairs,
+    whole: Whole,
+    config: Config,
 ) -> tuple[jax.Array, Losses]:
     """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus both prediction errors.
 
@@ -141,10 +147,10 @@ def loss(
         whole: what the means of the minibatch are over.
     """
 
-    parts = learned.policy.parts
+    parts = params.policy.parts
 
     def policy_terms(sample: Samples) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        logits, values = learned.policy(policy_view(sample.observation, learned.policy, lesson.acting, config))
+        logits, values = params.policy(policy_view(sample.observation, params.policy, lesson.acting, config))
         behaviour = behaviour_logits(logits, sample.action_bonus, lesson.coef, config, parts)
         ratio = jnp.exp(components.log_prob(behaviour, sample.action, parts) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
@@ -159,8 +165,8 @@ def loss(
         value_int=mean(value_losses[:, 0]),
         value_ext=mean(value_losses[:, 1]),
         entropy=mean(entropy),
-        next_state=next_state_errors(learned, targets, lesson.observations, pairs, config).sum() / whole.pairs,
-        action=action_errors(learned, targets, lesson.observations, pairs, config).sum() / whole.pairs,
+        next_state=next_state_errors(params, targets, lesson.observations, pairs, config).sum() / whole.pairs,
+        action=action_errors(params, targets, lesson.observations, pairs, config).sum() / whole.pairs,
         clip_fraction=mean((jnp.abs(ratio - 1) > config.ppo.clip).astype(jnp.float32)),
         furthest_ratio=jnp.abs(ratio - 1).max(),
     )
@@ -172,24 +178,26 @@ def loss(
 
 
 def next_state_errors(
-    learned: Learned, targets: Targets, observations: Moments, pairs: Pairs, config: Config
+    params: Params, targets: TargetParams, observations: RunningMeanStd, pairs: Pairs, config: Config
 ) -> jax.Array:
     """Errors of f_hat for the states that were reached (Eq. 1), (P,)."""
     if config.traits.next_state != "rnd":
         return jnp.zeros(len(pairs.action))
-    module = Distillation(targets.next_state, learned.next_state)
-    return jax.vmap(lambda seen: module.error(bonus_view(seen, observations, config)))(pairs.reached)
+    module = Distillation(targets.next_state, params.next_state)
+    return jax.vmap(lambda seen: module.error(bonus_view(seen, observations, config)))(pairs.next_obs)
 
 
-def action_errors(learned: Learned, targets: Targets, observations: Moments, pairs: Pairs, config: Config) -> jax.Array:
+def action_errors(
+    params: Params, targets: TargetParams, observations: RunningMeanStd, pairs: Pairs, config: Config
+) -> jax.Array:
     """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (P,).
 
     Of an action with components, their sum over the components: each has a pair of its own.
     """
     if not config.traits.action:
         return jnp.zeros(len(pairs.action))
-    module = Distillation(targets.action, learned.action)
-    parts = learned.policy.parts
+    module = Distillation(targets.action, params.action)
+    parts = params.policy.parts
 
     def error(seen: jax.Array, action: jax.Array) -> jax.Array:
         seen = bonus_view(seen, observations, config)
@@ -215,9 +223,9 @@ def prepare(
     last_values: jax.Array,
     coef: jax.Array,
     config: Config,
-    acting: Moments | None = None,
+    acting: RunningMeanStd | None = None,
     drift: jax.Array | None = None,
-) -> tuple[TrainState, Lesson, Learning]:
+) -> tuple[TrainState, UpdateBatch, UpdateInfo]:
     """All of an update but its minibatches: the state with new statistics, and what to learn.
 
     In this order (RND): bonuses with everything as it was before the rollout; then the statistics absorb it; then
@@ -233,8 +241,8 @@ def prepare(
             (Hilton et al., 2022, https://arxiv.org/abs/2110.00641), and weigh as much as it would take them.
     """
     bonus = next_state_bonus(state, trajectory, index, config)
-    observations = state.observations.absorb(trajectory.reached.reshape(-1, *trajectory.reached.shape[2:]))
-    return_scale = state.returns.absorb(bonus, config.ppo.gamma_int)
+    observations = state.observations.update(trajectory.next_obs.reshape(-1, *trajectory.next_obs.shape[2:]))
+    return_scale = state.returns.update(bonus, config.ppo.gamma_int)
     intrinsic, extrinsic = advantages(trajectory, last_values, bonus / return_scale.scale, config)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
@@ -254,22 +262,22 @@ def prepare(
     orders = jax.vmap(lambda key: jax.random.permutation(key, environments))(order_keys).reshape(count, -1)
     seen = trajectory.observation
     seen = seen.newest() if isinstance(seen, Frames) else seen
-    pairs = Pairs(seen, trajectory.action, trajectory.reached)
-    lesson = Lesson(samples, pairs, observations, coef, orders, jax.random.split(share_key, count), acting)
+    pairs = Pairs(seen, trajectory.action, trajectory.next_obs)
+    lesson = UpdateBatch(samples, pairs, observations, coef, orders, jax.random.split(share_key, count), acting)
     nothing = Losses(*[jnp.zeros(count) for _ in fields(Losses)])
     state = replace(state, observations=observations, returns=return_scale, key=key)
-    return state, lesson, Learning(bonus, return_scale.scale, value_targets, nothing, jnp.abs(weight - 1).max())
+    return state, lesson, UpdateInfo(bonus, return_scale.scale, value_targets, nothing, jnp.abs(weight - 1).max())
 
 
 def gradients(
-    learned: Learned,
-    targets: Targets,
-    lesson: Lesson,
+    params: Params,
+    targets: TargetParams,
+    lesson: UpdateBatch,
     number: jax.Array,
     config: Config,
     part: jax.Array | int = 0,
     parts: int = 1,
-) -> tuple[Learned, Losses]:
+) -> tuple[Params, Losses]:
     """Gradients of a minibatch and its losses, or one of so many parts of both, which add up.
 
     Args:
@@ -288,7 +296,7 @@ def gradients(
     rows = chosen if chosen.ndim > 1 else slice(None)
     pairs = jax.tree.map(lambda leaf: _merged(leaf[rows, environments]), lesson.pairs)
     gradient: Any = jax.grad(loss, has_aux=True)
-    found: tuple[Learned, Losses] = gradient(learned, targets, lesson, batch, pairs, whole, config)
+    found: tuple[Params, Losses] = gradient(params, targets, lesson, batch, pairs, whole, config)
     return found
 
 
@@ -304,7 +312,7 @@ def chosen_steps(key: jax.Array, steps: int, envs: int, config: Config) -> jax.A
     return jax.random.uniform(key, (steps, envs)).argsort(axis=0)[:count]
 
 
-def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> tuple[TrainState, Learning]:
+def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> tuple[TrainState, UpdateInfo]:
     """One update.
 
     Args:
@@ -316,16 +324,16 @@ def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: C
     adam = optimizer(config)
 
     def minibatch(
-        carry: tuple[Learned, optax.OptState], number: jax.Array
-    ) -> tuple[tuple[Learned, optax.OptState], Losses]:
-        learned, optimizer_state = carry
-        found, losses = gradients(learned, state.targets, lesson, number, config)
+        carry: tuple[Params, optax.OptState], number: jax.Array
+    ) -> tuple[tuple[Params, optax.OptState], Losses]:
+        params, optimizer_state = carry
+        found, losses = gradients(params, state.target_params, lesson, number, config)
         changes, optimizer_state = adam.update(found, optimizer_state)
-        return (optax.apply_updates(learned, changes), optimizer_state), losses
+        return (optax.apply_updates(params, changes), optimizer_state), losses
 
     numbers = jnp.arange(len(lesson.share_keys))
-    (learned, optimizer_state), losses = jax.lax.scan(minibatch, (state.learned, state.optimizer), numbers)
-    return replace(state, learned=learned, optimizer=optimizer_state), replace(learning, losses=losses)
+    (params, optimizer_state), losses = jax.lax.scan(minibatch, (state.params, state.optimizer), numbers)
+    return replace(state, params=params, optimizer=optimizer_state), replace(learning, losses=losses)
 
 
 def _flat(samples: Samples) -> Samples:

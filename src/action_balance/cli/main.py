@@ -24,8 +24,8 @@ from action_balance.cli.screen import PROGRAM, Page, Screen, one_line, write_now
 from action_balance.cli.view import View
 from action_balance.config.agent import Config
 from action_balance.config.presets import PRESETS
+from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
-from action_balance.engines.loop import TrainConfig
 from action_balance.envs.grid.world import Cell
 from action_balance.envs.host_base import EmulatorsLost
 from action_balance.envs.registry import EnvConfig
@@ -143,7 +143,7 @@ class Train:
         from action_balance.cli.train_screen import train
 
         environment = EnvConfig(self.env, self.size, self.episode_steps, self.view, *self.gym.settings())
-        config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).settled()
+        config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).with_defaults()
         name = re.sub("[:/]", "-", self.env)
         out = self.out or Path("runs") / f"{name}-{self.agent.method}-{self.seed}"
         train(config, out, self.overwrite, console)

@@ -12,8 +12,8 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from action_balance.cli.progress import LINE_EVERY
+from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.loop import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 
-class Moments(eqx.Module):
+class RunningMeanStd(eqx.Module):
     """Mean and variance of all that was absorbed; fields have the shape of one sample."""
 
     count: jax.Array  # () float32
@@ -27,7 +27,7 @@ class Moments(eqx.Module):
         """Population variance; 1 before anything was absorbed."""
         return jnp.where(self.count > 0, self.squares / jnp.maximum(self.count, 1), 1.0)
 
-    def absorb(self, samples: jax.Array) -> Self:
+    def update(self, samples: jax.Array) -> Self:
         """Merge a batch, (B, ...), by the parallel rule of Chan et al.: exact whatever the split into batches."""
         size = samples.shape[0]
         # From the first sample on, so that sums stay small far from zero and what never changes has variance 0.
@@ -44,7 +44,7 @@ class Moments(eqx.Module):
             self.squares + squares + shift**2 * (self.count * size / total),
         )
 
-    def whiten(self, sample: jax.Array, clip: float = 5.0) -> jax.Array:
+    def normalize(self, sample: jax.Array, clip: float = 5.0) -> jax.Array:
         """``clip((x - mean) / std, -clip, clip)``, as both bonus networks see an observation."""
         return jnp.clip((sample - self.mean) / jnp.sqrt(self.variance + 1e-8), -clip, clip)
 
@@ -57,14 +57,14 @@ class ReturnScale(eqx.Module):
     """
 
     filtered: jax.Array  # (N,) float32, x of each environment
-    moments: Moments  # of x over time and environments
+    moments: RunningMeanStd  # of x over time and environments
 
     @classmethod
     def empty(cls, environments: int) -> Self:
         """No reward seen."""
-        return cls(jnp.zeros(environments), Moments.empty())
+        return cls(jnp.zeros(environments), RunningMeanStd.empty())
 
-    def absorb(self, rewards: jax.Array, gamma: float) -> Self:
+    def update(self, rewards: jax.Array, gamma: float) -> Self:
         """Filter a rollout of rewards, (T, N), and absorb every filtered value."""
 
         def forward(filtered: jax.Array, reward: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -72,7 +72,7 @@ class ReturnScale(eqx.Module):
             return filtered, filtered
 
         filtered, trace = jax.lax.scan(forward, self.filtered, rewards)
-        return type(self)(filtered, self.moments.absorb(trace.ravel()))
+        return type(self)(filtered, self.moments.update(trace.ravel()))
 
     @property
     def scale(self) -> jax.Array:

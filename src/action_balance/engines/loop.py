@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +17,17 @@ import numpy as np
 from action_balance.agent import learner as train
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import TrainState
-from action_balance.config.agent import Config
-from action_balance.config.serialization import build
+from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.memory import memory
-from action_balance.engines.messages import Lines, Say
+from action_balance.engines.messages import MessageLog, Say
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
-from action_balance.engines.signals import stop_between_updates
-from action_balance.envs.base import Environment
+from action_balance.engines.signals import graceful_stop
 from action_balance.envs.host_base import EmulatorsLost, EnvironmentFailed, HostEnvironment
-from action_balance.envs.registry import EnvConfig, host_kind, make
-from action_balance.envs.spec import Seen
-from action_balance.errors import UserError, flag
+from action_balance.envs.registry import host_env_spec
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
 
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from action_balance.envs.gymnasium.make import Make
 
 #: Seconds between two checkpoints of an Atari run, which are large.
-PATIENCE = 300.0
+TIMEOUT = 300.0
 
 #: Visits of all pairs are kept at about so many moments of a run, in worlds with at most so many pairs.
 VISITS_KEPT, MOST_PAIRS = 60, 40_000
@@ -49,89 +46,6 @@ SEEN = "seen"
 #: What a resumed run on the host tells: a checkpoint does not hold its environments.
 BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
 GYM_ANEW = BEGIN_ANEW.replace("emulators", "environments")
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """One training run: what is stored as ``config.json``."""
-
-    env: EnvConfig
-    agent: Config = field(default_factory=Config)
-    seed: int = 0
-    """Seed of the first agent; the others follow."""
-    seeds: int = 1
-    """Agents that are trained together, each as it would be alone."""
-    checkpoint_every: int | None = None
-    """Updates between two checkpoints; usual: 50, or what takes five minutes in Atari."""
-
-    def __post_init__(self) -> None:
-        for name in ("seeds", "checkpoint_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{flag(name)} must be 1 or more, not {value}")
-        if not 0 <= self.seed < 2**31 - self.seeds:
-            raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
-
-        if self.env.on_host:
-            self._check_on_host()
-            return
-        if self.agent.traits.embedding == "channel":
-            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
-        _check_unused(self.agent.image, f"{self.env.name} has no images")
-        _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
-
-    def _check_on_host(self) -> None:
-        kind = "an Atari game" if self.env.game is not None else "a Gymnasium environment"
-        if self.agent.traits.next_state == "count":
-            raise UserError(f"states of {kind} cannot be counted: use another --method, e.g. rnd")
-        if self.env.game is not None:
-            _check_unused(self.agent.net, "an Atari game has networks for images")
-        elif self.agent.host.threads:
-            raise UserError("--threads is for emulators of Atari: leave it out, or use --vectorize async")
-
-    def check_networks(self, images: bool) -> None:
-        """That no setting is of networks that a Gymnasium environment has not; known when it was made."""
-        if images:
-            _check_unused(self.agent.net, f"{self.env.name} has images")
-            return
-        _check_unused(self.agent.image, f"{self.env.name} has no images")
-        if self.agent.traits.embedding == "channel":
-            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
-
-    def settled(self) -> "TrainConfig":
-        """With what a run on the host chooses when it begins, where it was not asked for.
-
-        The lag is 1 on a GPU, where acting and learning overlap. Environments that step in this process are one group:
-        more would step in threads, which gains nothing, and which not every environment bears.
-        """
-        host = self.agent.host
-        if not self.env.on_host:
-            return self
-        if host.lag is None:
-            host = replace(host, lag=int(jax.default_backend() != "cpu"))
-        if host.groups is None and self.env.steps_here:
-            host = replace(host, groups=1)
-        return replace(self, agent=replace(self.agent, host=host))
-
-    def environment(self, key: jax.Array) -> Environment:
-        """The environment of the seed with this key."""
-        return make(self.env, jax.random.fold_in(key, 1))
-
-    def as_data(self) -> dict[str, Any]:
-        """As plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> "TrainConfig":
-        """From plain data; a `UserError` where a setting is not known, missing or of another kind."""
-        made: TrainConfig = build(cls, data)
-        return made
-
-
-def _check_unused(settings: Any, why: str) -> None:
-    for one in fields(settings):
-        if getattr(settings, one.name) != one.default:
-            raise UserError(f"{why}: leave out {flag(one.name)}")
 
 
 class Trainer:
@@ -186,7 +100,7 @@ class Trainer:
 
 
 def trainer(
-    config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None, before: Seen | None = None
+    config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None, before: EnvSpec | None = None
 ) -> Trainer | HostTrainer:
     """What trains the agents of a run.
 
@@ -198,7 +112,7 @@ def trainer(
     """
     if not config.env.on_host:
         return Trainer(config)
-    agent, kind = config.settled().agent, host_kind(config.env, make_env, say)
+    agent, kind = config.with_defaults().agent, host_env_spec(config.env, make_env, say)
     if kind.seen is not None:
         kind.seen.check(before, config.env.name)
         config.check_networks(kind.dtype == "uint8")
@@ -207,7 +121,7 @@ def trainer(
     def make(seed: int, update: int) -> HostEnvironment:
         return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
 
-    here, seeds = config.env.steps_here and agent.groups == 1, (config.seed, config.seeds)
+    here, seeds = config.env.in_process and agent.groups == 1, (config.seed, config.seeds)
     return HostTrainer(agent, kind.observation_shape, kind.actions, make, *seeds, kind.dtype, here, kind.seen)
 
 
@@ -231,8 +145,8 @@ def begin(
         say: is called with each line that the user should know.
         make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
-    lines = Lines(say)
-    with stop_between_updates() as stop:
+    lines = MessageLog(say)
+    with graceful_stop() as stop:
         run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
         folder = RunFolder.create(path, config.as_data(), command, overwrite, _about(run), config.env.packages)
         with _ending(folder, config):
@@ -257,8 +171,8 @@ def resume(
         make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
     config = TrainConfig.from_data(folder.config)
-    lines = Lines(warn)
-    with stop_between_updates() as stop:
+    lines = MessageLog(warn)
+    with graceful_stop() as stop:
         kept = folder.checkpoints().updates()
         run = trainer(config, make_env, lines, seen_by(folder) if kept else None)
         anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
@@ -271,9 +185,9 @@ def resume(
         _pass_on(stop, folder)
 
 
-def seen_by(folder: RunFolder) -> Seen | None:
+def seen_by(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were made for, where its config does not say all and the run has kept it."""
-    return Seen.from_data(folder.manifest.get(SEEN))
+    return EnvSpec.from_data(folder.manifest.get(SEEN))
 
 
 def _about(run: Trainer | HostTrainer) -> dict[str, Any]:
@@ -289,7 +203,7 @@ def _go_on(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
-    lines: Lines,
+    lines: MessageLog,
 ) -> None:
     """The updates that are missing; from the beginning, where there is no state."""
     try:
@@ -315,11 +229,11 @@ def _train(
     done: int,
     tell: Callable[[Progress], None],
     stop: threading.Event,
-    lines: Lines,
+    lines: MessageLog,
 ) -> None:
     checkpoints, total = folder.checkpoints(), config.agent.updates
     every = config.checkpoint_every or (50 if config.env.game is None else total)
-    patience = math.inf if config.checkpoint_every or config.env.game is None else PATIENCE
+    timeout = math.inf if config.checkpoint_every or config.env.game is None else TIMEOUT
     watched = -(-total // VISITS_KEPT)
     saved = began = time.perf_counter()
     for update in range(done + 1, total + 1):
@@ -345,7 +259,7 @@ def _train(
         tell(progress(numbers, update, steps))
         lines.keep(folder)
         stopping = stop.is_set()
-        if update % every == 0 or update == total or stopping or time.perf_counter() - saved > patience:
+        if update % every == 0 or update == total or stopping or time.perf_counter() - saved > timeout:
             checkpoints.save(update, run.state(), score(numbers))
             saved = time.perf_counter()
         if stopping and update < total:

@@ -9,7 +9,7 @@ from action_balance.runs import RunFolder
 Say = Callable[[str], None]
 
 
-class Lines:
+class MessageLog:
     """What environments say, from any thread: shown at once, and kept in the manifest between updates."""
 
     def __init__(self, show: Say) -> None:

@@ -11,7 +11,7 @@ TOGETHER = 0.5
 
 
 @contextmanager
-def stop_between_updates() -> Iterator[threading.Event]:
+def graceful_stop() -> Iterator[threading.Event]:
     """Ctrl-C and SIGTERM ask for a stop after the update under way, or compiling; a later one does not wait for it."""
     stop = threading.Event()
     asked = float("inf")

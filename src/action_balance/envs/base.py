@@ -11,7 +11,7 @@ class Step(eqx.Module):
     """What one step brought."""
 
     observation: jax.Array  # what the agent sees next: the first of a new episode, if this step ended one
-    reached: jax.Array  # the observation that was reached, s_{t+1}, whether it ended the episode or not
+    next_obs: jax.Array  # the observation that was reached, s_{t+1}, whether it ended the episode or not
     reward: jax.Array  # () float32
     terminated: jax.Array  # () bool, the task ended
     truncated: jax.Array  # () bool, the time limit was reached

@@ -28,7 +28,7 @@ class EnvironmentFailed(UserError):
 
 
 #: Seconds without an answer after which emulators are given up: a step takes milliseconds.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class HostStep:
     """What one step brought to a group. Nobody writes to the arrays afterwards."""
 
     frame: np.ndarray  # (M, ...) the newest frame: the first of a new episode, if this step ended one
-    reached: np.ndarray  # (M, ...) the frame of s_{t+1}, also where it ended the episode; `frame` itself if none ended
+    next_obs: np.ndarray  # (M, ...) the frame of s_{t+1}, also where it ended the episode; `frame` itself if none ended
     reward: np.ndarray  # (M,) float32, what is learned from
     score: np.ndarray  # (M,) float32, what is reported
     terminated: np.ndarray  # (M,) bool, the game ended
@@ -97,7 +97,7 @@ class HostEnvironment(Protocol):
         ...
 
 
-def patiently(receive: Callable[[], T], patience: float = PATIENCE) -> T:
+def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
     """What emulators bring, in a thread of its own: an answer that never comes is an error, and Ctrl-C works.
 
     Args:
@@ -114,17 +114,17 @@ def patiently(receive: Callable[[], T], patience: float = PATIENCE) -> T:
 
     threading.Thread(target=wait, daemon=True).start()
     try:
-        answer, error = answers.get(timeout=patience)
+        answer, error = answers.get(timeout=timeout)
     except Empty:
-        raise silent(patience) from None
+        raise silent(timeout) from None
     if error is not None:
         raise error
     return cast(T, answer)
 
 
-def silent(patience: float) -> EmulatorsLost:
+def silent(timeout: float) -> EmulatorsLost:
     """What to say of emulators that do not answer."""
-    return EmulatorsLost(f"an environment has not answered for {patience:.0f} seconds")
+    return EmulatorsLost(f"an environment has not answered for {timeout:.0f} seconds")
 
 
 def push(stack: jax.Array, frame: jax.Array, began: jax.Array) -> jax.Array:

@@ -14,7 +14,7 @@ from action_balance.envs.grid.environment import GridEnvironment, View
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.envs.grid.world import GridWorld
 from action_balance.envs.host_base import HostEnvironment
-from action_balance.envs.spec import Seen
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class EnvConfig:
         return self.game is not None or self.gym is not None
 
     @property
-    def steps_here(self) -> bool:
+    def in_process(self) -> bool:
         """Whether it runs on the host and steps in the thread that asks it to; others step aside."""
         return self.gym is not None and self.vectorize != "async"
 
@@ -140,7 +140,7 @@ class EnvConfig:
 
 
 @dataclass(frozen=True)
-class HostKind:
+class HostEnvSpec:
     """What a trainer has to know of environments on the host before there are any, and how to make them."""
 
     observation_shape: tuple[int, ...]
@@ -153,11 +153,13 @@ class HostKind:
     """Makes N environments in G groups, with a seed, and so many threads of emulators (0: one per core)."""
     layout: str = ""
     """What is seen, in one line, where the user does not know."""
-    seen: Seen | None = None
+    seen: EnvSpec | None = None
     """What a run keeps of it, where its config does not say all."""
 
 
-def host_kind(config: EnvConfig, make: "Make | None" = None, say: Callable[[str], None] = lambda _: None) -> HostKind:
+def host_env_spec(
+    config: EnvConfig, make: "Make | None" = None, say: Callable[[str], None] = lambda _: None
+) -> HostEnvSpec:
     """The environments of an Atari game or of Gymnasium. One of Gymnasium is made, and tried out.
 
     Args:
@@ -167,7 +169,7 @@ def host_kind(config: EnvConfig, make: "Make | None" = None, say: Callable[[str]
     """
     if config.game is not None:
         game = config.game
-        return HostKind(
+        return HostEnvSpec(
             (STACK, SIZE, SIZE),
             "uint8",
             count_actions(game),
@@ -182,9 +184,9 @@ def host_kind(config: EnvConfig, make: "Make | None" = None, say: Callable[[str]
         return GymEnvironment(task, envs, groups, seed, *more)
 
     layout, actions = task.layout, task.choices.actions
-    seen = Seen(layout.shape, layout.dtype, layout.places, actions)
+    seen = EnvSpec(layout.shape, layout.dtype, layout.places, actions)
     told = f"what is seen: {layout.describe()}"
-    return HostKind((config.stack, *layout.shape), layout.dtype, actions, environments, told, seen)
+    return HostEnvSpec((config.stack, *layout.shape), layout.dtype, actions, environments, told, seen)
 
 
 def gym_task(config: EnvConfig, make: "Make | None" = None) -> "Task":

@@ -12,7 +12,7 @@ SHOWN = 120
 
 
 @dataclass(frozen=True)
-class Seen:
+class EnvSpec:
     """What networks are made for."""
 
     shape: tuple[int, ...]
@@ -29,7 +29,7 @@ class Seen:
         return asdict(self)
 
     @classmethod
-    def from_data(cls, data: Any) -> "Seen | None":
+    def from_data(cls, data: Any) -> "EnvSpec | None":
         """From plain data; None where it is missing or damaged, as in runs that kept nothing of it."""
         try:
             shape, dtype, parts, actions = (data[name] for name in ("shape", "dtype", "parts", "actions"))
@@ -38,7 +38,7 @@ class Seen:
         except (KeyError, TypeError, ValueError):
             return None
 
-    def check(self, before: "Seen | None", name: str) -> None:
+    def check(self, before: "EnvSpec | None", name: str) -> None:
         """A `UserError` where an agent was made for something else.
 
         Args:

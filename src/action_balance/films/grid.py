@@ -80,7 +80,7 @@ def _frames(scene: Scene, episode: Episode, balanced: bool) -> list[_Frame]:
         frames.append(_Frame(step, cells[step], trail, float(rewards[step]), pi, beta if balanced else None, shown, ""))
     ended = bool(episode.terminated[steps - 1])
     verdict = "the task ended" if ended else "the time limit was reached"
-    last = int(scene.cell[episode.reached[steps - 1]]) if scene.shows_the_end else cells[-1]
+    last = int(scene.cell[episode.next_state[steps - 1]]) if scene.shows_the_end else cells[-1]
     return [*frames, _Frame(steps, last, tuple(cells), float(rewards[-1]), None, None, -1, verdict)]
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.core.balance import Normalization
-from action_balance.core.running_stats import Moments, ReturnScale
+from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.errors import MOST, UserError, check_name
 from action_balance.files import Data
 from action_balance.interop import learner as programs
@@ -77,8 +77,8 @@ class _Rewarded:
 
     def fresh(self) -> tuple[Learner, ReturnScale]:
         """Nothing learned."""
-        learned = programs.fresh(self.spaces, self.width, False, jnp.int32(self.seed))
-        return learned, ReturnScale.empty(self.environments)
+        params = programs.fresh(self.spaces, self.width, False, jnp.int32(self.seed))
+        return params, ReturnScale.empty(self.environments)
 
 
 class ActionBalance:
@@ -88,9 +88,9 @@ class ActionBalance:
     done. Observations are one, or many with further axes before its own, e.g. (B, ...) or (T, N, ...).
     """
 
-    def __init__(self, settings: _Balanced, learned: Learner) -> None:
+    def __init__(self, settings: _Balanced, params: Learner) -> None:
         self._settings = settings
-        self._learned = learned
+        self._learned = params
 
     @classmethod
     def create(
@@ -264,21 +264,21 @@ class RND:
         return cls(*storage.load(path, "RND", lambda data: _Rewarded(**_read(data)), _like))
 
 
-def _observed(learned: Learner, seen: np.ndarray) -> Learner:
-    statistics: Moments = learned.observations
+def _observed(params: Learner, seen: np.ndarray) -> Learner:
+    statistics: RunningMeanStd = params.observations
     for part in parts(seen):
-        statistics = programs.absorb(statistics, part)
-    return replace(learned, observations=statistics)
+        statistics = programs.update(statistics, part)
+    return replace(params, observations=statistics)
 
 
-def _learned(learned: Learner, seen: np.ndarray, taken: np.ndarray | None, rate: float) -> tuple[Learner, float]:
+def _learned(params: Learner, seen: np.ndarray, taken: np.ndarray | None, rate: float) -> tuple[Learner, float]:
     """What is known after a batch, and its mean error."""
-    learned = _observed(learned, seen)
+    params = _observed(params, seen)
     actions = None if taken is None else padded(taken)
-    learned, error = programs.step(learned, padded(seen), actions, len(seen), rate)
+    params, error = programs.step(params, padded(seen), actions, len(seen), rate)
     if not math.isfinite(error):
         raise UserError("the error of the predictor is not finite, and nothing was learned: lower learning_rate")
-    return learned, float(error)
+    return params, float(error)
 
 
 def _cut(batch: jax.Array, lead: tuple[int, ...]) -> np.ndarray:

@@ -13,7 +13,7 @@ import optax
 
 from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import Normalization, balance
-from action_balance.core.running_stats import Moments, ReturnScale
+from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.interop.inputs import Spaces
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageBonusNet
@@ -29,7 +29,7 @@ class Learner(eqx.Module):
 
     distillation: Distillation
     optimizer: Any  # Adam's state for the predictor
-    observations: Moments  # of what the networks see
+    observations: RunningMeanStd  # of what the networks see
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -38,7 +38,7 @@ def fresh(spaces: Spaces, width: int, as_channel: bool, seed: jax.Array) -> Lear
     target_key, predictor_key = jax.random.split(jax.random.key(seed))
     target = _network(spaces, width, as_channel, 0, target_key)
     predictor = _network(spaces, width, as_channel, 2 if spaces.images else 1, predictor_key)
-    return Learner(Distillation(target, predictor), _adam(0.0).init(predictor), Moments.empty(spaces.seen_shape))
+    return Learner(Distillation(target, predictor), _adam(0.0).init(predictor), RunningMeanStd.empty(spaces.seen_shape))
 
 
 def _network(
@@ -57,13 +57,13 @@ def _adam(rate: jax.Array | float) -> optax.GradientTransformation:
 @jax.jit
 def state_errors(learner: Learner, seen: jax.Array) -> jax.Array:
     """Errors of states (Eq. 1), (B,)."""
-    return jax.vmap(lambda one: learner.distillation.error(learner.observations.whiten(one)))(seen)
+    return jax.vmap(lambda one: learner.distillation.error(learner.observations.normalize(one)))(seen)
 
 
 @jax.jit
 def action_errors(learner: Learner, seen: jax.Array) -> jax.Array:
     """The bonus vectors of states (Eq. 4), (B, A)."""
-    return jax.vmap(lambda one: learner.distillation.all_errors(learner.observations.whiten(one)))(seen)
+    return jax.vmap(lambda one: learner.distillation.all_errors(learner.observations.normalize(one)))(seen)
 
 
 @partial(jax.jit, static_argnums=4)
@@ -76,7 +76,7 @@ def behaviour_logits(
 
 
 #: The statistics after a further batch, none of it padding.
-absorb = jax.jit(Moments.absorb)
+update = jax.jit(RunningMeanStd.update)
 
 
 @jax.jit
@@ -89,11 +89,11 @@ def step(
         The learner after it, and the mean error before it.
     """
     module = learner.distillation
-    whitened = jax.vmap(learner.observations.whiten)(seen)
+    normalizes_obs = jax.vmap(learner.observations.normalize)(seen)
     counts = jnp.arange(len(seen)) < size
 
     def mean_error(predictor: BonusNet | ImageBonusNet) -> jax.Array:
-        errors = jax.vmap(Distillation(module.target, predictor).error)(whitened, actions)
+        errors = jax.vmap(Distillation(module.target, predictor).error)(normalizes_obs, actions)
         return jnp.where(counts, errors, 0).sum() / size
 
     error, gradient = jax.value_and_grad(mean_error)(module.predictor)
@@ -108,5 +108,5 @@ def absorb_rewards(returns: ReturnScale, rewards: jax.Array, gamma: float) -> tu
 
     The reciprocal is 0 until rewards of a second step are there: a spread along time is not known before.
     """
-    returns = returns.absorb(rewards, gamma)
+    returns = returns.update(rewards, gamma)
     return returns, jnp.where(returns.moments.count > rewards.shape[1], 1 / returns.scale, 0.0)

@@ -18,7 +18,7 @@ class ActorCritic(eqx.Module):
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
     parts: tuple[int, ...] | None = eqx.field(static=True)  # choices of each component of an action, where it has some
-    whitened: bool = eqx.field(static=True)  # whether whoever calls it whitens what it sees
+    normalizes_obs: bool = eqx.field(static=True)  # whether whoever calls it whitens what it sees
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class ActorCritic(eqx.Module):
         actions: int,
         *,
         parts: tuple[int, ...] | None = None,
-        whitened: bool = False,
+        normalizes_obs: bool = False,
         key: jax.Array,
     ) -> None:
         trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 5)
@@ -40,7 +40,7 @@ class ActorCritic(eqx.Module):
         self.critic = Linear(width, width, gain=0.1, key=critic_key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
-        self.parts, self.whitened = parts, whitened
+        self.parts, self.normalizes_obs = parts, normalizes_obs
 
     def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Logits of pi, (A,), and the intrinsic and the extrinsic value, (2,).

@@ -68,7 +68,7 @@ class ImageActorCritic(eqx.Module):
     parts: tuple[int, ...] | None = eqx.field(static=True)  # choices of each component of an action, where it has some
 
     #: Pixels are divided by 255, and nothing else.
-    whitened = False
+    normalizes_obs = False
 
     def __init__(
         self,

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from action_balance.config.agent import HostConfig
+from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.loop import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
@@ -38,5 +38,5 @@ def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callabl
         warnings: list[str] = []
         loop.resume(RunFolder.open(path), command, tell, warnings.append)
         return tuple(warnings)
-    loop.begin(path, config.settled(), command, tell)
+    loop.begin(path, config.with_defaults(), command, tell)
     return ()

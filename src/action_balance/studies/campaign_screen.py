@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.cli.train_screen import shown, typed
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.emulator import emulators
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder

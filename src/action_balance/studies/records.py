@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.agent import Config
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics

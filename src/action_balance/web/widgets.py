@@ -15,7 +15,7 @@ from action_balance.packing import packed
 from action_balance.plots.drawing import NAMES
 from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.grid.summary import Data
-from action_balance.studies.grid.trace_file import HEATMAPS, Recording, read, read_arrays
+from action_balance.studies.grid.trace_file import HEATMAPS, RolloutBuffer, read, read_arrays
 from action_balance.tabular.agent import TabularSettings, coefficients
 
 #: A curve has at most so many points, and a distribution so many steps.
@@ -47,7 +47,7 @@ def result_data(path: Path, summary: Data) -> Data:
     return {"heat": HEAT_STOPS, "players": players, "reach": _reach(path)}
 
 
-def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
+def _player(path: Path, summary: Data, name: str, recording: RolloutBuffer) -> Data:
     settings, traces = summary["settings"], recording.traces
     rows = recording.map.splitlines()
     height, width = len(rows), len(rows[0])

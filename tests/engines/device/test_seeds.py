@@ -10,8 +10,9 @@ import pytest
 
 from action_balance.agent import learner as train
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
+from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import Seeds
-from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.engines.loop import Trainer
 from action_balance.envs.registry import EnvConfig
 
 SMALL = TrainConfig(
@@ -32,7 +33,7 @@ def trained(seed: int, seeds: int, updates: int = 4) -> tuple[Any, Any]:
     state = trainer.seeds.place(trainer.begin())
     for _ in range(updates):
         state, metrics = trainer.step(state)
-    return jax.tree.map(np.asarray, trainer.seeds.cut((state.learned, metrics)))
+    return jax.tree.map(np.asarray, trainer.seeds.cut((state.params, metrics)))
 
 
 def test_every_seed_has_the_result_that_it_would_have_alone_bit_for_bit() -> None:

@@ -17,7 +17,8 @@ from action_balance.agent.state import TrainState
 from action_balance.cli import main as cli
 from action_balance.cli.train_screen import shown
 from action_balance.config.agent import Config
-from action_balance.engines.loop import BEGIN_ANEW, TrainConfig, trainer
+from action_balance.config.train import TrainConfig
+from action_balance.engines.loop import BEGIN_ANEW, trainer
 from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.registry import EnvConfig
 from action_balance.runs import RunFolder, read_metrics
@@ -112,7 +113,7 @@ def test_a_killed_game_is_learned_to_its_end(tmp_path: Path) -> None:
     assert int(last.updates[0]) == 3
     assert float(last.observations.count[0]) == (1 + 3) * 8 * 4  # the warm-up, and every rollout once
     # All layers have moved, and those that are never trained have not.
-    moved = [np.abs(b - a).max() for a, b in zip(to_arrays(first.learned), to_arrays(last.learned), strict=True)]
+    moved = [np.abs(b - a).max() for a, b in zip(to_arrays(first.params), to_arrays(last.params), strict=True)]
     assert min(moved) > 0
-    for before, after in zip(to_arrays(first.targets), to_arrays(last.targets), strict=True):
+    for before, after in zip(to_arrays(first.target_params), to_arrays(last.target_params), strict=True):
         np.testing.assert_array_equal(before, after)

@@ -13,13 +13,13 @@ from host_world import agent
 from action_balance.agent import update
 from action_balance.agent.learner import Metrics
 from action_balance.agent.rollout import act
-from action_balance.agent.state import Actor, Learned, TrainState, Trajectory
-from action_balance.agent.update import Learning, Lesson, Losses
+from action_balance.agent.state import Actor, Params, TrainState, Trajectory
+from action_balance.agent.update import Losses, UpdateBatch, UpdateInfo
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
-from action_balance.core.running_stats import Moments
-from action_balance.engines.host.compiled_update import Gathered, Programs, Pupil
-from action_balance.engines.host.rollout_buffer import Ended, Recording
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.engines.host.compiled_update import CompiledUpdate, GradAccumulator, PackedLearner
+from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.atari.emulator import Atari
 from action_balance.envs.atari.replay import Record, visits
 
@@ -41,9 +41,9 @@ class Played(NamedTuple):
 
     state: TrainState  # before
     actor: Actor
-    whole: tuple[Recording]
+    whole: tuple[RolloutBuffer]
     frames: np.ndarray  # (T + 1, N, H, W), as they were shown
-    reached: np.ndarray  # (T, N, H, W)
+    next_obs: np.ndarray  # (T, N, H, W)
     reward: np.ndarray  # (T, N)
     terminated: np.ndarray  # (T, N)
     truncated: np.ndarray  # (T, N)
@@ -54,35 +54,35 @@ class Updated(NamedTuple):
 
     state: TrainState
     made: Trajectory
-    lesson: Lesson
-    learning: Learning
-    gathered: Gathered
+    lesson: UpdateBatch
+    learning: UpdateInfo
+    gathered: GradAccumulator
     metrics: Metrics
 
 
 @pytest.fixture(scope="module")
-def programs() -> Programs:
+def programs() -> CompiledUpdate:
     """With four parts of a minibatch, an environment each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("action_balance.agent.pieces.PIECE", STEPS)
-        return Programs(CONFIG, SHAPE, ACTIONS)
+        return CompiledUpdate(CONFIG, SHAPE, ACTIONS)
 
 
 @pytest.fixture(scope="module")
-def played(programs: Programs) -> Played:
+def played(programs: CompiledUpdate) -> Played:
     """Six steps in the first room, after sixty of a random agent. One game is said to end with the second of them."""
     environment = Atari("montezuma_revenge", ENVS, threads=1)
     luck = np.random.default_rng(0)
     first = environment.reset()[0]
-    moments = Moments.empty(SHAPE[1:])
+    moments = RunningMeanStd.empty(SHAPE[1:])
     for _ in range(60):
         environment.send(0, luck.integers(ACTIONS, size=ENVS))
         step = environment.receive(0)
-        moments = programs.absorb(moments, step.reached)
+        moments = programs.update(moments, step.next_obs)
     state = agent(programs, moments, 3)
     actor = programs.actor(state)
     going = programs.empty(np.int32(0), jax.random.key(2))
-    frame, ended = step.frame, Ended(np.ones(ENVS, bool), step.frame)
+    frame, ended = step.frame, EpisodeEnds(np.ones(ENVS, bool), step.frame)
     frames, reached, terminated = [frame], [], np.zeros((STEPS, ENVS), bool)
     terminated[1, 0] = True
     for time in range(STEPS):
@@ -90,9 +90,9 @@ def played(programs: Programs) -> Played:
         environment.send(0, np.asarray(action))
         step = environment.receive(0)
         frame = np.where(terminated[time][:, None, None], first, step.frame)
-        ended = Ended(terminated[time], step.reached)
+        ended = EpisodeEnds(terminated[time], step.next_obs)
         frames.append(frame)
-        reached.append(step.reached)
+        reached.append(step.next_obs)
     environment.close()
     whole, _ = programs.conclude(going, frame, ended, jax.random.key(3))
     reward = luck.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
@@ -102,45 +102,47 @@ def played(programs: Programs) -> Played:
 
 
 def begin_update(
-    programs: Programs, played: Played
-) -> tuple[TrainState, Trajectory, Lesson, Learning, Gathered, Pupil]:
-    state, made, lesson, learning, gathered, pupil = programs.prepare(
+    programs: CompiledUpdate, played: Played
+) -> tuple[TrainState, Trajectory, UpdateBatch, UpdateInfo, GradAccumulator, PackedLearner]:
+    state, made, lesson, learning, gathered, packed_learner = programs.prepare(
         played.state, played.actor, played.whole, played.reward, played.terminated, played.truncated
     )
     assert lesson is not None
     assert learning is not None
     assert gathered is not None
-    assert pupil is not None
-    return state, made, lesson, learning, gathered, pupil
+    assert packed_learner is not None
+    return state, made, lesson, learning, gathered, packed_learner
 
 
-def all_pieces(programs: Programs, pupil: Pupil, lesson: Lesson, gathered: Gathered) -> tuple[Pupil, Gathered]:
+def all_pieces(
+    programs: CompiledUpdate, packed_learner: PackedLearner, lesson: UpdateBatch, gathered: GradAccumulator
+) -> tuple[PackedLearner, GradAccumulator]:
     """The minibatches of an update, part by part."""
-    learned, optimizer, targets = pupil
+    params, optimizer, targets = packed_learner
     for _ in range(programs.minibatches):
         for _ in range(programs.parts - 1):
-            gathered = programs.gather(learned, targets, lesson, gathered)
-        learned, gathered, optimizer = programs.apply(learned, targets, lesson, gathered, optimizer)
-    return Pupil(learned, optimizer, targets), gathered
+            gathered = programs.gather(params, targets, lesson, gathered)
+        params, gathered, optimizer = programs.apply(params, targets, lesson, gathered, optimizer)
+    return PackedLearner(params, optimizer, targets), gathered
 
 
 @pytest.fixture(scope="module")
-def updated(programs: Programs, played: Played) -> Updated:
-    state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
-    pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
-    state, metrics = programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(7))
+def updated(programs: CompiledUpdate, played: Played) -> Updated:
+    state, made, lesson, learning, gathered, packed_learner = begin_update(programs, played)
+    packed_learner, gathered = all_pieces(programs, packed_learner, lesson, gathered)
+    state, metrics = programs.finish(state, made, learning, gathered, packed_learner, played.actor.coef, np.int32(7))
     return Updated(state, made, lesson, learning, gathered, metrics)
 
 
-def bundled(programs: Programs, state: TrainState) -> Pupil:
+def bundled(programs: CompiledUpdate, state: TrainState) -> PackedLearner:
     """In memory of its own."""
-    pupil: Pupil = jax.jit(programs.pupil)(state)
-    return pupil
+    packed_learner: PackedLearner = jax.jit(programs.packed_learner)(state)
+    return packed_learner
 
 
-def nothing(updated: Updated) -> Gathered:
+def nothing(updated: Updated) -> GradAccumulator:
     """At the beginning of an update, in memory of its own."""
-    zeros: Gathered = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), updated.gathered)
+    zeros: GradAccumulator = jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), updated.gathered)
     return zeros
 
 
@@ -157,12 +159,12 @@ def stacks(played: Played) -> np.ndarray:
 
 @jax.jit
 def errors(
-    learned: Learned, targets: Any, moments: Moments, frame: jax.Array, action: jax.Array
+    params: Params, targets: Any, moments: RunningMeanStd, frame: jax.Array, action: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Errors of the state and of the pair for frames from 0 to 255, (B, H, W), normalised here by hand."""
     spread = jnp.sqrt(moments.squares / moments.count + 1e-8)
     seen = jnp.clip((frame.astype(jnp.float32) - moments.mean) / spread, -5.0, 5.0)
-    state, pair = (Distillation(getattr(targets, name), getattr(learned, name)) for name in ("next_state", "action"))
+    state, pair = (Distillation(getattr(targets, name), getattr(params, name)) for name in ("next_state", "action"))
     return jax.vmap(state.error)(seen), jax.vmap(pair.error)(seen, action)
 
 
@@ -200,7 +202,7 @@ def whole_gradients() -> Any:
 @pytest.mark.parametrize("share", [0.6, 1.0])
 def test_halves_add_up_to_the_minibatch(share: float, played: Played, updated: Updated, whole_gradients: Any) -> None:
     config = replace(CONFIG, bonus=BonusConfig(share=share))
-    arguments = (played.state.learned, played.state.targets, updated.lesson, jnp.int32(1))
+    arguments = (played.state.params, played.state.target_params, updated.lesson, jnp.int32(1))
     whole, losses = whole_gradients(*arguments, config=config)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
     halves = [whole_gradients(*arguments, config=config, part=jnp.int32(part), parts=2) for part in range(2)]
@@ -216,16 +218,16 @@ def test_halves_add_up_to_the_minibatch(share: float, played: Played, updated: U
 
 
 def test_quarters_that_are_gathered_add_up_to_the_minibatch(
-    programs: Programs, played: Played, updated: Updated, whole_gradients: Any
+    programs: CompiledUpdate, played: Played, updated: Updated, whole_gradients: Any
 ) -> None:
     state, lesson, number = played.state, updated.lesson, jnp.int32(1)
-    whole, losses = whole_gradients(state.learned, state.targets, lesson, number, config=CONFIG)
+    whole, losses = whole_gradients(state.params, state.target_params, lesson, number, config=CONFIG)
     assert programs.parts == 4
     gathered = replace(nothing(updated), number=jnp.copy(number))
-    pupil = bundled(programs, state)
+    packed_learner = bundled(programs, state)
     for _ in range(4):
-        gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
-    close(gathered.gradients, bundled(programs, replace(state, learned=whole)).learned)
+        gathered = programs.gather(packed_learner.params, packed_learner.target_params, lesson, gathered)
+    close(gathered.gradients, bundled(programs, replace(state, params=whole)).params)
     for field in fields(Losses):
         got = np.asarray(getattr(gathered.losses, field.name))
         np.testing.assert_allclose(got[1], getattr(losses, field.name), rtol=1e-4, atol=1e-6)
@@ -234,26 +236,28 @@ def test_quarters_that_are_gathered_add_up_to_the_minibatch(
 
 
 def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
-    programs: Programs, played: Played, updated: Updated, whole_gradients: Any
+    programs: CompiledUpdate, played: Played, updated: Updated, whole_gradients: Any
 ) -> None:
     adam = optax.adam(3e-3)
 
     @jax.jit
-    def step(learned: Learned, memory: Any, found: Learned) -> Any:
+    def step(params: Params, memory: Any, found: Params) -> Any:
         changes, memory = adam.update(found, memory)
-        return optax.apply_updates(learned, changes), memory
+        return optax.apply_updates(params, changes), memory
 
-    learned, memory = played.state.learned, jax.jit(adam.init)(played.state.learned)
+    params, memory = played.state.params, jax.jit(adam.init)(played.state.params)
     losses = []
     for number in range(4):
-        found, terms = whole_gradients(learned, played.state.targets, updated.lesson, jnp.int32(number), config=CONFIG)
-        learned, memory = step(learned, memory, found)
+        found, terms = whole_gradients(
+            params, played.state.target_params, updated.lesson, jnp.int32(number), config=CONFIG
+        )
+        params, memory = step(params, memory, found)
         losses.append(terms)
-    close(updated.state.learned, learned, 1e-3)
+    close(updated.state.params, params, 1e-3)
     close(updated.gathered.losses, jax.tree.map(lambda *terms: jnp.stack(terms), *losses), 1e-3)
     moved = [
         np.abs(np.asarray(a) - b).max()
-        for a, b in zip(jax.tree.leaves(learned), jax.tree.leaves(played.state.learned), strict=True)
+        for a, b in zip(jax.tree.leaves(params), jax.tree.leaves(played.state.params), strict=True)
     ]
     assert min(moved) > 1e-3
     assert (int(updated.gathered.number), int(updated.gathered.part)) == (4, 0)
@@ -262,7 +266,9 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
 
 
 def test_the_targets_stay_as_they_are(played: Played, updated: Updated) -> None:
-    for one, other in zip(jax.tree.leaves(played.state.targets), jax.tree.leaves(updated.state.targets), strict=True):
+    for one, other in zip(
+        jax.tree.leaves(played.state.target_params), jax.tree.leaves(updated.state.target_params), strict=True
+    ):
         np.testing.assert_array_equal(one, other)
 
 
@@ -284,12 +290,12 @@ def test_the_bonus_is_that_of_reached_frames_with_statistics_and_predictor_from_
 ) -> None:
     state = played.state
     action = np.asarray(updated.made.action).ravel()
-    old, _ = errors(state.learned, state.targets, state.observations, flat(played.reached), action)
-    new, _ = errors(state.learned, state.targets, updated.state.observations, flat(played.reached), action)
+    old, _ = errors(state.params, state.target_params, state.observations, flat(played.next_obs), action)
+    new, _ = errors(state.params, state.target_params, updated.state.observations, flat(played.next_obs), action)
     bonus = np.asarray(updated.learning.bonus).ravel()
     np.testing.assert_allclose(bonus, old, rtol=1e-4)
     assert np.abs(np.asarray(new) / bonus - 1).max() > 0.01
-    shown, _ = errors(state.learned, state.targets, state.observations, flat(played.frames[1:]), action)
+    shown, _ = errors(state.params, state.target_params, state.observations, flat(played.frames[1:]), action)
     changed = np.asarray(shown).reshape(STEPS, ENVS) / np.asarray(updated.learning.bonus)
     assert abs(changed[1, 0] - 1) > 0.01  # where a game was said to end, the next one shows something else
     np.testing.assert_allclose(updated.metrics.bonus_mean, bonus.mean(), rtol=1e-5)
@@ -298,7 +304,7 @@ def test_the_bonus_is_that_of_reached_frames_with_statistics_and_predictor_from_
 def test_statistics_absorb_every_reached_frame_once_from_0_to_255(played: Played, updated: Updated) -> None:
     before, after = played.state.observations, updated.state.observations
     assert (float(before.count), float(after.count)) == (60 * ENVS, (60 + STEPS) * ENVS)
-    absorbed = np.float64(flat(played.reached))
+    absorbed = np.float64(flat(played.next_obs))
     mean = (60 * ENVS * np.float64(before.mean) + absorbed.sum(axis=0)) / (66 * ENVS)
     np.testing.assert_allclose(after.mean, mean, rtol=1e-5, atol=1e-4)
     square = 60 * ENVS * (np.float64(before.variance) + np.float64(before.mean) ** 2) + (absorbed**2).sum(axis=0)
@@ -322,7 +328,7 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
     scale = np.std(trace)
     np.testing.assert_allclose(updated.metrics.bonus_scale, scale, rtol=1e-4)
     np.testing.assert_allclose(updated.state.returns.filtered, filtered, rtol=1e-4)
-    last = np.asarray(jax.jit(jax.vmap(lambda seen: played.state.learned.policy(seen)[1]))(stacks[-1]))
+    last = np.asarray(jax.jit(jax.vmap(lambda seen: played.state.params.policy(seen)[1]))(stacks[-1]))
     never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
     intrinsic = generalised_advantages(bonus / scale, made.values[..., 0], last[:, 0], never, 0.99)
     extrinsic = generalised_advantages(played.reward, made.values[..., 1], last[:, 1], ended, 0.999)
@@ -335,8 +341,8 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
     chosen = np.asarray(update.chosen_steps(updated.lesson.share_keys[0], STEPS, 4, CONFIG))
     assert chosen.shape == (4, 4)
     action = made.action.ravel()
-    arguments = (played.state.learned, played.state.targets, updated.state.observations)
-    of_state, _ = errors(*arguments, flat(played.reached), action)
+    arguments = (played.state.params, played.state.target_params, updated.state.observations)
+    of_state, _ = errors(*arguments, flat(played.next_obs), action)
     _, of_pair = errors(*arguments, flat(played.frames[:-1]), action)
     for found, each in ((losses.next_state, of_state), (losses.action, of_pair)):
         mine = np.asarray(each).reshape(STEPS, ENVS)
@@ -345,14 +351,14 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
 
 
 def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
-    programs: Programs, played: Played, updated: Updated, stacks: np.ndarray
+    programs: CompiledUpdate, played: Played, updated: Updated, stacks: np.ndarray
 ) -> None:
     """With lag 1 the learner is an update ahead of it: here, all its weights are doubled."""
-    policy = jax.tree.map(lambda leaf: 2 * leaf, played.state.learned.policy)
-    ahead = replace(played.state, learned=replace(played.state.learned, policy=policy))
+    policy = jax.tree.map(lambda leaf: 2 * leaf, played.state.params.policy)
+    ahead = replace(played.state, params=replace(played.state.params, policy=policy))
     _, made, lesson, *_ = begin_update(programs, played._replace(state=ahead))
     value = jax.jit(jax.vmap(lambda who, seen: who(seen)[1], in_axes=(None, 0)))
-    last, other = (np.asarray(value(who, stacks[-1]))[:, 1] for who in (played.state.learned.policy, policy))
+    last, other = (np.asarray(value(who, stacks[-1]))[:, 1] for who in (played.state.params.policy, policy))
     assert np.abs(last - other).min() > 0.01
     values, ended = np.asarray(made.values)[..., 1], played.terminated | played.truncated
     extrinsic = generalised_advantages(played.reward, values, last, ended, 0.999)
@@ -361,15 +367,16 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
 
 
 def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_ratios_are_about(
-    programs: Programs, played: Played, stacks: np.ndarray
+    programs: CompiledUpdate, played: Played, stacks: np.ndarray
 ) -> None:
     """The weights of the policy that learns are half as large again as those of the one that acted."""
-    policy = jax.tree.map(lambda leaf: 1.5 * leaf, played.state.learned.policy)
-    state = replace(played.state, learned=replace(played.state.learned, policy=policy))
+    policy = jax.tree.map(lambda leaf: 1.5 * leaf, played.state.params.policy)
+    state = replace(played.state, params=replace(played.state.params, policy=policy))
     whole, actor = played.whole[0], played.actor
-    assert (programs.appraised, programs.appraisals) == (2, 4)
-    appraisals = [
-        programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first)) for first in (0, 2, 4, 6)
+    assert (programs.evaluated_envs, programs.action_evaluations) == (2, 4)
+    action_evaluations = [
+        programs.evaluate_actions(policy, whole, actor.observations, actor.coef, np.int32(first))
+        for first in (0, 2, 4, 6)
     ]
     tell = jax.jit(jax.vmap(jax.vmap(policy)))
     logits, values = (np.asarray(part, np.float64) for part in tell(stacks))
@@ -378,10 +385,20 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
     beta = logits[:-1] + bonus / np.sqrt((bonus**2).sum(axis=-1, keepdims=True))
     chances = beta - np.log(np.exp(beta).sum(axis=-1, keepdims=True))
     chances = np.take_along_axis(chances, np.asarray(whole.action)[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(np.concatenate([one.log_prob for one in appraisals], axis=1), chances, atol=1e-4)
-    np.testing.assert_allclose(np.concatenate([one.values for one in appraisals], axis=1), values, rtol=1e-3, atol=1e-4)
-    arguments = (state, actor, played.whole, played.reward, played.terminated, played.truncated, tuple(appraisals))
-    _, made, lesson, learning, gathered, pupil = programs.prepare(*arguments)
+    np.testing.assert_allclose(np.concatenate([one.log_prob for one in action_evaluations], axis=1), chances, atol=1e-4)
+    np.testing.assert_allclose(
+        np.concatenate([one.values for one in action_evaluations], axis=1), values, rtol=1e-3, atol=1e-4
+    )
+    arguments = (
+        state,
+        actor,
+        played.whole,
+        played.reward,
+        played.terminated,
+        played.truncated,
+        tuple(action_evaluations),
+    )
+    _, made, lesson, learning, gathered, packed_learner = programs.prepare(*arguments)
     assert lesson is not None
     assert learning is not None
     assert gathered is not None
@@ -397,10 +414,10 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
         lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], rtol=2e-3, atol=2e-3
     )
     # So the clip begins where the policy that learns is.
-    assert pupil is not None
-    gathered = programs.gather(pupil.learned, pupil.targets, lesson, gathered)
+    assert packed_learner is not None
+    gathered = programs.gather(packed_learner.params, packed_learner.target_params, lesson, gathered)
     assert float(gathered.losses.furthest_ratio[0]) < 1e-4
-    _, metrics = programs.finish(state, made, learning, gathered, pupil, actor.coef, np.int32(-1))
+    _, metrics = programs.finish(state, made, learning, gathered, packed_learner, actor.coef, np.int32(-1))
     assert float(metrics.first_ratio) == pytest.approx(np.abs(weight - 1).max(), rel=1e-2)
 
 
@@ -440,16 +457,20 @@ def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stac
             assert np.abs(np.asarray(other_bonus / bonus) - 1).max() > 0.01
 
 
-def train(programs: Programs, state: TrainState, lesson: Lesson, updated: Updated) -> tuple[TrainState, Losses]:
+def train(
+    programs: CompiledUpdate, state: TrainState, lesson: UpdateBatch, updated: Updated
+) -> tuple[TrainState, Losses]:
     """Twenty updates from the same lesson, and the losses of the last."""
-    pupil = bundled(programs, state)
+    packed_learner = bundled(programs, state)
     for _ in range(20):
-        pupil, gathered = all_pieces(programs, pupil, lesson, nothing(updated))
-    state, _ = programs.finish(state, updated.made, updated.learning, gathered, pupil, jnp.ones(()), np.int32(7))
+        packed_learner, gathered = all_pieces(programs, packed_learner, lesson, nothing(updated))
+    state, _ = programs.finish(
+        state, updated.made, updated.learning, gathered, packed_learner, jnp.ones(()), np.int32(7)
+    )
     return state, jax.device_get(gathered.losses)
 
 
-def test_losses_fall_on_a_fixed_batch(programs: Programs, updated: Updated) -> None:
+def test_losses_fall_on_a_fixed_batch(programs: CompiledUpdate, updated: Updated) -> None:
     first = jax.device_get(updated.gathered.losses)
     _, last = train(programs, updated.state, updated.lesson, updated)
     for name in ("next_state", "action", "value_int", "value_ext"):
@@ -465,7 +486,7 @@ def rooms() -> list[np.ndarray]:
     for _ in range(100):
         environment.send(0, np.array([left]))
         step = environment.receive(0)
-        frames.append(step.reached[0])
+        frames.append(step.next_obs[0])
         scores.append(step.score[0])
     environment.close()
     seed = int(environment.seeds[0, 0])
@@ -478,34 +499,36 @@ def rooms() -> list[np.ndarray]:
 
 
 def test_the_bonus_of_a_room_that_was_trained_on_falls_and_that_of_another_room_stays(
-    programs: Programs, played: Played, updated: Updated
+    programs: CompiledUpdate, played: Played, updated: Updated
 ) -> None:
     known, unseen = rooms()
     # Statistics of both rooms, so that both look alike to begin with.
     both = np.concatenate([known, unseen]).astype(np.float32)
-    moments = Moments(*(jnp.asarray(part) for part in (np.float32(len(both)), both.mean(0), len(both) * both.var(0))))
+    moments = RunningMeanStd(
+        *(jnp.asarray(part) for part in (np.float32(len(both)), both.mean(0), len(both) * both.var(0)))
+    )
     action = np.asarray(updated.made.action).ravel()
     lesson = replace(updated.lesson, observations=moments)
     frames = jnp.asarray(known.reshape(STEPS, ENVS, *SHAPE[1:]))
-    lesson = replace(lesson, pairs=replace(lesson.pairs, seen=frames, reached=frames))
+    lesson = replace(lesson, pairs=replace(lesson.pairs, seen=frames, next_obs=frames))
 
-    def bonuses(learned: Learned) -> np.ndarray:
+    def bonuses(params: Params) -> np.ndarray:
         """Mean bonus of state and pair, of both rooms."""
-        arguments = (learned, played.state.targets, moments)
+        arguments = (params, played.state.target_params, moments)
         return np.array([np.mean(errors(*arguments, room, action), axis=1) for room in (known, unseen)])
 
     state, _ = train(programs, played.state, lesson, updated)
-    before, after = bonuses(played.state.learned), bonuses(state.learned)
+    before, after = bonuses(played.state.params), bonuses(state.params)
     assert (after[0] < np.array([0.1, 0.4]) * before[0]).all()
     assert (after[1] > 0.6 * before[1]).all()
     assert (after[0] < 0.5 * after[1]).all()
 
 
-def test_other_updates_trace_nothing_new(programs: Programs, played: Played, updated: Updated) -> None:
+def test_other_updates_trace_nothing_new(programs: CompiledUpdate, played: Played, updated: Updated) -> None:
     with jax.no_tracing(True):
-        state, made, lesson, learning, gathered, pupil = begin_update(programs, played)
-        pupil, gathered = all_pieces(programs, pupil, lesson, gathered)
-        programs.finish(state, made, learning, gathered, pupil, played.actor.coef, np.int32(-1))
+        state, made, lesson, learning, gathered, packed_learner = begin_update(programs, played)
+        packed_learner, gathered = all_pieces(programs, packed_learner, lesson, gathered)
+        programs.finish(state, made, learning, gathered, packed_learner, played.actor.coef, np.int32(-1))
     np.testing.assert_allclose(gathered.losses.policy[0], updated.gathered.losses.policy[0], rtol=1e-6)
 
 
@@ -524,5 +547,5 @@ def test_a_minibatch_has_parts_of_whole_environments_and_about_512_samples(envs:
     config = replace(
         CONFIG, steps=envs * steps, envs=envs, ppo=replace(CONFIG.ppo, rollout_steps=steps, epochs=4, minibatches=4)
     )
-    sized = Programs(config, SHAPE, ACTIONS)
+    sized = CompiledUpdate(config, SHAPE, ACTIONS)
     assert (sized.parts, sized.minibatches, sized.pieces) == (parts, 16, 2 + 16 * parts)

@@ -20,7 +20,8 @@ from rich.console import Console
 
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import Config, ImageConfig, PPOConfig
-from action_balance.engines.device.evaluate import WAYS
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import ACTION_MODES
 from action_balance.engines.host.evaluate_atari import (
     MOST_GAMES,
     Bonuses,
@@ -31,7 +32,7 @@ from action_balance.engines.host.evaluate_atari import (
     emulator_seed,
     evaluate_games,
 )
-from action_balance.engines.loop import TrainConfig, trainer
+from action_balance.engines.loop import trainer
 from action_balance.envs.atari.emulator import Atari, _seeds
 from action_balance.envs.atari.replay import Record, Visit
 from action_balance.envs.registry import EnvConfig
@@ -77,9 +78,9 @@ def agents(*favourites: int | None) -> TrainState:
     for row, favourite in zip(logits, favourites, strict=True):
         if favourite is not None:
             row[favourite] = 50
-    head = states.learned.policy.policy_head
+    head = states.params.policy.policy_head
     return eqx.tree_at(
-        lambda states: (states.learned.policy.policy_head.weight, states.learned.policy.policy_head.bias),
+        lambda states: (states.params.policy.policy_head.weight, states.params.policy.policy_head.bias),
         states,
         (np.zeros_like(head.weight), logits),
     )
@@ -94,7 +95,7 @@ def played() -> tuple[Played, list[float]]:
 
 def sampled(seed: int) -> list[Record]:
     """What the second of the agents plays, if it plays three games."""
-    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 6), WAYS.index("sampled"))
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 6), ACTION_MODES.index("sampled"))
     actor = actor_of(agents(LEFT, None), 1, CONFIG)
     player = Player("pitfall", CONFIG, 3, LIMIT)
     return player.play(actor, "sampled", emulator_seed(seed, 6, "sampled"), key, "none", lambda _: None)[0]
@@ -106,9 +107,9 @@ def contents(record: Record) -> tuple[Any, ...]:
 
 def test_every_agent_plays_in_every_way_and_its_rooms_are_seen() -> None:
     games = played()[0].games
-    assert tuple(games) == WAYS
-    for way in WAYS:
-        for game in games[way][0]:
+    assert tuple(games) == ACTION_MODES
+    for mode in ACTION_MODES:
+        for game in games[mode][0]:
             assert set(game.record.actions) == {LEFT}
             assert game.rooms is not None
             assert [visit.room for visit in game.rooms] == [196, 226]
@@ -197,8 +198,8 @@ def test_a_run_is_evaluated(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert list(summary["ways"]) == ["greedy", "sampled", "behaviour"]
     assert summary["rooms"] == {"memory_byte": 3, "all": [1]}
     assert summary["checkpoint"] == {"update": 3, "steps": 24}
-    for way, found in summary["ways"].items():
-        steps = [int(row["steps"]) for row in rows if row["way"] == way]
+    for mode, found in summary["ways"].items():
+        steps = [int(row["steps"]) for row in rows if row["way"] == mode]
         assert found["score"] == dict.fromkeys(("mean", "low", "high", "median", "min", "max"), 0)
         assert found["mean_steps"] == np.mean(steps)
         assert found["ended_by_game_over"] == 1

@@ -25,11 +25,12 @@ from action_balance.agent.rollout import policy_view
 from action_balance.agent.update import Pairs
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
-from action_balance.core.running_stats import Moments
+from action_balance.config.train import TrainConfig
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import trainer as host
-from action_balance.engines.host.compiled_update import Programs
+from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.evaluate_gym import evaluate_gym
-from action_balance.engines.loop import GYM_ANEW, TrainConfig, trainer
+from action_balance.engines.loop import GYM_ANEW, trainer
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
 from action_balance.envs.registry import EnvConfig
@@ -54,7 +55,7 @@ WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden
 def programs() -> Iterator[None]:
     """Programs are kept, however many there are; the environments of `gym_cases`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "_programs", cache(Programs))
+        patch.setattr(host, "_programs", cache(CompiledUpdate))
         patch.setattr(sys, "path", [str(CASES), *sys.path])
         yield
 
@@ -265,10 +266,10 @@ def test_updates_before_an_environment_fails_are_kept(
 
 def test_groups_are_usual_where_environments_step_aside() -> None:
     agent = Config(envs=16, host=HostConfig(lag=0))
-    assert TrainConfig(EnvConfig("gym:A-v0"), agent).settled().agent.groups == 1
-    assert TrainConfig(EnvConfig("gym:A-v0", vectorize="async"), agent).settled().agent.groups == 2
-    assert TrainConfig(EnvConfig("atari:pitfall"), agent).settled().agent.groups == 2
-    asked = TrainConfig(EnvConfig("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).settled()
+    assert TrainConfig(EnvConfig("gym:A-v0"), agent).with_defaults().agent.groups == 1
+    assert TrainConfig(EnvConfig("gym:A-v0", vectorize="async"), agent).with_defaults().agent.groups == 2
+    assert TrainConfig(EnvConfig("atari:pitfall"), agent).with_defaults().agent.groups == 2
+    asked = TrainConfig(EnvConfig("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).with_defaults()
     assert asked.agent.groups == 4
 
 
@@ -331,37 +332,39 @@ def test_settings_of_networks_that_are_not_there_are_refused() -> None:
 @pytest.fixture(scope="module")
 def fresh() -> Any:
     """Networks for stacks of two vectors of three numbers, and actions of two components."""
-    return jax.jit(lambda keys: networks((2, 3), (2, 3), TINY, keys, whitened=True))(
+    return jax.jit(lambda keys: networks((2, 3), (2, 3), TINY, keys, normalizes_obs=True))(
         list(jax.random.split(jax.random.key(0), 3))
     )
 
 
 def test_the_policy_sees_vectors_whitened_by_who_acted(fresh: Any) -> None:
-    learned, _ = fresh
-    moments = Moments(jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0]))  # deviations 2, 1, 1
+    params, _ = fresh
+    moments = RunningMeanStd(
+        jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0])
+    )  # deviations 2, 1, 1
     stack = jnp.array([[3.0, 0.5, 100.0], [1.0, -9.0, 101.0]])
-    seen = policy_view(stack, learned.policy, moments, TINY)
+    seen = policy_view(stack, params.policy, moments, TINY)
     np.testing.assert_allclose(seen, [[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]], atol=1e-6)
     with pytest.raises(ValueError, match="the statistics are needed"):
-        policy_view(stack, learned.policy, None, TINY)
+        policy_view(stack, params.policy, None, TINY)
     # The bonus networks see the newest of the stack only, and every choice of the components is an action to them.
-    assert learned.next_state.joined[0].weight.shape == (4, 3)
-    assert learned.action.joined[0].action_weight.shape == (5, 4)
-    assert learned.policy.trunk[0].weight.shape == (4, 6)
-    assert learned.policy.parts == (2, 3)
+    assert params.next_state.joined[0].weight.shape == (4, 3)
+    assert params.action.joined[0].action_weight.shape == (5, 4)
+    assert params.policy.trunk[0].weight.shape == (4, 6)
+    assert params.policy.parts == (2, 3)
 
 
 def test_the_loss_of_an_action_is_the_sum_over_its_components(fresh: Any) -> None:
-    learned, targets = fresh
-    moments = Moments(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
+    params, targets = fresh
+    moments = RunningMeanStd(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
     seen = jnp.array([0.5, -1.0, 2.0])
     pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])
-    module = Distillation(targets.action, learned.action)
-    errors = np.asarray(jax.jit(lambda: module.all_errors(moments.whiten(seen)))())
-    taken = jax.jit(lambda: update.action_errors(learned, targets, moments, pairs, TINY))()
+    module = Distillation(targets.action, params.action)
+    errors = np.asarray(jax.jit(lambda: module.all_errors(moments.normalize(seen)))())
+    taken = jax.jit(lambda: update.action_errors(params, targets, moments, pairs, TINY))()
     np.testing.assert_allclose(taken, [errors[1] + errors[4]], rtol=1e-5)
     everything = replace(TINY, bonus=BonusConfig(learns_from="all"))
-    found = jax.jit(lambda: update.action_errors(learned, targets, moments, pairs, everything))()
+    found = jax.jit(lambda: update.action_errors(params, targets, moments, pairs, everything))()
     np.testing.assert_allclose(found, [errors[:2].mean() + errors[2:].mean()], rtol=1e-5)
 
 

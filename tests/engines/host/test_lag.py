@@ -14,10 +14,10 @@ import pytest
 
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
-from action_balance.agent.update import Learning, Lesson
+from action_balance.agent.update import UpdateBatch, UpdateInfo
 from action_balance.config.agent import Config, HostConfig, PPOConfig
 from action_balance.engines.host.actor import Rollout
-from action_balance.engines.host.rollout_buffer import Appraisal, Recording
+from action_balance.engines.host.rollout_buffer import ActionEvaluation, RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer, Learner
 from action_balance.envs.host_base import HostStep
 
@@ -77,23 +77,23 @@ class Noise:
         return seen
 
 
-class Learned(NamedTuple):
+class Params(NamedTuple):
     """What an update of a seed began with, and what came of it."""
 
     state: TrainState
     actor: Actor
-    whole: Sequence[Recording]
+    whole: Sequence[RolloutBuffer]
     rewards_and_ends: tuple[np.ndarray, ...]
-    appraisals: Sequence[Appraisal]
-    lesson: Lesson
-    learning: Learning
+    action_evaluations: Sequence[ActionEvaluation]
+    lesson: UpdateBatch
+    learning: UpdateInfo
 
 
 class Scene(NamedTuple):
     """A run with lag."""
 
     worlds: list[Noise]
-    learned: list[Learned]  # of the seeds in turn
+    params: list[Params]  # of the seeds in turn
     told: list[Metrics]
     pieces: list[int]  # that each update took
     announced: int
@@ -102,7 +102,7 @@ class Scene(NamedTuple):
 @pytest.fixture(scope="module")
 def scene() -> Scene:
     worlds: list[Noise] = []
-    learned: list[Learned] = []
+    params: list[Params] = []
     pieces: list[int] = []
 
     def make(seed: int, _: int) -> Noise:
@@ -115,11 +115,11 @@ def scene() -> Scene:
         programs, learner = run.programs, run._learner
         prepare = programs.prepare
 
-        def watched(state: TrainState, actor: Actor, whole: Sequence[Recording], *others: Any) -> Any:
-            *rewards_and_ends, appraisals = others
+        def watched(state: TrainState, actor: Actor, whole: Sequence[RolloutBuffer], *others: Any) -> Any:
+            *rewards_and_ends, action_evaluations = others
             found = prepare(state, actor, whole, *others)
             copies = tuple(np.array(one) for one in rewards_and_ends)
-            learned.append(Learned(state, actor, whole, copies, appraisals, found[2], found[3]))
+            params.append(Params(state, actor, whole, copies, action_evaluations, found[2], found[3]))
             return found
 
         def counted(rollouts: list[Rollout]) -> Learner:
@@ -139,8 +139,8 @@ def scene() -> Scene:
         run.start(run.begin())
         told = [run.advance() for _ in range(UPDATES)]
         run.close()
-        assert (programs.appraised, programs.appraisals) == (1, 6)
-        return Scene(worlds, learned, told, pieces, SEEDS * (programs.pieces + programs.appraisals))
+        assert (programs.evaluated_envs, programs.action_evaluations) == (1, 6)
+        return Scene(worlds, params, told, pieces, SEEDS * (programs.pieces + programs.action_evaluations))
 
 
 def log_chances(logits: np.ndarray, bonus: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -167,17 +167,17 @@ def generalised(reward: np.ndarray, values: np.ndarray, cut: np.ndarray, gamma: 
 
 def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(scene: Scene) -> None:
     ask = jax.jit(
-        lambda policy, moments, seen: jax.vmap(jax.vmap(lambda one: policy(moments.whiten(one, 5.0))))(
+        lambda policy, moments, seen: jax.vmap(jax.vmap(lambda one: policy(moments.normalize(one, 5.0))))(
             jnp.asarray(seen)
         )
     )
     furthest = []
-    for number, one in enumerate(scene.learned):
+    for number, one in enumerate(scene.params):
         update, seed = divmod(number, SEEDS)
         groups = [scene.worlds[seed].stacks(group, update * STEPS) for group in range(GROUPS)]
         seen = np.concatenate(groups, axis=1)
         logits, values = (
-            np.asarray(part, np.float64) for part in ask(one.state.learned.policy, one.actor.observations, seen)
+            np.asarray(part, np.float64) for part in ask(one.state.params.policy, one.actor.observations, seen)
         )
         bonus, action, acted = (
             np.concatenate([np.asarray(getattr(group, name)) for group in one.whole], axis=1)
@@ -186,7 +186,7 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         chances = log_chances(logits[:-1], bonus, action)
         weight = np.exp(chances - acted)
         reward, terminated, truncated = one.rewards_and_ends
-        told = [np.concatenate(parts, axis=1) for parts in zip(*one.appraisals, strict=True)]
+        told = [np.concatenate(parts, axis=1) for parts in zip(*one.action_evaluations, strict=True)]
         np.testing.assert_allclose(told[0], chances, atol=1e-5)
         np.testing.assert_allclose(told[1], values, atol=1e-5)
         np.testing.assert_allclose(one.lesson.samples.log_prob, chances, atol=1e-5)

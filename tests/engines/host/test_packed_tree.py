@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from action_balance.engines.host.packed_tree import Bundle, Bundler, inside
+from action_balance.engines.host.packed_tree import PackedTree, TreePacker, inside
 
 
 class Tree(NamedTuple):
@@ -37,38 +37,38 @@ def same(one: Any, other: Any) -> None:
 
 
 def test_leaves_of_32_bits_are_together_each_from_a_multiple_of_64() -> None:
-    bundle = Bundler(TREE).bundle(TREE)
+    pack = TreePacker(TREE).pack(TREE)
     expected = np.zeros(64 + 128 + 64, np.float32)
     expected[:3], expected[64:164], expected[192] = range(3), range(10, 110), -1
-    np.testing.assert_array_equal(bundle.together, expected)
-    same(bundle.others, (TREE.whole, TREE.half))
+    np.testing.assert_array_equal(pack.together, expected)
+    same(pack.others, (TREE.whole, TREE.half))
 
 
 def test_large_leaves_stay_by_themselves() -> None:
-    bundle = Bundler(TREE, largest=99).bundle(TREE)
-    assert bundle.together.shape == (128,)
-    same(bundle.others, (TREE.table, TREE.whole, TREE.half))
+    pack = TreePacker(TREE, largest=99).pack(TREE)
+    assert pack.together.shape == (128,)
+    same(pack.others, (TREE.table, TREE.whole, TREE.half))
 
 
 def test_the_tree_comes_back() -> None:
     for largest in (0, 2, 50, 1000):
-        bundler = Bundler(jax.eval_shape(lambda: TREE), largest)
-        same(bundler.unbundle(bundler.bundle(TREE)), TREE)
-    alone = Bundler(Tree(*5 * [jnp.int32(1)]))
-    assert alone.bundle(Tree(*5 * [jnp.int32(1)])).together.shape == (0,)
+        bundler = TreePacker(jax.eval_shape(lambda: TREE), largest)
+        same(bundler.unpack(bundler.pack(TREE)), TREE)
+    alone = TreePacker(Tree(*5 * [jnp.int32(1)]))
+    assert alone.pack(Tree(*5 * [jnp.int32(1)])).together.shape == (0,)
 
 
 def test_adam_steps_a_bundle_as_it_steps_the_tree() -> None:
     tree = {"a": jnp.array([1.0, 2.0]), "b": jnp.array([[3.0]])}
     gradients = [{"a": jnp.array([0.5, -1.0]), "b": jnp.array([[4.0]])}, {"a": jnp.ones(2), "b": jnp.zeros((1, 1))}]
-    adam, bundler = optax.adam(0.1), Bundler(tree)
+    adam, bundler = optax.adam(0.1), TreePacker(tree)
     plain, memory = tree, adam.init(tree)
-    bundle, bundled = bundler.bundle(tree), inside(bundler.bundle, dict, memory)
+    pack, bundled = bundler.pack(tree), inside(bundler.pack, dict, memory)
     for found in gradients:
         changes, memory = adam.update(found, memory)
         plain = optax.apply_updates(plain, changes)
-        changes, bundled = adam.update(bundler.bundle(found), bundled)
-        bundle = optax.apply_updates(bundle, changes)
-    same(bundler.unbundle(bundle), plain)
-    same(inside(bundler.unbundle, Bundle, bundled), memory)
-    assert not np.asarray(bundle.together)[3:64].any()  # what fills the places stays 0
+        changes, bundled = adam.update(bundler.pack(found), bundled)
+        pack = optax.apply_updates(pack, changes)
+    same(bundler.unpack(pack), plain)
+    same(inside(bundler.unpack, PackedTree, bundled), memory)
+    assert not np.asarray(pack.together)[3:64].any()  # what fills the places stays 0

@@ -14,10 +14,10 @@ from scipy import stats
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Trajectory
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
-from action_balance.core.running_stats import Moments
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import rollout_buffer as recording
-from action_balance.engines.host.compiled_update import Programs
-from action_balance.engines.host.rollout_buffer import Ended, Recording
+from action_balance.engines.host.compiled_update import CompiledUpdate
+from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.host_base import HostEnvironment
 
 STEPS, ENVS, COEF = 5, 4, 2.0
@@ -34,15 +34,15 @@ SHAPE = (STACK, SIZE, SIZE)
 
 
 @cache
-def programs(groups: int) -> Programs:
-    return Programs(replace(CONFIG, host=HostConfig(groups=groups)), SHAPE, ACTIONS)
+def programs(groups: int) -> CompiledUpdate:
+    return CompiledUpdate(replace(CONFIG, host=HostConfig(groups=groups)), SHAPE, ACTIONS)
 
 
 @cache
 def actor() -> Actor:
     """An agent with statistics of noise."""
     noise = np.random.default_rng(1).uniform(0, 255, (8, SIZE, SIZE)).astype(np.float32)
-    moments = Moments(jnp.asarray(8.0), jnp.asarray(noise.mean(axis=0)), jnp.asarray(8 * noise.var(axis=0)))
+    moments = RunningMeanStd(jnp.asarray(8.0), jnp.asarray(noise.mean(axis=0)), jnp.asarray(8 * noise.var(axis=0)))
     return agent(programs(2), moments, 3).actor(jnp.asarray(COEF))
 
 
@@ -50,7 +50,7 @@ class Script(NamedTuple):
     """What environments show, whatever they do: at times 0 to 2 T."""
 
     frame: np.ndarray  # (2 T + 1, N, H, W), coarse noise; two pixels tell time and environment
-    reached: np.ndarray  # the same, but for 100 more in the time's pixel where an episode ended
+    next_obs: np.ndarray  # the same, but for 100 more in the time's pixel where an episode ended
     began: np.ndarray  # (2 T + 1, N)
 
 
@@ -75,16 +75,18 @@ def script() -> Script:
 class Rollouts(NamedTuple):
     """Two in a row."""
 
-    whole: tuple[tuple[Recording, ...], ...]  # of each rollout, of each group
+    whole: tuple[tuple[RolloutBuffer, ...], ...]  # of each rollout, of each group
     actions: np.ndarray  # (2 T, N), as they were handed out
 
 
-def seen_by(group: int, groups: int, time: int) -> tuple[np.ndarray, Ended | None]:
+def seen_by(group: int, groups: int, time: int) -> tuple[np.ndarray, EpisodeEnds | None]:
     """Newest frames of a group, and what ended: nothing, where it did not; of one group, a statement of it."""
     mine = slice(group * ENVS // groups, (group + 1) * ENVS // groups)
     shown = script()
     began = shown.began[time, mine]
-    return shown.frame[time, mine], Ended(began, shown.reached[time, mine]) if groups == 1 or began.any() else None
+    return shown.frame[time, mine], EpisodeEnds(
+        began, shown.next_obs[time, mine]
+    ) if groups == 1 or began.any() else None
 
 
 def play(groups: int, seed: int = 3) -> Rollouts:
@@ -176,8 +178,8 @@ def test_frames_and_beginnings_land_at_their_times(trajectories: list[tuple[Traj
 def test_reached_is_the_frame_after_the_step_also_where_it_ended_the_episode(
     trajectories: list[tuple[Trajectory, jax.Array]],
 ) -> None:
-    both = np.concatenate([made.reached for made, _ in trajectories])
-    np.testing.assert_array_equal(both, script().reached[1:])
+    both = np.concatenate([made.next_obs for made, _ in trajectories])
+    np.testing.assert_array_equal(both, script().next_obs[1:])
     # Times of the first four environments by hand: the frames of ends have 100 more.
     expected = [
         [2, 103, 4, 5, 6, 7, 8, 9, 10, 11],
@@ -251,7 +253,7 @@ def test_groups_do_not_change_what_an_environment_does(rollouts: Rollouts) -> No
     together = play(1)
     np.testing.assert_array_equal(together.actions, rollouts.actions)
     for whole, parts in zip(together.whole, rollouts.whole, strict=True):
-        for name in ("reached", "action"):
+        for name in ("next_obs", "action"):
             joined = np.concatenate([getattr(part, name) for part in parts], axis=1)
             np.testing.assert_array_equal(getattr(whole[0], name), joined)
         for name in ("log_prob", "logits", "values", "action_bonus"):
@@ -310,11 +312,11 @@ def test_the_helpers_world_meets_the_contract() -> None:
     assert [decode(picture) for picture in steps[-1].frame] == [[2, 0, 5, 5], [3, 0, 5, 0]]
     assert steps[-1].score.tolist() == [0, 10]
     assert steps[-1].reward.tolist() == [0, 1]
-    assert steps[-1].reached is steps[-1].frame
+    assert steps[-1].next_obs is steps[-1].frame
     for _ in range(2):
         world.send(1, np.array([0, 0]))
         steps.append(world.receive(1))
-    assert [decode(picture) for picture in steps[-2].reached] == [[2, 0, 6, 5], [3, 0, 6, 0]]
+    assert [decode(picture) for picture in steps[-2].next_obs] == [[2, 0, 6, 5], [3, 0, 6, 0]]
     assert [decode(picture) for picture in steps[-2].frame] == [[2, 1, 0, 0], [3, 0, 6, 0]]
     assert (steps[-2].terminated.tolist(), steps[-2].truncated.tolist()) == ([True, False], [False, False])
     assert (steps[-1].terminated.tolist(), steps[-1].truncated.tolist()) == ([False, False], [False, True])

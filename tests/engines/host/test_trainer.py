@@ -18,14 +18,14 @@ from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.host import compiled_update as pieces
 from action_balance.engines.host import trainer as host
-from action_balance.engines.host.actor import Player
-from action_balance.engines.host.compiled_update import Programs
-from action_balance.engines.host.rollout_buffer import Recording
+from action_balance.engines.host.actor import HostActor
+from action_balance.engines.host.compiled_update import CompiledUpdate
+from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.loop import TrainConfig
 from action_balance.envs.host_base import EmulatorsLost, HostStep
 from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
@@ -155,12 +155,12 @@ def test_which_policy_makes_a_rollout_is_settled(
 ) -> None:
     acted = []
 
-    def begin_rollout(player: Player) -> None:
+    def begin_rollout(player: HostActor) -> None:
         acted.append(int(player.state.updates))
         original(player)
 
-    original = Player.begin_rollout
-    monkeypatch.setattr(Player, "begin_rollout", begin_rollout)
+    original = HostActor.begin_rollout
+    monkeypatch.setattr(HostActor, "begin_rollout", begin_rollout)
     trained(with_lag(lag))
     assert acted == policies
 
@@ -195,7 +195,7 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     overlapped: tuple[list[Metrics], TrainState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "for_the_host", lambda place: place.with_memory_kind(pieces.PINNED))
-    monkeypatch.setattr(host, "_programs", Programs)
+    monkeypatch.setattr(host, "_programs", CompiledUpdate)
     run = trainer(with_lag(1))
     decider, kinds = run.programs.decider, set()
 
@@ -217,7 +217,7 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     run.close()
     assert kinds == {pieces.PINNED}
     # Nothing is compiled once more because of it. Episodes end in some steps only, and some frames are on the device.
-    once = dict.fromkeys(("actor", "_bundled", "empty", "conclude", "appraise", "prepare", "apply", "finish"), 1)
+    once = dict.fromkeys(("actor", "_packed", "empty", "conclude", "evaluate_actions", "prepare", "apply", "finish"), 1)
     for name, count in {**once, "_decide": 3}.items():
         assert getattr(run.programs, name)._cache_size() == count, name
 
@@ -300,12 +300,12 @@ def test_returns_are_raw_and_of_whole_episodes() -> None:
 Luck = tuple[float, ...]
 
 
-class Learned(NamedTuple):
+class Params(NamedTuple):
     """What an update was made from, as the device was handed it."""
 
     newest: list[np.ndarray]  # the policy that is to be updated
     actor: list[np.ndarray]  # the policy that is said to have acted
-    whole: list[Recording]  # of the groups
+    whole: list[RolloutBuffer]  # of the groups
     reward: np.ndarray  # (T, N), as the other two
     terminated: np.ndarray
     truncated: np.ndarray
@@ -321,12 +321,12 @@ class Scene(NamedTuple):
 
     lag: int | None
     world: Scripted
-    learned: list[Learned]
+    params: list[Params]
     acted: dict[Luck, list[list[np.ndarray]]]  # the policies that decided, by the luck of rollout and group
     told: list[Metrics]
 
 
-def luck(recording: Recording) -> Luck:
+def luck(recording: RolloutBuffer) -> Luck:
     return tuple(np.asarray(recording.noise[0, 0]).tolist())
 
 
@@ -337,18 +337,18 @@ def played(config: Config, updates: int = UPDATES, kept: TrainState | None = Non
     programs, scene = run.programs, Scene(config.host.lag, world, [], {}, [])
     prepare, decider = programs.prepare, programs.decider
 
-    def watched_prepare(state: TrainState, actor: Actor, whole: Sequence[Recording], *others: Any) -> Any:
-        *rewards_and_ends, appraisals = others
-        assert (appraisals is not None) == bool(config.host.lag and not config.traits.uniform)
+    def watched_prepare(state: TrainState, actor: Actor, whole: Sequence[RolloutBuffer], *others: Any) -> Any:
+        *rewards_and_ends, action_evaluations = others
+        assert (action_evaluations is not None) == bool(config.host.lag and not config.traits.uniform)
         copies = [np.array(one) for one in rewards_and_ends]
         newest = to_arrays(programs.actor(state).policy)
-        scene.learned.append(Learned(newest, to_arrays(actor.policy), list(whole), *copies))
+        scene.params.append(Params(newest, to_arrays(actor.policy), list(whole), *copies))
         return prepare(state, actor, whole, *others)
 
     def watched_decider(actor: Actor) -> Any:
         decide = decider(actor)
 
-        def watched(recording: Recording, *seen: Any) -> Any:
+        def watched(recording: RolloutBuffer, *seen: Any) -> Any:
             scene.acted.setdefault(luck(recording), []).append(to_arrays(actor.policy))
             return decide(recording, *seen)
 
@@ -378,11 +378,11 @@ def test_rewards_and_ends_are_learned_from_at_the_step_that_brought_them(scene: 
         "terminated": ended & (envs % 2 == 0),
         "truncated": ended & (envs % 2 == 1),
     }.items():
-        np.testing.assert_array_equal(np.concatenate([getattr(one, name) for one in scene.learned]), expected)
+        np.testing.assert_array_equal(np.concatenate([getattr(one, name) for one in scene.params]), expected)
         np.testing.assert_array_equal(scene.world.all(name), expected)
     # Also where the last step of a rollout ends an episode.
-    assert scene.learned[0].truncated[-1].tolist() == [False, True, False, False] * 2
-    assert scene.learned[3].terminated[-1].tolist() == [True, False, False, False] * 2
+    assert scene.params[0].truncated[-1].tolist() == [False, True, False, False] * 2
+    assert scene.params[3].terminated[-1].tolist() == [True, False, False, False] * 2
 
 
 def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
@@ -390,13 +390,13 @@ def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
     shown, chosen = joined(world.shown), joined(world.chosen)
     reached, ended = world.all("reached"), world.all("ended")
     assert (reached[ended] != shown[1:][ended]).any(axis=(1, 2)).all()
-    for number, one in enumerate(scene.learned):
+    for number, one in enumerate(scene.params):
         first, after = number * STEPS, (number + 1) * STEPS
         action, arrived, frame, began = (
             np.concatenate(parts, axis=1)
             for parts in (
                 [whole.action for whole in one.whole],
-                [whole.reached for whole in one.whole],
+                [whole.next_obs for whole in one.whole],
                 [whole.frames.frame for whole in one.whole],
                 [whole.frames.began for whole in one.whole],
             )
@@ -411,18 +411,18 @@ def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
 
 
 def test_every_rollout_has_luck_of_its_own(scene: Scene) -> None:
-    assert len({one for made in scene.learned for one in made.luck}) == UPDATES * scene.world.groups
+    assert len({one for made in scene.params for one in made.luck}) == UPDATES * scene.world.groups
 
 
 def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene) -> None:
-    for one in scene.learned:
+    for one in scene.params:
         acted = [policy for luck in one.luck for policy in scene.acted[luck]]
         assert len(acted) == STEPS * scene.world.groups
         for policy in acted:
             for ours, theirs in zip(policy, one.actor, strict=True):
                 np.testing.assert_array_equal(ours, theirs)
     behind = [
-        any((ours != theirs).any() for ours, theirs in zip(one.newest, one.actor, strict=True)) for one in scene.learned
+        any((ours != theirs).any() for ours, theirs in zip(one.newest, one.actor, strict=True)) for one in scene.params
     ]
     assert behind == [False, *[scene.lag == 1] * (UPDATES - 1)]
 
@@ -455,7 +455,7 @@ def test_a_resumed_run_knows_the_first_reward_and_has_luck_of_its_own(method: st
     assert int(kept.first_reward[0]) == 56
     assert [int(one.first_reward[0]) for one in after.told] == [56, 56]
     assert int(state.updates[0]) == UPDATES
-    assert len({one.luck for one in before.learned + after.learned}) == UPDATES
+    assert len({one.luck for one in before.params + after.params}) == UPDATES
 
 
 def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> None:

@@ -106,7 +106,7 @@ def play(environment: Atari, actions: np.ndarray) -> tuple[np.ndarray, list[Host
 
 
 def fields(step: HostStep) -> tuple[np.ndarray, ...]:
-    return step.frame, step.reached, step.reward, step.score, step.terminated, step.truncated
+    return step.frame, step.next_obs, step.reward, step.score, step.terminated, step.truncated
 
 
 def draw(environment: HostEnvironment, steps: int) -> np.ndarray:
@@ -137,14 +137,14 @@ def test_every_environment_is_one_emulator_played_frame_by_frame(
             score, terminated, truncated = console.step(chosen[env])
             assert (step.score[env], step.terminated[env], step.truncated[env]) == (score, terminated, truncated)
             assert step.reward[env] == np.sign(score)
-            frames.append(step.reached[env])
+            frames.append(step.next_obs[env])
             screens.append(console.screen)
             if terminated or truncated:
                 console.reset()
                 frames.append(step.frame[env])
                 screens.append(console.screen)
             else:
-                np.testing.assert_array_equal(step.frame[env], step.reached[env])
+                np.testing.assert_array_equal(step.frame[env], step.next_obs[env])
     assert all(map(shows, frames, screens))
     assert sum(step.terminated.sum() for step in brought) == terminations
     assert sum(step.truncated.sum() for step in brought) == truncations
@@ -158,7 +158,7 @@ def test_the_time_limit_ends_an_episode_and_shows_the_first_frame_of_the_next(ma
     assert not any(step.terminated.any() for step in steps)
     for end in (4, 9):
         np.testing.assert_array_equal(steps[end].frame, first)
-        assert (steps[end].reached != first).any()
+        assert (steps[end].next_obs != first).any()
 
 
 def test_an_episode_has_4500_steps(make: Make) -> None:
@@ -173,7 +173,7 @@ def test_reached_is_the_frame_itself_where_no_episode_ended(make: Make) -> None:
     for ends in (False, True, False):
         environment.send(0, np.zeros(2, int))
         step = environment.receive(0)
-        assert (step.reached is not step.frame) == ends
+        assert (step.next_obs is not step.frame) == ends
 
 
 def test_pushed_frames_are_the_stack_of_the_emulator_also_across_ends(make: Make) -> None:
@@ -196,7 +196,7 @@ def test_pushed_frames_are_the_stack_of_the_emulator_also_across_ends(make: Make
     assert stacks.dtype == jnp.uint8
     for chosen, step in zip(actions, steps, strict=True):
         expected, *_, info = theirs.step(chosen)
-        seen = fast_push(stacks, step.reached, jnp.zeros(2, bool))
+        seen = fast_push(stacks, step.next_obs, jnp.zeros(2, bool))
         stacks = fast_push(stacks, step.frame, step.ended)
         np.testing.assert_array_equal(stacks, expected)
         if step.ended.any():

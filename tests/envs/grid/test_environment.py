@@ -73,7 +73,7 @@ def test_at_a_goal_the_goal_is_reached_and_the_start_is_seen(view: View) -> None
     states, steps = follow(GridEnvironment(WORLD, view), jnp.array([RIGHT, UP, RIGHT, UP]))
     seen = np.array(SEEN[view])
     np.testing.assert_array_equal(states.cell, [0, 1, 4, 0])
-    np.testing.assert_allclose(steps.reached, seen[[1, 4, 5, 3]])
+    np.testing.assert_allclose(steps.next_obs, seen[[1, 4, 5, 3]])
     np.testing.assert_allclose(steps.observation, seen[[1, 4, 0, 3]])
     np.testing.assert_array_equal(steps.reward, [0.0, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(steps.terminated, [False, False, True, False])
@@ -84,7 +84,7 @@ def test_at_a_goal_the_goal_is_reached_and_the_start_is_seen(view: View) -> None
 def test_at_the_time_limit_the_last_cell_is_reached_and_the_start_is_seen(view: View) -> None:
     _, steps = follow(GridEnvironment(WORLD, view), jnp.array([RIGHT, LEFT, RIGHT, RIGHT, UP]))
     seen = np.array(SEEN[view])
-    np.testing.assert_allclose(steps.reached, seen[[1, 0, 1, 2, 3]])
+    np.testing.assert_allclose(steps.next_obs, seen[[1, 0, 1, 2, 3]])
     np.testing.assert_allclose(steps.observation, seen[[1, 0, 1, 0, 3]])
     np.testing.assert_array_equal(steps.truncated, [False, False, False, True, False])
     assert not steps.terminated.any()
@@ -92,10 +92,10 @@ def test_at_the_time_limit_the_last_cell_is_reached_and_the_start_is_seen(view: 
 
 
 def test_environments_run_side_by_side() -> None:
-    ways = jnp.array([[RIGHT, UP, RIGHT], [UP, RIGHT, DOWN]])
-    _, steps = jax.vmap(follow, in_axes=(None, 0))(GridEnvironment(WORLD, "coordinates"), ways)
+    action_modes = jnp.array([[RIGHT, UP, RIGHT], [UP, RIGHT, DOWN]])
+    _, steps = jax.vmap(follow, in_axes=(None, 0))(GridEnvironment(WORLD, "coordinates"), action_modes)
     seen = np.array(SEEN["coordinates"])
-    np.testing.assert_allclose(steps.reached, seen[[[1, 4, 5], [3, 4, 1]]])
+    np.testing.assert_allclose(steps.next_obs, seen[[[1, 4, 5], [3, 4, 1]]])
 
 
 def test_sizes_are_four_actions_and_all_cells() -> None:

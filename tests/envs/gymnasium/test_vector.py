@@ -19,7 +19,7 @@ from action_balance.envs.gymnasium.single import Silent
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.gymnasium.workers import Workers
 from action_balance.envs.host_base import EnvironmentFailed
-from action_balance.envs.registry import EnvConfig, host_kind, parse_kwargs
+from action_balance.envs.registry import EnvConfig, host_env_spec, parse_kwargs
 from action_balance.errors import UserError
 
 
@@ -53,7 +53,7 @@ def check_episodes(found: list[Any], seeds: np.ndarray) -> None:
             assert one.terminated[place] == (ends and odd)
             assert one.truncated[place] == (ends and not odd)
             episode, inside = divmod(number - 1, length)
-            assert one.reached[place].tolist() == [seed, episode, inside + 1]
+            assert one.next_obs[place].tolist() == [seed, episode, inside + 1]
             assert one.frame[place].tolist() == ([seed, episode + 1, 0] if ends else [seed, episode, inside + 1])
 
 
@@ -88,11 +88,11 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
         os.kill(worker.pid, signal.SIGINT)  # as Ctrl-C in a terminal, which is for the training
     for _ in range(14):
         ours, theirs = step(environment, 0, 1, 0), step(plain, 0, 1, 0)
-        for name in ("frame", "reached", "reward", "score", "terminated", "truncated"):
+        for name in ("frame", "next_obs", "reward", "score", "terminated", "truncated"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
     lost = step(environment, 0, 1, 0)
     assert lost.lost
-    np.testing.assert_array_equal(lost.reached, ours.frame)
+    np.testing.assert_array_equal(lost.next_obs, ours.frame)
     assert lost.truncated.all()
     assert not lost.score.any()
     assert not lost.terminated.any()
@@ -109,7 +109,7 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     kill(environment, 1)
     idle = step(environment, 0, 1, 1)
     assert idle.lost
-    np.testing.assert_array_equal(idle.reached, after.frame)
+    np.testing.assert_array_equal(idle.next_obs, after.frame)
     assert not step(environment, 0, 1, 1).lost
     monkeypatch.setattr(gym_vector, "PATIENCE", 0.7)
     vector = environment._vectors[0]
@@ -235,7 +235,7 @@ def test_a_number_out_of_its_bounds_in_a_part_is_said_once() -> None:
 )
 def test_a_wrong_environment_is_one_line(name: str, told: str) -> None:
     with pytest.raises(UserError, match=told):
-        host_kind(EnvConfig(name))
+        host_env_spec(EnvConfig(name))
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(gym_make.PACKAGES, "Far/", ("far_away", "far-away"))
     with pytest.raises(UserError, match="needs the module far_away, which is not installed: pip install far-away"):
-        host_kind(EnvConfig("gym:Far/Off-v0"))
+        host_env_spec(EnvConfig("gym:Far/Off-v0"))
 
 
 @pytest.mark.parametrize(
@@ -262,20 +262,20 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_wrong_settings_of_an_environment_are_one_line(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(UserError, match=told):
-        host_kind(EnvConfig("gym:CartPole-v1", **settings))
+        host_env_spec(EnvConfig("gym:CartPole-v1", **settings))
 
 
 def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
     with pytest.raises(UserError, match="begins episodes a step late"):
-        host_kind(EnvConfig("gym:CartPole-v1", vectorize="own"))
+        host_env_spec(EnvConfig("gym:CartPole-v1", vectorize="own"))
     taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
-        host_kind(EnvConfig(f"gym:{taxi}", vectorize="own"))
+        host_env_spec(EnvConfig(f"gym:{taxi}", vectorize="own"))
     for make in (None, gym_cases.Counter):
         with pytest.raises(
             UserError, match="is a function or a class, which makes one at a time: use --vectorize sync"
         ):
-            host_kind(EnvConfig("gym:gym_cases:Counter", vectorize="own"), make)
+            host_env_spec(EnvConfig("gym:gym_cases:Counter", vectorize="own"), make)
 
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
@@ -290,7 +290,7 @@ def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
 
 
 def test_the_own_vector_environment_of_a_game_sees_what_it_makes() -> None:
-    kind = host_kind(EnvConfig("gym:ALE/Pitfall-v5", vectorize="own"))
+    kind = host_env_spec(EnvConfig("gym:ALE/Pitfall-v5", vectorize="own"))
     assert (kind.observation_shape, kind.dtype, kind.actions) == ((1, 84, 84, 4), "uint8", 18)
     environment = kind.make(2, 1, (0, 0), 0)
     assert environment.reset().shape == (1, 2, 84, 84, 4)

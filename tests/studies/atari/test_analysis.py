@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from action_balance.config.presets import PRESETS
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign

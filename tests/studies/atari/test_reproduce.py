@@ -14,7 +14,7 @@ from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
 
 from action_balance.cli import main as cli
 from action_balance.cli.atari import AtariStudy
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.host_base import EmulatorsLost
 from action_balance.errors import UserError

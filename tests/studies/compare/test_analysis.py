@@ -14,7 +14,7 @@ from command import call
 
 from action_balance.agent.learner import Metrics
 from action_balance.config.agent import BonusConfig, Config, HostConfig, PPOConfig
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from synthetic_runs import make_run, strip, tree
 
 from action_balance.cli import main as cli
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.studies import campaign
 from action_balance.studies.atari.analysis import AtariTraining
 from action_balance.studies.entropy.analysis import FLAT, GAME, EntropySettings

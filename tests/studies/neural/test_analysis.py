@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from action_balance.cli import main as cli
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.maps import open_world
 from action_balance.envs.registry import EnvConfig, make
 from action_balance.errors import UserError

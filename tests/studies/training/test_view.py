@@ -25,7 +25,7 @@ from command import call
 from playwright.sync_api import Browser
 
 from action_balance.config.agent import Config
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.registry import EnvConfig
 from action_balance.packing import packed, unpacked
 from action_balance.runs import MetricsLog, RunFolder

@@ -14,12 +14,12 @@ import numpy as np
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import Config
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.base import Environment
 
 #: How to act: by the largest logit of pi, by a sample of pi, or by a sample of beta (Eq. 5).
-Way = Literal["greedy", "sampled", "behaviour"]
-WAYS: tuple[Way, ...] = get_args(Way)
+ActionMode = Literal["greedy", "sampled", "behaviour"]
+ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 
 #: Numbers that the episodes of a seed may take together: 400 MB.
 ROOM = 100_000_000
@@ -30,7 +30,7 @@ class Episode(eqx.Module):
 
     running: jax.Array  # (T,) bool
     state: jax.Array  # (T,) int32, number of the state that was acted from
-    reached: jax.Array  # (T,) int32, number of the state that was reached
+    next_state: jax.Array  # (T,) int32, number of the state that was reached
     action: jax.Array  # (T,) int32
     reward: jax.Array  # (T,)
     terminated: jax.Array  # (T,) bool, the task ended
@@ -49,11 +49,11 @@ class Evaluation(eqx.Module):
     first: Episode  # the first of the episodes; empty where steps are not kept
 
 
-def ways(config: Config) -> tuple[Way, ...]:
+def action_modes(config: Config) -> tuple[ActionMode, ...]:
     """The ways of acting that a method has; one that acts at random has no largest logit to be greedy about."""
     if config.traits.uniform:
         return ("sampled",)
-    return WAYS if config.traits.action else ("greedy", "sampled")
+    return ACTION_MODES if config.traits.action else ("greedy", "sampled")
 
 
 def most_episodes(environment: Environment) -> int:
@@ -62,7 +62,7 @@ def most_episodes(environment: Environment) -> int:
     return max(1, ROOM // (environment.episode_steps * each_step + 4 * math.prod(environment.observation_shape)))
 
 
-def play(environment: Environment, state: TrainState, config: Config, way: jax.Array, key: jax.Array) -> Episode:
+def play(environment: Environment, state: TrainState, config: Config, mode: jax.Array, key: jax.Array) -> Episode:
     """One episode from its beginning; the agent stays as it is.
 
     Args:
@@ -83,12 +83,12 @@ def play(environment: Environment, state: TrainState, config: Config, way: jax.A
         behaviour = behaviour_logits(logits, bonus, coef, config)
         action_key, step_key = jax.random.split(key)
         sampled, behaving = (jax.random.categorical(action_key, which) for which in (logits, behaviour))
-        action = jnp.stack([logits.argmax(), sampled, behaving])[way]
+        action = jnp.stack([logits.argmax(), sampled, behaving])[mode]
         world, outcome = environment.step(world, action, step_key)
         made = Episode(
             running=running,
             state=number(observation),
-            reached=number(outcome.reached),
+            next_state=number(outcome.next_obs),
             action=action,
             reward=jnp.where(running, outcome.reward, 0.0),
             terminated=running & outcome.terminated,
@@ -104,23 +104,23 @@ def play(environment: Environment, state: TrainState, config: Config, way: jax.A
 
 
 def evaluate(
-    environment: Environment, state: TrainState, config: Config, way: jax.Array, episodes: int, key: jax.Array
+    environment: Environment, state: TrainState, config: Config, mode: jax.Array, episodes: int, key: jax.Array
 ) -> Evaluation:
     """So many episodes of one agent. Each has a key of its own: the first ones do not depend on how many follow."""
     keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(jnp.arange(episodes))
     # As in training: with less precision another action may come out.
     with jax.default_matmul_precision("highest"):
-        played = jax.vmap(lambda key: play(environment, state, config, way, key))(keys)
+        played = jax.vmap(lambda key: play(environment, state, config, mode, key))(keys)
     return Evaluation(
         returns=played.reward.sum(axis=1),
         lengths=played.running.sum(axis=1),
         terminated=played.terminated.any(axis=1),
-        visits=jnp.zeros(environment.states, jnp.int32).at[played.reached].add(played.running),
+        visits=jnp.zeros(environment.states, jnp.int32).at[played.next_state].add(played.running),
         first=jax.tree.map(lambda leaf: leaf[0], played),
     )
 
 
-def evaluate_run(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> dict[Way, Evaluation]:
+def evaluate_run(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> dict[ActionMode, Evaluation]:
     """Episodes of every agent of a run, by way of acting; numpy arrays with the axes of `Evaluation`, and K before.
 
     Args:
@@ -129,19 +129,19 @@ def evaluate_run(config: TrainConfig, states: TrainState, episodes: int, seed: i
         episodes: E, of each seed and each way.
         seed: of all that is random in the episodes.
     """
-    chosen = ways(config.agent)
+    chosen = action_modes(config.agent)
 
     def one_seed(agent: tuple[jax.Array, TrainState]) -> Evaluation:
         number, state = agent
         environment = config.environment(jax.random.key(number))
         key = jax.random.fold_in(jax.random.key(seed), number)
 
-        def one_way(way: jax.Array) -> Evaluation:
-            return evaluate(environment, state, config.agent, way, episodes, jax.random.fold_in(key, way))
+        def one_way(mode: jax.Array) -> Evaluation:
+            return evaluate(environment, state, config.agent, mode, episodes, jax.random.fold_in(key, mode))
 
-        return jax.lax.map(one_way, jnp.array([WAYS.index(way) for way in chosen]))
+        return jax.lax.map(one_way, jnp.array([ACTION_MODES.index(mode) for mode in chosen]))
 
     # One after the other: only the episodes of one seed need memory, and they are as if it were alone.
     numbers = jnp.arange(config.seed, config.seed + config.seeds)
     found = jax.tree.map(np.asarray, jax.jit(lambda states: jax.lax.map(one_seed, (numbers, states)))(states))
-    return {way: jax.tree.map(lambda leaf, place=place: leaf[:, place], found) for place, way in enumerate(chosen)}
+    return {mode: jax.tree.map(lambda leaf, place=place: leaf[:, place], found) for place, mode in enumerate(chosen)}

@@ -14,8 +14,8 @@ import numpy as np
 
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
-from action_balance.engines.host.compiled_update import Decider, Programs
-from action_balance.engines.host.rollout_buffer import Ended, Recording
+from action_balance.engines.host.compiled_update import CompiledUpdate, Decider
+from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.host_base import HostEnvironment
 
 #: What the key of acting is derived with: far from the small numbers that keys are split by.
@@ -30,15 +30,15 @@ class Rollout:
         self.reward = np.zeros((steps, envs), np.float32)
         self.terminated = np.zeros((steps, envs), bool)
         self.truncated = np.zeros((steps, envs), bool)
-        self.whole: list[Recording | None] = [None] * groups
+        self.whole: list[RolloutBuffer | None] = [None] * groups
         self.returns: list[list[float]] = [[] for _ in range(groups)]  # of the episodes that ended, raw
         self.first_reward = -1  # environment steps, all environments counted, until a reward was positive
 
 
-class Player:
+class HostActor:
     """One seed. The groups may be played in threads of their own: they share nothing that is written."""
 
-    def __init__(self, programs: Programs, environment: HostEnvironment, state: TrainState) -> None:
+    def __init__(self, programs: CompiledUpdate, environment: HostEnvironment, state: TrainState) -> None:
         self.programs, self.environment, self.state = programs, environment, state
         config = programs.config
         self.steps, self.envs, self.size = config.ppo.rollout_steps, config.envs, programs.group
@@ -48,7 +48,9 @@ class Player:
         self.first_reward = int(state.first_reward)
         self.returns = np.zeros(self.envs)  # of the episodes under way, all begun here
         began = np.ones(self.size, bool)
-        self.newest: list[tuple[Any, Ended | None]] = [(frame, Ended(began, frame)) for frame in environment.reset()]
+        self.newest: list[tuple[Any, EpisodeEnds | None]] = [
+            (frame, EpisodeEnds(began, frame)) for frame in environment.reset()
+        ]
         self.recordings = [programs.empty(np.int32(group * self.size), self._rollout_key()) for group in self.groups]
         self.waits: list[float | None] = [None for _ in self.groups]  # since when the emulators are waited for
         self.rollout: Rollout
@@ -81,7 +83,7 @@ class Player:
         self.returns[mine] += step.score
         self.newest[group] = (step.frame, None)
         if ended.any():
-            self.newest[group] = (step.frame, Ended(ended, step.reached))
+            self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs))
             places = mine.start + np.flatnonzero(ended)
             if not step.lost:
                 rollout.returns[group] += self.returns[places].tolist()
@@ -115,35 +117,35 @@ class Player:
             lag: whether the policy may have learned since it acted.
         """
         programs = self.programs
-        appraisals = []
-        if lag and programs.appraisals:
-            policy, actor = self.state.learned.policy, over.actor
+        action_evaluations = []
+        if lag and programs.action_evaluations:
+            policy, actor = self.state.params.policy, over.actor
             for whole in over.whole:
-                for first in range(0, self.size, programs.appraised):
-                    asked = programs.appraise(policy, whole, actor.observations, actor.coef, np.int32(first))
-                    appraisals.append(asked)
+                for first in range(0, self.size, programs.evaluated_envs):
+                    asked = programs.evaluate_actions(policy, whole, actor.observations, actor.coef, np.int32(first))
+                    action_evaluations.append(asked)
                     yield
-        state, made, lesson, learning, gathered, pupil = programs.prepare(
+        state, made, lesson, learning, gathered, packed_learner = programs.prepare(
             self.state,
             over.actor,
             tuple(over.whole),
             over.reward,
             over.terminated,
             over.truncated,
-            tuple(appraisals) or None,
+            tuple(action_evaluations) or None,
         )
         yield
-        if pupil is not None:
-            learned, optimizer, targets = pupil
+        if packed_learner is not None:
+            params, optimizer, targets = packed_learner
             for _ in range(programs.minibatches):
                 for _ in range(programs.parts - 1):
-                    gathered = programs.gather(learned, targets, lesson, gathered)
+                    gathered = programs.gather(params, targets, lesson, gathered)
                     yield
-                learned, gathered, optimizer = programs.apply(learned, targets, lesson, gathered, optimizer)
+                params, gathered, optimizer = programs.apply(params, targets, lesson, gathered, optimizer)
                 yield
-            pupil = pupil._replace(learned=learned, optimizer=optimizer)
+            packed_learner = packed_learner._replace(params=params, optimizer=optimizer)
         self.state, metrics = programs.finish(
-            state, made, learning, gathered, pupil, over.actor.coef, np.int32(over.first_reward)
+            state, made, learning, gathered, packed_learner, over.actor.coef, np.int32(over.first_reward)
         )
         yield
         return metrics

@@ -17,15 +17,15 @@ from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import Config
 from action_balance.distributions import choose
-from action_balance.engines.device.evaluate import WAYS, Way, ways
+from action_balance.engines.device.evaluate import ACTION_MODES, ActionMode, action_modes
 from action_balance.envs.atari.emulator import SKIP, Atari
 from action_balance.envs.atari.replay import ROOM_BYTE, Record, Visit, visits
-from action_balance.envs.host_base import patiently, push
+from action_balance.envs.host_base import push, with_timeout
 
 #: The most games at once: as many emulators and observations as a large training has.
 MOST_GAMES = 128
 #: The way of acting whose first game is looked at step by step.
-FILMED: Way = "sampled"
+FILMED: ActionMode = "sampled"
 #: How much of the work with a game is to play it again for its rooms.
 REPLAYING = 0.2
 
@@ -57,7 +57,7 @@ class Thoughts:
 class Played:
     """All games of an evaluation."""
 
-    games: dict[Way, list[list[Game]]]  # K lists of E games for each way of acting
+    games: dict[ActionMode, list[list[Game]]]  # K lists of E games for each way of acting
     first: Thoughts  # in the first game of the first agent, acting as `FILMED`
 
 
@@ -69,7 +69,7 @@ class Player:
         self.game, self.config, self.episodes, self.episode_frames = game, config, episodes, episode_frames
 
     def play(
-        self, actor: Actor, way: Way, seed: tuple[int, ...], key: jax.Array, bonuses: Bonuses, tell: Tell
+        self, actor: Actor, mode: ActionMode, seed: tuple[int, ...], key: jax.Array, bonuses: Bonuses, tell: Tell
     ) -> tuple[list[Record], Thoughts]:
         """One game in each emulator; whatever follows it there, until the last has ended, is left out.
 
@@ -84,7 +84,7 @@ class Player:
         environment = Atari(
             self.game, self.episodes, seed=seed, threads=self.config.host.threads, episode_frames=self.episode_frames
         )
-        number = np.int32(WAYS.index(way))
+        number = np.int32(ACTION_MODES.index(mode))
         stacks = jnp.zeros((self.episodes, *environment.observation_shape), jnp.uint8)
         began = np.ones(self.episodes, bool)
         lengths = np.zeros(self.episodes, int)  # (E,), 0 as long as a game goes on
@@ -104,7 +104,7 @@ class Player:
                 if lengths[0] == 0:
                     thoughts.append(thought)
                 environment.send(0, actions[-1])
-                step = patiently(partial(environment.receive, 0))
+                step = with_timeout(partial(environment.receive, 0))
                 scores.append(step.score)
                 frames, began = step.frame, step.ended
                 ends_now = step.ended & (lengths == 0)
@@ -137,7 +137,7 @@ def think(
     began: jax.Array,
     key: jax.Array,
     time: jax.Array,
-    way: jax.Array,
+    mode: jax.Array,
     *,
     config: Config,
     bonuses: Bonuses,
@@ -169,7 +169,7 @@ def think(
 
     # The largest sum of logit and Gumbel noise is a sample of the softmax.
     drawn = jax.vmap(noise)(jnp.arange(len(stacks)))
-    scores = jnp.stack([logits, logits + drawn, behaviour + drawn])[way]
+    scores = jnp.stack([logits, logits + drawn, behaviour + drawn])[mode]
     action = jax.vmap(lambda one: choose(one, parts))(scores)
     return stacks, action, (logits[0], behaviour[0], bonus[0])
 
@@ -202,16 +202,16 @@ def evaluate_games(
     """
     player = Player(game, config, episodes, episode_frames)
     share = REPLAYING if game in ROOM_BYTE else 0.0
-    games: dict[Way, list[list[Game]]] = {way: [] for way in ways(config)}
+    games: dict[ActionMode, list[list[Game]]] = {mode: [] for mode in action_modes(config)}
     first: Thoughts | None = None
     for place, number in enumerate(numbers):
         actor = actor_of(states, place, config)
-        for way, of_agents in games.items():
-            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), WAYS.index(way))
-            filmed = place == 0 and way == FILMED
-            emulators = emulator_seed(seed, number, way)
+        for mode, of_agents in games.items():
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), ACTION_MODES.index(mode))
+            filmed = place == 0 and mode == FILMED
+            emulators = emulator_seed(seed, number, mode)
             records, thoughts = player.play(
-                actor, way, emulators, key, bonuses_needed(config, way, filmed), lambda part: tell(part * (1 - share))
+                actor, mode, emulators, key, bonuses_needed(config, mode, filmed), lambda part: tell(part * (1 - share))
             )
             if filmed:
                 first = thoughts
@@ -224,16 +224,16 @@ def evaluate_games(
     return Played(games, first)
 
 
-def emulator_seed(seed: int, number: int, way: Way) -> tuple[int, ...]:
+def emulator_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
     """Of the emulators of an evaluation: another one for every agent and way, and none that training uses."""
-    return seed, number, WAYS.index(way), 1  # training's have fewer numbers, as if zeros followed
+    return seed, number, ACTION_MODES.index(mode), 1  # training's have fewer numbers, as if zeros followed
 
 
-def bonuses_needed(config: Config, way: Way, filmed: bool) -> Bonuses:
+def bonuses_needed(config: Config, mode: ActionMode, filmed: bool) -> Bonuses:
     """Whose action bonus a way of acting has to know."""
     if not config.traits.action:
         return "none"
-    if way == "behaviour":
+    if mode == "behaviour":
         return "all"
     return "first" if filmed else "none"
 

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.state import Actor, TrainState
-from action_balance.engines.device.evaluate import WAYS, Episode, Evaluation, Way, ways
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import ACTION_MODES, ActionMode, Episode, Evaluation, action_modes
 from action_balance.engines.host.evaluate_atari import actor_of, bonuses_needed, decide, emulator_seed
-from action_balance.engines.loop import TrainConfig
-from action_balance.engines.signals import stop_between_updates
+from action_balance.engines.signals import graceful_stop
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.registry import gym_task
 
@@ -33,7 +33,7 @@ def evaluate_gym(
     tell: Callable[[float], None] = lambda _: None,
     say: Callable[[str], None] = lambda _: None,
     most_steps: int = MOST_STEPS,
-) -> dict[Way, Evaluation]:
+) -> dict[ActionMode, Evaluation]:
     """Full episodes of every agent of a run, by way of acting; numpy arrays with the axes of `Evaluation`, K before.
 
     Args:
@@ -46,7 +46,7 @@ def evaluate_gym(
         most_steps: after which episodes are left that have not ended.
     """
     task, envs = gym_task(config.env), min(episodes, config.agent.envs)
-    with stop_between_updates() as stop:  # neither while workers begin nor within a step
+    with graceful_stop() as stop:  # neither while workers begin nor within a step
         environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
         try:
             found = _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
@@ -67,30 +67,30 @@ def _evaluate(
     say: Callable[[str], None],
     most_steps: int,
     stop: threading.Event,
-) -> dict[Way, Evaluation]:
-    found: dict[Way, Evaluation] = {}
-    for way in ways(config.agent):
+) -> dict[ActionMode, Evaluation]:
+    found: dict[ActionMode, Evaluation] = {}
+    for mode in action_modes(config.agent):
         played = []
         for place in range(config.seeds):
             number = config.seed + place
-            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), WAYS.index(way))
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), ACTION_MODES.index(mode))
             actor = actor_of(states, place, config.agent)
-            luck, parts = emulator_seed(seed, number, way), []
+            luck, parts = emulator_seed(seed, number, mode), []
             for first in range(0, episodes, environment.envs_per_group):
                 environment.reseed((*luck, first))
                 count = min(episodes - first, environment.envs_per_group)
                 part_key = jax.random.fold_in(key, first)
-                part = _play(config, environment, actor, way, count, part_key, tell, most_steps, stop)
+                part = _play(config, environment, actor, mode, count, part_key, tell, most_steps, stop)
                 parts.append(part)
             played.append([np.concatenate(part) for part in zip(*parts, strict=True)])
             if left := sum(int(part[3].sum()) for part in parts):
                 say(
-                    f"{left} of {episodes} episodes ({way}, seed {number}) had not ended after {most_steps:,} steps "
+                    f"{left} of {episodes} episodes ({mode}, seed {number}) had not ended after {most_steps:,} steps "
                     f"and were left: their returns are those until then"
                 )
         returns, lengths, terminated, _ = (cast(Any, np.stack(part)) for part in zip(*played, strict=True))
         nothing: Any = np.zeros((config.seeds, 0), np.int32)
-        found[way] = Evaluation(returns, lengths, terminated, nothing, Episode(*[nothing] * len(fields(Episode))))
+        found[mode] = Evaluation(returns, lengths, terminated, nothing, Episode(*[nothing] * len(fields(Episode))))
     return found
 
 
@@ -98,7 +98,7 @@ def _play(
     config: TrainConfig,
     environment: GymEnvironment,
     actor: Actor,
-    way: Way,
+    mode: ActionMode,
     episodes: int,
     key: jax.Array,
     tell: Callable[[float], None],
@@ -107,7 +107,7 @@ def _play(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return, length, whether the task ended it, and whether nothing did, of E <= N episodes, (E,)."""
     envs = environment.envs_per_group
-    number, bonuses = np.int32(WAYS.index(way)), bonuses_needed(config.agent, way, filmed=False)
+    number, bonuses = np.int32(ACTION_MODES.index(mode)), bonuses_needed(config.agent, mode, filmed=False)
     stacks = jnp.zeros((envs, *environment.observation_shape), environment.task.layout.dtype)
     began = np.ones(envs, bool)
     returns, lengths = np.zeros(envs), np.zeros(envs, int)

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 _STEP = 64
 
 
-class Bundle(NamedTuple):
+class PackedTree(NamedTuple):
     """A tree's leaves: those that are together, and the others as they are."""
 
     together: jax.Array  # (n,)
     others: tuple[jax.Array, ...]
 
 
-class Bundler:
+class TreePacker:
     """Bundles trees of one kind: same structure, shapes and types."""
 
     def __init__(self, like: Any, largest: float = float("inf")) -> None:
@@ -35,22 +35,22 @@ class Bundler:
         sizes = [-(-prod(leaf.shape) // _STEP) * _STEP * joins for leaf, joins in zip(leaves, self._joins, strict=True)]
         self._places = [0, *accumulate(sizes)]
 
-    def bundle(self, tree: Any) -> Bundle:
+    def pack(self, tree: Any) -> PackedTree:
         """The leaves of a tree."""
         leaves = jax.tree.leaves(tree)
         joined = [self._filled(leaf, place) for place, leaf in enumerate(leaves) if self._joins[place]]
         others = tuple(leaf for leaf, joins in zip(leaves, self._joins, strict=True) if not joins)
-        return Bundle(jnp.concatenate(joined) if joined else jnp.zeros(0), others)
+        return PackedTree(jnp.concatenate(joined) if joined else jnp.zeros(0), others)
 
     def _filled(self, leaf: jax.Array, place: int) -> jax.Array:
         """A leaf as a vector that is as long as its place."""
         return jnp.pad(leaf.ravel(), (0, self._places[place + 1] - self._places[place] - leaf.size))
 
-    def unbundle(self, bundle: Bundle) -> Any:
+    def unpack(self, pack: PackedTree) -> Any:
         """The tree again."""
-        others = iter(bundle.others)
+        others = iter(pack.others)
         leaves = [
-            self._leaf(bundle.together, place) if joins else next(others) for place, joins in enumerate(self._joins)
+            self._leaf(pack.together, place) if joins else next(others) for place, joins in enumerate(self._joins)
         ]
         return jax.tree.unflatten(self._structure, leaves)
 

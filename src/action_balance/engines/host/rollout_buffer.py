@@ -17,19 +17,19 @@ from action_balance import distributions as components
 from action_balance.agent.rollout import act, behaviour_logits, policy_view
 from action_balance.agent.state import Actor, Policy, Trajectory
 from action_balance.config.agent import Config
-from action_balance.core.running_stats import Moments
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import Parts, choices
 from action_balance.envs.host_base import Frames
 
 
-class Ended(NamedTuple):
+class EpisodeEnds(NamedTuple):
     """What a step brought where it ended an episode."""
 
     where: np.ndarray  # (M,) bool
-    reached: np.ndarray  # (M, ...), the frames of s_{t+1}
+    next_obs: np.ndarray  # (M, ...), the frames of s_{t+1}
 
 
-class Recording(eqx.Module):
+class RolloutBuffer(eqx.Module):
     """What a group has done since its rollout began.
 
     A decision is short, and every array that it writes to takes a part of it: there are as few as can be.
@@ -88,7 +88,7 @@ class Recording(eqx.Module):
         return self.notes[..., len(self.parts) if self.parts else 1 :]
 
     @property
-    def reached(self) -> jax.Array:
+    def next_obs(self) -> jax.Array:
         """The frames of s_{t+1} of a whole recording, (T, M, ...)."""
         frame, ended = (x[self.frames.depth :] for x in (self.frames.frame, self.frames.began))
         return jnp.where(ended.reshape(ended.shape + (1,) * (frame.ndim - 2)), self.last, frame)
@@ -118,7 +118,7 @@ class Recording(eqx.Module):
         """The bonus vector that was used to act, (T, M, A)."""
         return self._rest[..., 3 + (self._rest.shape[-1] - 3) // 2 :]
 
-    def see(self, frame: jax.Array, ended: Ended | None) -> Self:
+    def see(self, frame: jax.Array, ended: EpisodeEnds | None) -> Self:
         """The frame that the next step begins with, and that the one before has brought."""
         place = self.frames.depth - 1 + self.time
         shown = _put(self.frames.frame, frame, place)
@@ -127,7 +127,7 @@ class Recording(eqx.Module):
             return replace(self, frames=replace(self.frames, frame=shown, began=_put(self.frames.began, none, place)))
         frames = replace(self.frames, frame=shown, began=_put(self.frames.began, ended.where, place))
         # The step before the first was another rollout's; what is put in its place is overwritten or not looked at.
-        return replace(self, frames=frames, last=_put(self.last, ended.reached, jnp.maximum(self.time - 1, 0)))
+        return replace(self, frames=frames, last=_put(self.last, ended.next_obs, jnp.maximum(self.time - 1, 0)))
 
     def stacks(self) -> jax.Array:
         """What is seen now, (M, K, ...)."""
@@ -153,8 +153,8 @@ def _noise(key: jax.Array, first: jax.Array, shape: tuple[int, int, int]) -> jax
 
 
 def decide(
-    actor: Actor, recording: Recording, frame: jax.Array, ended: Ended | None, config: Config
-) -> tuple[Recording, jax.Array]:
+    actor: Actor, recording: RolloutBuffer, frame: jax.Array, ended: EpisodeEnds | None, config: Config
+) -> tuple[RolloutBuffer, jax.Array]:
     """One step of a group: what it does next, (M,) or (M, C), and the recording with it.
 
     Args:
@@ -180,14 +180,14 @@ def decide(
 
 
 def conclude(
-    recording: Recording, frame: jax.Array, ended: Ended | None, key: jax.Array, config: Config
-) -> tuple[Recording, Recording]:
+    recording: RolloutBuffer, frame: jax.Array, ended: EpisodeEnds | None, key: jax.Array, config: Config
+) -> tuple[RolloutBuffer, RolloutBuffer]:
     """A recording with the frame after its last step, and the one that the next rollout goes on with."""
     whole = recording.see(frame, ended)
     frames, depth = whole.frames, whole.frames.depth
     envs, *shape = frame.shape
     actions = whole.parts or whole.logits.shape[-1]
-    following = Recording.empty((depth, *shape), envs, actions, config, whole.first, key, frames.frame.dtype)
+    following = RolloutBuffer.empty((depth, *shape), envs, actions, config, whole.first, key, frames.frame.dtype)
     kept = Frames(
         following.frames.frame.at[: depth - 1].set(frames.frame[-depth:-1]),
         following.frames.began.at[: depth - 1].set(frames.began[-depth:-1]),
@@ -196,22 +196,22 @@ def conclude(
     return whole, replace(following, frames=kept)
 
 
-class Appraisal(NamedTuple):
+class ActionEvaluation(NamedTuple):
     """What a policy says of a recording that another has made."""
 
     log_prob: jax.Array  # (T, m), log beta(a|s)
     values: jax.Array  # (T + 1, m, 2), also of what is seen after the last step
 
 
-def appraise(
+def evaluate_actions(
     policy: Policy,
-    recording: Recording,
-    observations: Moments,
+    recording: RolloutBuffer,
+    observations: RunningMeanStd,
     coef: jax.Array,
     first: jax.Array,
     count: int,
     config: Config,
-) -> Appraisal:
+) -> ActionEvaluation:
     """What a policy says of some environments of a whole recording.
 
     Args:
@@ -238,11 +238,11 @@ def appraise(
 
     logits, values = jax.vmap(jax.vmap(ask))(seen)
     chances = jax.vmap(jax.vmap(chance))(logits[:-1], mine(recording.action_bonus), mine(recording.action))
-    return Appraisal(chances, values)
+    return ActionEvaluation(chances, values)
 
 
 def trajectory(
-    recordings: Sequence[Recording],
+    recordings: Sequence[RolloutBuffer],
     actor: Actor,
     reward: jax.Array,
     terminated: jax.Array,
@@ -262,7 +262,7 @@ def trajectory(
         return jnp.concatenate(parts, axis=1)
 
     first = recordings[0]
-    names = ("reached", "action", "log_prob", "logits", "action_bonus", "values")
+    names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values")
     made = {name: joined(*(getattr(one, name) for one in recordings)) for name in names}
     frame = joined(*(one.frames.frame for one in recordings))
     began = joined(*(one.frames.began for one in recordings))

@@ -25,19 +25,19 @@ import numpy as np
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import Config, HostConfig
-from action_balance.core.running_stats import Moments
-from action_balance.engines.host.actor import Player, Rollout, with_episodes
-from action_balance.engines.host.compiled_update import Programs, usual_place
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.engines.host.actor import HostActor, Rollout, with_episodes
+from action_balance.engines.host.compiled_update import CompiledUpdate, usual_place
 from action_balance.envs.host_base import (
-    PATIENCE,
+    TIMEOUT,
     EmulatorsLost,
     EnvironmentFailed,
     HostEnvironment,
     HostStep,
-    patiently,
     silent,
+    with_timeout,
 )
-from action_balance.envs.spec import Seen
+from action_balance.envs.spec import EnvSpec
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
 SPREAD = 0.9
@@ -49,7 +49,7 @@ GRACE = 5.0
 Learner = Generator[None, None, list[Metrics]]
 
 # What is compiled for one run serves the next one of a study.
-_programs = lru_cache(maxsize=8)(Programs)
+_programs = lru_cache(maxsize=8)(CompiledUpdate)
 
 # Environments with a thread that may never come back. Whoever deletes them waits for it.
 _given_up: list[HostEnvironment] = []
@@ -72,7 +72,7 @@ class HostTrainer:
         seeds: int = 1,
         dtype: str = "uint8",
         here: bool = False,
-        seen: Seen | None = None,
+        seen: EnvSpec | None = None,
     ) -> None:
         """Nothing is started yet.
 
@@ -99,13 +99,13 @@ class HostTrainer:
         self._waiting: list[Rollout] | None = None  # that nobody has learned from
         self._under_way = False
         self._left = 0  # rollouts that have not begun
-        self.players: list[Player] = []
+        self.players: list[HostActor] = []
 
     def shapes(self) -> TrainState:
         """What `begin` would give, but for the numbers: what a checkpoint is read into."""
 
         def begin(key: jax.Array) -> TrainState:
-            return self.programs.begin(Moments.empty(self._shape[1:]), key)
+            return self.programs.begin(RunningMeanStd.empty(self._shape[1:]), key)
 
         made: TrainState = jax.eval_shape(jax.vmap(begin), jax.random.split(jax.random.key(0), len(self._numbers)))
         return made
@@ -132,10 +132,10 @@ class HostTrainer:
                 raise KeyboardInterrupt
             self._environments.append(self._make(number, update))
 
-    def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> Moments:
-        moments = Moments.empty(self._shape[1:])
-        traits, whitened = self.config.traits, self.programs.whitened and not self.config.traits.uniform
-        if traits.next_state != "rnd" and not traits.action and not whitened:
+    def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> RunningMeanStd:
+        moments = RunningMeanStd.empty(self._shape[1:])
+        traits, normalizes_obs = self.config.traits, self.programs.normalizes_obs and not self.config.traits.uniform
+        if traits.next_state != "rnd" and not traits.action and not normalizes_obs:
             return moments  # nobody looks at them
         luck = np.random.default_rng([number, 1])
         size: tuple[int, ...] = (environment.groups, environment.envs_per_group)
@@ -150,12 +150,12 @@ class HostTrainer:
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:
-                steps = receive() if self._here else patiently(receive, PATIENCE)
+                steps = receive() if self._here else with_timeout(receive, TIMEOUT)
             except EmulatorsLost:
                 self._lost = True
                 raise
             for step in steps:
-                moments = self.programs.absorb(moments, step.reached)
+                moments = self.programs.update(moments, step.next_obs)
             if stopped():
                 raise KeyboardInterrupt
         return moments
@@ -167,7 +167,7 @@ class HostTrainer:
         self._left = self.config.updates - done
         for row, environment in enumerate(self._environments):
             state = jax.tree.map(lambda leaf, row=row: jnp.asarray(leaf)[row], states)
-            self.players.append(Player(self.programs, environment, jax.device_put(state, self.programs.place)))
+            self.players.append(HostActor(self.programs, environment, jax.device_put(state, self.programs.place)))
         self.begin_rollout()
 
     def begin_rollout(self) -> None:
@@ -185,7 +185,7 @@ class HostTrainer:
     def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
         """The other steps of a rollout, with a learner between them."""
         turns = [(player, group) for group in self.players[0].groups for player in self.players]
-        each = self.programs.pieces + (self.programs.appraisals if self.config.host.lag else 0)
+        each = self.programs.pieces + (self.programs.action_evaluations if self.config.host.lag else 0)
         pieces, calls = each * len(self.players), self.config.ppo.rollout_steps * len(turns)
         asked = 0
         steps = self._steps_here(turns) if self._here else self._steps_aside(turns, learner is not None)
@@ -196,7 +196,7 @@ class HostTrainer:
         self._under_way = False
         return [player.end_rollout() for player in self.players]
 
-    def _steps_here(self, turns: list[tuple[Player, int]]) -> Iterator[None]:
+    def _steps_here(self, turns: list[tuple[HostActor, int]]) -> Iterator[None]:
         """The steps of all groups, in this thread."""
         for number in range(1, self.config.ppo.rollout_steps):
             for player, group in turns:
@@ -206,7 +206,7 @@ class HostTrainer:
             player.end_group(group)
             yield
 
-    def _steps_aside(self, turns: list[tuple[Player, int]], every: bool) -> Iterator[None]:
+    def _steps_aside(self, turns: list[tuple[HostActor, int]], every: bool) -> Iterator[None]:
         """The steps of all groups, in a thread for each; or, where nobody has to know of every step, their ends."""
         ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         for place, turn in enumerate(turns):
@@ -220,7 +220,7 @@ class HostTrainer:
             thread.join()
         self._threads = []
 
-    def _play(self, player: Player, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
+    def _play(self, player: HostActor, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
         """The rest of a group's rollout, in a thread of its own, which tells of every step or of its end."""
         try:
             for number in range(1, self.config.ppo.rollout_steps):
@@ -248,8 +248,8 @@ class HostTrainer:
 
     def _check_answers(self) -> None:
         waits = [wait for player in self.players for wait in player.waits if wait is not None]
-        if waits and time.monotonic() - min(waits) > PATIENCE:
-            raise silent(PATIENCE)
+        if waits and time.monotonic() - min(waits) > TIMEOUT:
+            raise silent(TIMEOUT)
 
     def advance(self) -> Metrics:
         """One update of every seed; what it tells, (S, ...).

@@ -26,7 +26,7 @@ Vectorize = Literal["sync", "async", "own"]
 #: Times in a row that a group may lose a worker without a step between.
 LIVES = 3
 #: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class GymEnvironment:
@@ -127,7 +127,7 @@ class GymEnvironment:
             return self._lost(group)
         try:
             waits = vector if isinstance(vector, AsyncVectorEnv) else None
-            step = self._step(vector, *(waits.step_wait(PATIENCE) if waits else vector.step(chosen)))
+            step = self._step(vector, *(waits.step_wait(TIMEOUT) if waits else vector.step(chosen)))
         except LOST as error:
             if not isinstance(vector, AsyncVectorEnv):
                 raise self._wrong(error) from error
@@ -165,7 +165,7 @@ class GymEnvironment:
         if not isinstance(vector, AsyncVectorEnv):
             return vector.reset(**given)
         vector.reset_async(**given)
-        return vector.reset_wait(PATIENCE)
+        return vector.reset_wait(TIMEOUT)
 
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:

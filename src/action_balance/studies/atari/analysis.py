@@ -11,8 +11,8 @@ import numpy as np
 
 from action_balance.config.agent import Config, Precision
 from action_balance.config.presets import PRESETS
+from action_balance.config.train import TrainConfig
 from action_balance.core.balance import Normalization
-from action_balance.engines.loop import TrainConfig
 from action_balance.envs.atari.emulator import PAPER_GAMES, games
 from action_balance.envs.registry import PREFIX, EnvConfig
 from action_balance.errors import UserError

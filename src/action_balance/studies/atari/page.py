@@ -13,7 +13,7 @@ from action_balance.studies.statistics import FEWEST
 from action_balance.web import markup
 from action_balance.web.markup import NONE, counted, figure, interval, number, parts, stacked, table
 
-WAYS = {"greedy": "most probable action", "sampled": "drawn from &pi;", "behaviour": "drawn from &beta;"}
+ACTION_MODES = {"greedy": "most probable action", "sampled": "drawn from &pi;", "behaviour": "drawn from &beta;"}
 
 
 def atari_page(summary: Data, svgs: Mapping[str, str]) -> str:
@@ -172,15 +172,20 @@ def _curves(svgs: Mapping[str, str]) -> str:
 def _rooms(rows: list[Data]) -> str:
     if not rows:
         return ""
-    ways = [way for way in WAYS if any(row["way"] == way for row in rows)]
+    action_modes = [mode for mode in ACTION_MODES if any(row["way"] == mode for row in rows)]
     found = {(row["game"], row["method"], row["way"]): row for row in rows}
     tables = ""
     for game in dict.fromkeys(row["game"] for row in rows):
         methods = dict.fromkeys(row["method"] for row in rows if row["game"] == game)
         lines = [
-            [markup.method(name), *(_rooms_cell(found.get((game, name, way))) for way in ways)] for name in methods
+            [markup.method(name), *(_rooms_cell(found.get((game, name, mode))) for mode in action_modes)]
+            for name in methods
         ]
-        tables += table(f"{game_title(game)}: rooms in a game, mean", ["Method", *(WAYS[way] for way in ways)], lines)
+        tables += table(
+            f"{game_title(game)}: rooms in a game, mean",
+            ["Method", *(ACTION_MODES[mode] for mode in action_modes)],
+            lines,
+        )
     return f"""<section id="rooms">
 <h2>Rooms</h2>
 <p class="question">How much of the game does an agent get to see?</p>

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.emulator import SKIP
 from action_balance.envs.atari.replay import ROOM_BYTE
 from action_balance.errors import UserError
@@ -170,11 +170,11 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
             if evaluation is None or evaluation.update != len(run.steps) or not evaluation.rooms:
                 continue
             evaluated += 1
-            for way, counts in evaluation.rooms.items():
-                by_way.setdefault(way, []).extend(counts)
-        for way, counts in by_way.items():
+            for mode, counts in evaluation.rooms.items():
+                by_way.setdefault(mode, []).extend(counts)
+        for mode, counts in by_way.items():
             numbers = {"games": len(counts), "mean": float(np.mean(counts)), "most": max(counts)}
-            rows.append({"game": cell.game, "method": cell.method, "way": way, "runs": evaluated, **numbers})
+            rows.append({"game": cell.game, "method": cell.method, "way": mode, "runs": evaluated, **numbers})
     return rows
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from action_balance.agent.learner import Metrics
 from action_balance.config.agent import METHODS, Config, HostConfig
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.registry import SIZES, EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from action_balance.config.train import TrainConfig
 from action_balance.core.balance import Normalization
-from action_balance.engines.loop import TrainConfig
 from action_balance.studies import statistics
 from action_balance.studies.atari.analysis import AtariTraining
 from action_balance.studies.grid.settings import check_seeds

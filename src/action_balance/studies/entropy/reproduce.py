@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.runs.study_results import StudyFolder
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign

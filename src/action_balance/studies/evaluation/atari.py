@@ -13,10 +13,10 @@ from rich.console import Console
 
 from action_balance.agent.state import TrainState
 from action_balance.cli.progress import progress_bar
+from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
-from action_balance.engines.device.evaluate import ways
+from action_balance.engines.device.evaluate import action_modes
 from action_balance.engines.host.evaluate_atari import FILMED, Game, Played, evaluate_games
-from action_balance.engines.loop import TrainConfig
 from action_balance.envs.atari.emulator import SKIP
 from action_balance.envs.atari.replay import ROOM_BYTE, replay
 from action_balance.errors import UserError
@@ -55,7 +55,7 @@ def play(
     except UserError as error:
         filming = _without_film(error, console)
     numbers = range(config.seed, config.seed + config.seeds)
-    games = episodes * config.seeds * len(ways(config.agent))
+    games = episodes * config.seeds * len(action_modes(config.agent))
     with progress_bar(console, "playing", games, "games") as tell:
         played = evaluate_games(game, config.agent, states, numbers, episodes, seed, tell, episode_frames)
     files = {"episodes.csv": table_of_games(config, played)}
@@ -77,7 +77,7 @@ def summarize(config: TrainConfig, game: str, played: Played) -> Data:
     summary: Data = {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {way: _numbers(games) for way, games in played.games.items()},
+        "ways": {mode: _numbers(games) for mode, games in played.games.items()},
     }
     if game in ROOM_BYTE:
         everything = [one for games in played.games.values() for agent in games for one in agent]
@@ -109,13 +109,13 @@ def table_of_games(config: TrainConfig, played: Played) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["way", "seed", "episode", "score", "steps", "frames", "ended", "rooms", "visits"])
-    for way, agents in played.games.items():
+    for mode, agents in played.games.items():
         for number, games in enumerate(agents):
             for episode, one in enumerate(games):
                 record = one.record
                 ended = "game over" if record.terminated else "time limit"
                 row = [
-                    way,
+                    mode,
                     config.seed + number,
                     episode,
                     f"{record.score:.9g}",

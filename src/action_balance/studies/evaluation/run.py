@@ -13,9 +13,10 @@ from rich.console import Console
 
 from action_balance.agent.state import TrainState
 from action_balance.cli.progress import progress_bar
-from action_balance.engines.device.evaluate import Evaluation, Way, evaluate_run, most_episodes, ways
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import ActionMode, Evaluation, action_modes, evaluate_run, most_episodes
 from action_balance.engines.host.evaluate_atari import MOST_GAMES
-from action_balance.engines.loop import TrainConfig, seen_by, trainer
+from action_balance.engines.loop import seen_by, trainer
 from action_balance.envs.base import Environment
 from action_balance.errors import MOST, UserError
 from action_balance.files import Data
@@ -97,7 +98,7 @@ def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: in
     """The numbers and the files of an evaluation in a world that is compiled with the agent."""
     environment = config.environment(jax.random.key(config.seed))
     found = evaluate_run(config, states, episodes, seed)
-    trained = np.asarray(states.reached)
+    trained = np.asarray(states.state_visits)
     files = {"episodes.csv": _table_of_episodes(config, found)}
     files |= _pictures(config, environment, found, trained)
     return summarize(config, environment, found, trained), files
@@ -109,7 +110,7 @@ def _in_gym(
     """The numbers and the files of an evaluation in a Gymnasium environment."""
     from action_balance.engines.host.evaluate_gym import evaluate_gym
 
-    total = episodes * config.seeds * len(ways(config.agent))
+    total = episodes * config.seeds * len(action_modes(config.agent))
     notes: list[str] = []
 
     def say(line: str) -> None:
@@ -122,16 +123,16 @@ def _in_gym(
     return summary, {"episodes.csv": _table_of_episodes(config, found)}
 
 
-def _summary(config: TrainConfig, found: Mapping[Way, Evaluation]) -> Data:
+def _summary(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> Data:
     return {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {way: _numbers(one) for way, one in found.items()},
+        "ways": {mode: _numbers(one) for mode, one in found.items()},
     }
 
 
 def summarize(
-    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+    config: TrainConfig, environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
 ) -> Data:
     """The numbers of an evaluation.
 
@@ -151,10 +152,10 @@ def summarize(
     return summary
 
 
-def _visits(found: Mapping[Way, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
+def _visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
     """How often each state was reached, (K, S), in training and in each way of acting."""
     visits: dict[str, np.ndarray] = {"training": trained}
-    return visits | {way: np.asarray(one.visits) for way, one in found.items()}
+    return visits | {mode: np.asarray(one.visits) for mode, one in found.items()}
 
 
 def _numbers(one: Evaluation) -> Data:
@@ -165,20 +166,20 @@ def _numbers(one: Evaluation) -> Data:
     }
 
 
-def _table_of_episodes(config: TrainConfig, found: Mapping[Way, Evaluation]) -> bytes:
+def _table_of_episodes(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["way", "seed", "episode", "return", "length", "ended"])
-    for way, one in found.items():
+    for mode, one in found.items():
         for (number, episode), total in np.ndenumerate(np.asarray(one.returns)):
             ended = "task" if one.terminated[number, episode] else "time limit"
-            row = [way, config.seed + number, episode, f"{total:.9g}", one.lengths[number, episode], ended]
+            row = [mode, config.seed + number, episode, f"{total:.9g}", one.lengths[number, episode], ended]
             writer.writerow(row)
     return text.getvalue().encode()
 
 
 def _pictures(
-    config: TrainConfig, environment: Environment, found: Mapping[Way, Evaluation], trained: np.ndarray
+    config: TrainConfig, environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
 ) -> dict[str, bytes]:
     """Heat map and film by file name; none for environments without a map."""
     from action_balance.films.grid import film
@@ -201,14 +202,16 @@ def _pictures(
 
 
 def _show(summary: Data, title: str, console: Console) -> None:
-    seeds, ways = len(summary["seeds"]), summary["ways"]
+    seeds, action_modes = len(summary["seeds"]), summary["ways"]
     more = {
-        "mean steps": [short(one["mean_length"]) for one in ways.values()],
-        "ended by the task": [f"{one['ended_by_task']:.0%}" for one in ways.values()],
+        "mean steps": [short(one["mean_length"]) for one in action_modes.values()],
+        "ended by the task": [f"{one['ended_by_task']:.0%}" for one in action_modes.values()],
     }
-    console.print(score_table(title, "return", seeds, ways, more))
+    console.print(score_table(title, "return", seeds, action_modes, more))
     if "coverage" in summary:
         reachable = summary["coverage"]["reachable"]
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
         each = "mean over seeds, " if seeds > 1 else ""
-        console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)
+        console.print(
+            f"states.state_visits ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True
+        )

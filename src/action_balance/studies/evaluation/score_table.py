@@ -25,7 +25,9 @@ def spread(values: np.ndarray) -> Data:
     }
 
 
-def score_table(title: str, word: str, seeds: int, ways: Mapping[str, Data], more: Mapping[str, list[str]]) -> Table:
+def score_table(
+    title: str, word: str, seeds: int, action_modes: Mapping[str, Data], more: Mapping[str, list[str]]
+) -> Table:
     """A column for each way of acting.
 
     Args:
@@ -38,12 +40,12 @@ def score_table(title: str, word: str, seeds: int, ways: Mapping[str, Data], mor
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
     table = Table(title=title, caption=f"95 % interval of the mean {word} over {over}")
     table.add_column("acting", no_wrap=True)
-    for way in ways:
-        table.add_column(way, justify="right", no_wrap=True)
+    for mode in action_modes:
+        table.add_column(mode, justify="right", no_wrap=True)
     names = {f"mean {word}": "mean", "  95 % from": "low", "  95 % to": "high"}
     names |= {f"median {word}": "median", f"lowest {word}": "min", f"highest {word}": "max"}
     for name, key in names.items():
-        table.add_row(name, *(short(one[word][key]) for one in ways.values()))
+        table.add_row(name, *(short(one[word][key]) for one in action_modes.values()))
     for name, row in more.items():
         table.add_row(name, *row)
     return table

@@ -23,7 +23,7 @@ MOST_STEPS = 50_000
 
 
 @dataclass(frozen=True)
-class Recording:
+class RolloutBuffer:
     """What the file holds of one world."""
 
     map: str  # its first line is the top; see `action_balance.envs.grid.maps`
@@ -52,7 +52,7 @@ def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, 
     folder.add_arrays(RECORDING, arrays)
 
 
-def read(path: Path) -> dict[str, Recording]:
+def read(path: Path) -> dict[str, RolloutBuffer]:
     """The recordings of a result by name of the world; none where an older version made it."""
     arrays = read_arrays(own_file(path, RECORDING))
     found = {}
@@ -60,7 +60,9 @@ def read(path: Path) -> dict[str, Recording]:
         name, _, what = key.rpartition("_")
         if what == "map":
             try:
-                found[name] = Recording(str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_"))
+                found[name] = RolloutBuffer(
+                    str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_")
+                )
             except (KeyError, TypeError, ValueError):
                 raise UserError(f"{path / RECORDING} is damaged: make the result anew with --overwrite") from None
     return found

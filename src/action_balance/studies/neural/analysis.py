@@ -11,7 +11,8 @@ import numpy as np
 
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import METHODS, Config
-from action_balance.engines.loop import TrainConfig, Trainer
+from action_balance.config.train import TrainConfig
+from action_balance.engines.loop import Trainer
 from action_balance.envs.base import Environment
 from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
@@ -150,7 +151,7 @@ def read_run(path: Path, config: TrainConfig) -> Trained:
         states=column("states"),
         returns=column("episode_return"),
         found=FirstReachSteps(np.where(first < 0, limit, first).astype(np.int64), first >= 0),
-        visits=np.asarray(restore(path, config).reached).mean(axis=0),
+        visits=np.asarray(restore(path, config).state_visits).mean(axis=0),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from action_balance.agent.rollout import act, action_coef, behaviour_logits
 from action_balance.agent.state import TrainState
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.world import GridWorld
 from action_balance.studies import statistics

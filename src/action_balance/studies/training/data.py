@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from action_balance.engines.loop import TrainConfig
+from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import NAMES

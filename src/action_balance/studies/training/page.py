@@ -168,7 +168,7 @@ def _evaluation(run: Watched, link: Link) -> str:
         return ""
     try:
         found = json.loads(summary.read_bytes())
-        rows = [[html.escape(str(way)), *_numbers(one)] for way, one in found["ways"].items()]
+        rows = [[html.escape(str(mode)), *_numbers(one)] for mode, one in found["ways"].items()]
         update = int(found["checkpoint"]["update"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
