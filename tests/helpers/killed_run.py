@@ -37,12 +37,8 @@ def die_before(operation: str, count: int, path: Path) -> None:
     def watch(event: str, about: tuple[Any, ...]) -> None:
         nonlocal left
         writes = event == "os.rename" or (event == "open" and set(str(about[1])) & set("wa"))
-        if (
-            writes
-            and str(about[0]).startswith(str(path))
-            and operation in f"{event} {Path(about[0]).relative_to(path)}"
-        ):
-            left -= 1
+        if writes and str(about[0]).startswith(str(path)):
+            left -= operation in f"{event} {Path(about[0]).relative_to(path)}"
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 

@@ -6,6 +6,7 @@ their place, so that a figure inside a page follows its light or dark scheme.
 
 import io
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
