@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from action_balance.errors import UserError
 
 
-def build(kind: type[Any], data: dict[str, Any]) -> Any:
+def from_dict(kind: type[Any], data: dict[str, Any]) -> Any:
     """A config from plain data; a `UserError` where a setting is not known, missing or of another kind."""
     kinds = get_type_hints(kind)
     unknown = data.keys() - kinds.keys()
@@ -30,7 +30,7 @@ def build(kind: type[Any], data: dict[str, Any]) -> Any:
 
 def _made(value: Any, kind: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
-        return build(kind, value)
+        return from_dict(kind, value)
     return tuple(value) if get_origin(kind) is tuple else value
 
 
