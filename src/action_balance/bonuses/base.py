@@ -13,12 +13,12 @@ Axes: T steps, N environments, P samples of a minibatch, A choices of all action
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
@@ -32,8 +32,9 @@ from action_balance.errors import UserError
 #: The two uses of a bonus, and the names under which its parameters and state are kept.
 INTRINSIC, ACTION = "intrinsic", "action"
 
-Params = PyTree
-State = PyTree
+#: Trees of arrays; only the bonus itself knows their structure.
+Params: TypeAlias = Any
+State: TypeAlias = Any
 
 
 class BonusObs(eqx.Module):

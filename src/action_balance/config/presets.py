@@ -11,5 +11,7 @@ PRESETS: dict[str, AgentConfig] = {
     # samples for the predictors; all else as in RND.
     "atari-paper": AgentConfig(envs=32, steps=42_000_000, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)),
     # RND as OpenAI ran it (Burda et al., 2019, Table 5): 128 environments, 30,000 updates (1.97 billion frames).
-    "atari-rnd": AgentConfig(method="rnd", envs=128, steps=30_000 * 128 * 128, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)),
+    "atari-rnd": AgentConfig(
+        method="rnd", envs=128, steps=30_000 * 128 * 128, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)
+    ),
 }

@@ -41,9 +41,7 @@ class Conv(eqx.Module):
         return (product.astype(self.bias.dtype) + self.bias).astype(x.dtype)
 
 
-def convolve(
-    x: Float[Array, "H W C"], weight: Float[Array, "k k C out"], stride: int
-) -> Float[Array, "H2 W2 out"]:
+def convolve(x: Float[Array, "H W C"], weight: Float[Array, "k k C out"], stride: int) -> Float[Array, "H2 W2 out"]:
     """Convolve an image with a kernel, without padding.
 
     Blocks of stride x stride pixels become channels, so that the rest has stride 1 and few offsets; the patches are

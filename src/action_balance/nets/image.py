@@ -23,14 +23,17 @@ _SLOPE = 0.2
 _GAIN = 2**0.5
 
 
-def _convolutions(inputs: int, channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
-    """8x8 with stride 4, 4x4 with stride 2, and one with stride 1 whose side is ``last``."""
+def _convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
+    """Three convolutions for images of this height and width.
+
+    Those of RND have 8x8 pixels with stride 4, 4x4 with stride 2, and ``last`` x ``last`` with stride 1. Small images,
+    such as symbolic grids, keep their resolution: at most 3x3 pixels, with stride 1.
+    """
+    side, needed = min(shape), 8 + 4 * (4 + 2 * (last - 1) - 1)  # so that one output is left
+    kernels = [(8, 4), (4, 2), (last, 1)] if side >= needed else [(min(3, 1 + (side - 1) // 3), 1)] * 3
+    widths = (inputs, channels, 2 * channels, 2 * channels)
     keys = jax.random.split(key, 3)
-    return [
-        Conv(inputs, channels, 8, 4, key=keys[0]),
-        Conv(channels, 2 * channels, 4, 2, key=keys[1]),
-        Conv(2 * channels, 2 * channels, last, 1, key=keys[2]),
-    ]
+    return [Conv(a, b, *kernel, key=k) for a, b, kernel, k in zip(widths[:-1], widths[1:], kernels, keys, strict=True)]
 
 
 def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
@@ -38,10 +41,6 @@ def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
     height, width = shape
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
-    if min(height, width) < 1:
-        raise ValueError(
-            f"images of {shape[0]}x{shape[1]} pixels are too small for these convolutions: 44x44 are needed"
-        )
     return height * width * convolutions[-1].weight.shape[-1]
 
 
@@ -94,7 +93,7 @@ class ImageActorCritic(eqx.Module):
     ) -> None:
         """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
-        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), channels, 4, conv_key)
+        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
         inputs = _outputs(shape[1:3], self.convolutions)
         first, width = widths
         self.trunk = [
@@ -113,7 +112,7 @@ class ImageActorCritic(eqx.Module):
         With float32, products use full float32, as in `ActorCritic`.
 
         Args:
-            observation: A stack of frames with pixels from 0 to 255.
+            observation: A stack of frames; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
 
         Returns:
             Logits, and both values.
@@ -123,7 +122,8 @@ class ImageActorCritic(eqx.Module):
 
     def _forward(self, observation: Array) -> tuple[Array, Array]:
         x = jnp.moveaxis(observation, 0, -1)
-        x = x.reshape(*x.shape[:2], -1).astype(self.dtype) / 255  # colours of all frames become channels
+        x = x.reshape(*x.shape[:2], -1).astype(self.dtype)  # colours of all frames become channels
+        x = x / 255 if observation.dtype == jnp.uint8 else x
         for layer in self.convolutions:
             x = jax.nn.relu(layer(x))
         x = x.ravel().astype(jnp.float32)
@@ -164,7 +164,7 @@ class ImageBonusNet(eqx.Module):
         """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``."""
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
-        self.convolutions = _convolutions(colours + as_channel, channels, 3, conv_key)
+        self.convolutions = _convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
         self.channel = None
         if as_channel:
             # Both are drawn together, so that the whole kernel is orthogonal.

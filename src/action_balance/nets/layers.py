@@ -10,7 +10,8 @@ def orthogonal(rows: int, columns: int, key: PRNGKeyArray) -> Float[Array, "rows
     """A random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2014).
 
     It is the orthogonal factor of a Gaussian matrix, computed by the Newton-Schulz iteration ``X (3 - X' X) / 2``:
-    products only, for any number of seeds at once. (LAPACK's QR stalls for a minute when its threads compete for cores.)
+    products only, for any number of seeds at once. LAPACK's QR stalls for a minute when its threads compete for
+    cores.
 
     Args:
         rows: Number of rows.

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Sharding
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
+from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent import learner, update
 from action_balance.agent.algorithm import Algorithm

@@ -1,4 +1,4 @@
-"""The leaves of a tree in few arrays: the overhead of calling a compiled program grows with its arguments and results."""
+"""The leaves of a tree in few arrays: a call of a compiled program costs more with every argument and result."""
 
 from collections.abc import Callable
 from itertools import accumulate
