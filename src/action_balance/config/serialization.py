@@ -1,6 +1,9 @@
 """Configs from plain data, checked."""
 
+import ast
+import inspect
 import json
+import textwrap
 from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -8,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from action_balance.errors import UserError
 
 
-def build(kind: type[Any], data: dict[str, Any]) -> Any:
+def from_dict(kind: type[Any], data: dict[str, Any]) -> Any:
     """A config from plain data; a `UserError` where a setting is not known, missing or of another kind."""
     kinds = get_type_hints(kind)
     unknown = data.keys() - kinds.keys()
@@ -27,7 +30,7 @@ def build(kind: type[Any], data: dict[str, Any]) -> Any:
 
 def _made(value: Any, kind: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
-        return build(kind, value)
+        return from_dict(kind, value)
     return tuple(value) if get_origin(kind) is tuple else value
 
 
@@ -61,3 +64,29 @@ def _in_words(kind: Any) -> str:
         return "a list of words"
     words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", NoneType: "null"}
     return words[kind]
+
+
+def field_docs(cls: type) -> dict[str, str]:
+    """Documentation of the fields of a dataclass: the string literal below each field, on one line.
+
+    Args:
+        cls: the dataclass; fields that it inherits are included, base classes first.
+
+    Returns:
+        Documentation by field name; fields without a string, and classes without source, are left out.
+    """
+    names = {field.name for field in fields(cls)} if is_dataclass(cls) else set()
+    found: dict[str, str] = {}
+    for one in reversed(cls.__mro__[:-1]):
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+        for field, below in zip(body, body[1:], strict=False):
+            is_text = isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
+                text = below.value.value  # type: ignore[attr-defined]
+                if isinstance(text, str) and field.target.id in names:
+                    found[field.target.id] = " ".join(text.split())
+    return found

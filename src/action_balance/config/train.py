@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from action_balance.config.agent import Config
-from action_balance.config.serialization import build
+from action_balance.config.serialization import from_dict as build
 from action_balance.envs.base import Environment
 from action_balance.envs.registry import EnvConfig, make
 from action_balance.errors import UserError, flag
