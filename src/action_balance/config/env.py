@@ -136,6 +136,10 @@ class HostEnvConfig(EnvConfig):
 
     engine: ClassVar[Literal["device", "host"]] = "host"
     has_states: ClassVar[bool | None] = False
+    #: Evaluations play all episodes at once, at most this many; None: as many as environments were trained in.
+    episodes_at_once: ClassVar[int | None] = None
+    #: Time limit of episodes in steps, for progress bars; None if it is not known.
+    episode_steps: ClassVar[int | None] = None
 
     @property
     def in_process(self) -> bool:

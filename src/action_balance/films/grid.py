@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageDraw
 
-from action_balance.engines.device.evaluate import Episode
+from action_balance.engines.evaluate import Trace
 from action_balance.envs.picture import FADES, mask, strength
 from action_balance.envs.scene import Scene
 from action_balance.films.pixels import BETA, PI, THIRD, Box, blend, font, rgb, softmax
@@ -44,7 +44,7 @@ class _Frame:
     verdict: str  # how the episode ended; empty before
 
 
-def film(scene: Scene, episode: Episode, method: str, title: str, balanced: bool) -> bytes:
+def film(scene: Scene, episode: Trace, method: str, title: str, balanced: bool) -> bytes:
     """An episode as a GIF.
 
     Args:
@@ -67,15 +67,15 @@ def film(scene: Scene, episode: Episode, method: str, title: str, balanced: bool
     return content.getvalue()
 
 
-def _frames(scene: Scene, episode: Episode, balanced: bool) -> list[_Frame]:
-    steps = int(np.sum(episode.running))
-    cells = [int(scene.cell[state]) for state in episode.state[:steps]]
-    rewards = np.concatenate([[0.0], np.cumsum(np.asarray(episode.reward[:steps], np.float64))])
+def _frames(scene: Scene, episode: Trace, balanced: bool) -> list[_Frame]:
+    steps, decisions = len(episode.reward), episode.decision
+    cells = [int(scene.cell[state]) for state in episode.state]
+    rewards = np.concatenate([[0.0], np.cumsum(np.asarray(episode.reward, np.float64))])
     frames = []
     for step in range(steps):
         order = scene.order[episode.state[step]]
-        pi, beta = (softmax(np.asarray(logits[step]))[order] for logits in (episode.logits, episode.behaviour))
-        shown = int(np.flatnonzero(order == episode.action[step])[0])
+        pi, beta = (softmax(np.asarray(logits[step]))[order] for logits in (decisions.logits, decisions.behaviour))
+        shown = int(np.flatnonzero(order == decisions.action[step])[0])
         trail = tuple(cells[:step])
         frames.append(_Frame(step, cells[step], trail, float(rewards[step]), pi, beta if balanced else None, shown, ""))
     ended = bool(episode.terminated[steps - 1])

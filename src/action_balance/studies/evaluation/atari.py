@@ -5,7 +5,8 @@ Axes: K agents, E games.
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -15,27 +16,37 @@ from action_balance.agent.state import TrainState
 from action_balance.cli.progress import progress_bar
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
-from action_balance.engines.device.evaluate import action_modes
-from action_balance.engines.host.evaluate_atari import FILMED, Game, Played, evaluate_games
+from action_balance.engines.evaluate import ActionMode, Evaluation, Trace, action_modes
+from action_balance.engines.factory import evaluate_run
+from action_balance.engines.host.evaluate import TRACED
+from action_balance.envs.atari.emulator import emulator_seeds
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP
-from action_balance.envs.atari.replay import replay
+from action_balance.envs.atari.replay import Record, Visit, replay, visits
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.films import atari as atari_film
 from action_balance.studies.evaluation.score_table import score_table, short, spread
 
+#: How much of the work with a game is to replay it for its rooms.
+REPLAYING = 0.2
 #: How the way of acting is told in the film.
 ACTING = {"greedy": "the largest of π", "sampled": "actions sampled from π", "behaviour": "actions sampled from β"}
 
 
+@dataclass(frozen=True)
+class Game:
+    """One full game."""
+
+    record: Record
+    rooms: tuple[Visit, ...] | None  # in the order of first visits; None if the memory does not tell
+
+
+#: By action mode, E games of each of K agents.
+Games = Mapping[ActionMode, list[list[Game]]]
+
+
 def play(
-    config: TrainConfig,
-    game: str,
-    states: TrainState,
-    episodes: int,
-    seed: int,
-    console: Console,
-    episode_frames: int = 18_000,
+    config: TrainConfig, game: str, states: TrainState, episodes: int, seed: int, console: Console
 ) -> tuple[Data, dict[str, bytes]]:
     """Full games of every agent of a run: the numbers, and the files by name.
 
@@ -46,24 +57,44 @@ def play(
         episodes: E, of each agent for each way of acting.
         seed: of all that is random in the games.
         console: the screen.
-        episode_frames: time limit in emulator frames.
     """
     filming = True
     try:
         atari_film.check_encoder()
     except UserError as error:
         filming = _without_film(error, console)
-    numbers = range(config.seed, config.seed + config.seeds)
-    games = episodes * config.seeds * len(action_modes(config.agent))
-    with progress_bar(console, "playing", games, "games") as tell:
-        played = evaluate_games(game, config.agent, states, numbers, episodes, seed, tell, episode_frames)
-    files = {"episodes.csv": table_of_games(config, played)}
-    if filming:
+    total = episodes * config.seeds * len(action_modes(config.agent))
+    share = REPLAYING if game in ROOM_BYTE else 0.0
+    with progress_bar(console, "playing", total, "games") as report:
+        found = evaluate_run(config, states, episodes, seed, lambda part: report(part * (1 - share)), record=True)
+        games = replayed(game, found, lambda: report(share))
+    files = {"episodes.csv": table_of_games(config, games)}
+    trace = found[TRACED].trace
+    if filming and trace is not None:
         try:
-            files["episode.mp4"] = _film(config, played, console)
+            files["episode.mp4"] = _film(config, games[TRACED][0][0].record, trace, console)
         except UserError as error:
             _without_film(error, console)
-    return summarize(config, game, played), files
+    return summarize(config, game, games), files
+
+
+def replayed(game: str, found: Mapping[ActionMode, Evaluation], report: Callable[[], None] = lambda: None) -> Games:
+    """The games of an evaluation with the rooms that their replays visit.
+
+    Args:
+        game: its name.
+        found: recorded episodes.
+        report: called after every game.
+    """
+    games: dict[ActionMode, list[list[Game]]] = {}
+    for mode, one in found.items():
+        games[mode] = [[] for _ in one.recordings]
+        for (agent, episode), terminated in np.ndenumerate(np.asarray(one.terminated)):
+            seed, number, actions, scores = one.recordings[agent][episode]
+            record = Record(game, int(emulator_seeds(seed, number + 1)[number]), actions, scores, bool(terminated))
+            games[mode][agent].append(Game(record, visits(record)))
+            report()
+    return games
 
 
 def _without_film(error: UserError, console: Console) -> bool:
@@ -71,15 +102,15 @@ def _without_film(error: UserError, console: Console) -> bool:
     return False
 
 
-def summarize(config: TrainConfig, game: str, played: Played) -> Data:
+def summarize(config: TrainConfig, game: str, played: Games) -> Data:
     """The numbers of an evaluation."""
     summary: Data = {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {mode: _numbers(games) for mode, games in played.games.items()},
+        "ways": {mode: _numbers(games) for mode, games in played.items()},
     }
     if game in ROOM_BYTE:
-        everything = [one for games in played.games.values() for agent in games for one in agent]
+        everything = [one for games in played.values() for agent in games for one in agent]
         summary["rooms"] = {"memory_byte": ROOM_BYTE[game], "all": _all_rooms(everything)}
     return summary
 
@@ -103,12 +134,12 @@ def _all_rooms(games: Iterable[Game]) -> list[int]:
     return sorted({visit.room for one in games for visit in one.rooms or ()})
 
 
-def table_of_games(config: TrainConfig, played: Played) -> bytes:
+def table_of_games(config: TrainConfig, played: Games) -> bytes:
     """A CSV file with a row for each game; rooms in the order of first visits, each as room@step."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["way", "seed", "episode", "score", "steps", "frames", "ended", "rooms", "visits"])
-    for mode, agents in played.games.items():
+    for mode, agents in played.items():
         for number, games in enumerate(agents):
             for episode, one in enumerate(games):
                 record = one.record
@@ -127,13 +158,12 @@ def table_of_games(config: TrainConfig, played: Played) -> bytes:
     return text.getvalue().encode()
 
 
-def _film(config: TrainConfig, played: Played, console: Console) -> bytes:
-    record, thoughts = played.games[FILMED][0][0].record, played.first
-    balanced, kind = config.agent.traits.action, config.agent.bonus.normalize
+def _film(config: TrainConfig, record: Record, trace: Trace, console: Console) -> bytes:
+    thoughts, balanced, kind = trace.decision, config.agent.balances, config.agent.bonus.normalize
     bonus = np.asarray(jax.vmap(lambda one: normalize(one, kind))(thoughts.action_bonus))
     story = atari_film.Story(
         method=config.agent.method,
-        title=f"{config.env.title}, {ACTING[FILMED]}",
+        title=f"{config.env.title}, {ACTING[TRACED]}",
         taken=record.actions,
         logits=thoughts.logits,
         behaviour=thoughts.behaviour if balanced else None,

@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import numpy as np
@@ -14,12 +14,12 @@ from rich.console import Console
 from action_balance.agent.state import TrainState
 from action_balance.cli.progress import progress_bar
 from action_balance.config.train import TrainConfig
-from action_balance.engines.device.evaluate import ActionMode, Evaluation, action_modes, evaluate_run, most_episodes
-from action_balance.engines.host.evaluate_atari import MOST_GAMES
-from action_balance.engines.loop import seen_by, trainer
+from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
+from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
+from action_balance.engines.loop import trained_on
 from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.base import Environment
-from action_balance.errors import MOST, UserError
+from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
@@ -48,10 +48,8 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
 
         played = evaluate_atari.play(config, config.env.game, restored.state, episodes, seed, console)
         show, (summary, files) = evaluate_atari.show, played
-    elif config.env.engine == "host":
-        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
     else:
-        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
+        show, (summary, files) = _show, _play(config, restored.state, episodes, seed, console)
     about = {"method": config.agent.method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
@@ -62,15 +60,10 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
 
 
 def _check(episodes: int, seed: int, config: TrainConfig) -> None:
-    if config.env.engine == "device":
-        environment = config.environment(jax.random.key(config.seed))
-        most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
-    else:
-        most, what = (MOST_GAMES, "games at once") if isinstance(config.env, AtariConfig) else (MOST, "episodes")
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
-    if episodes > most:
-        raise UserError(f"{episodes:,} {what} do not fit into memory: ask for at most --episodes {most}")
+    if episodes > (most := most_episodes(config)):
+        raise UserError(f"{episodes:,} episodes do not fit into memory: ask for at most --episodes {most}")
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
 
@@ -89,25 +82,14 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(trainer(config, before=seen_by(folder)).shapes(), choice[checkpoint])
+    trainer = make_trainer(config, trained_on=trained_on(folder))
+    return checkpoints.restore(trainer.state_shapes(), choice[checkpoint])
 
 
-def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> tuple[Data, dict[str, bytes]]:
-    """The numbers and the files of an evaluation in a world that is compiled with the agent."""
-    environment = config.environment(jax.random.key(config.seed))
-    found = evaluate_run(config, states, episodes, seed)
-    trained = np.asarray(states.state_visits)
-    files = {"episodes.csv": _table_of_episodes(config, found)}
-    files |= _pictures(config, environment, found, trained)
-    return summarize(config, environment, found, trained), files
-
-
-def _in_gym(
+def _play(
     config: TrainConfig, states: TrainState, episodes: int, seed: int, console: Console
 ) -> tuple[Data, dict[str, bytes]]:
-    """The numbers and the files of an evaluation in a Gymnasium environment."""
-    from action_balance.engines.host.evaluate_gym import evaluate_gym
-
+    """The numbers and the files of an evaluation."""
     total = episodes * config.seeds * len(action_modes(config.agent))
     notes: list[str] = []
 
@@ -115,10 +97,15 @@ def _in_gym(
         notes.append(line)
         console.print(line, highlight=False, soft_wrap=True)
 
-    with progress_bar(console, "playing", total, "episodes") as tell:
-        found = evaluate_gym(config, states, episodes, seed, tell, say)
+    with progress_bar(console, "playing", total, "episodes") as report:
+        found = evaluate_run(config, states, episodes, seed, report, say)
     summary = _summary(config, found) | ({"notes": notes} if notes else {})
-    return summary, {"episodes.csv": _table_of_episodes(config, found)}
+    files = {"episodes.csv": _table_of_episodes(config, found)}
+    if config.env.spec.states:
+        environment, trained = config.environment(jax.random.key(config.seed)), np.asarray(states.state_visits)
+        summary |= coverage(environment, found, trained)
+        files |= _pictures(config, environment, found, trained)
+    return summary, files
 
 
 def _summary(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> Data:
@@ -129,25 +116,16 @@ def _summary(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> Dat
     }
 
 
-def summarize(
-    config: TrainConfig, environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
-) -> Data:
-    """The numbers of an evaluation.
+def coverage(environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> Data:
+    """How many states were reached.
 
     Args:
-        config: of the run.
-        environment: of any of its seeds.
-        found: by way of acting, as numpy arrays (K, ...).
+        environment: of any of the seeds.
+        found: by action mode.
         trained: how often each state was reached in training, (K, S).
     """
-    summary = _summary(config, found)
-    if environment.spec.states:
-        reached = _visits(found, trained)
-        summary["coverage"] = {
-            "reachable": int(environment.reachable().sum()),
-            "reached": {name: float((visits > 0).sum(axis=1).mean()) for name, visits in reached.items()},
-        }
-    return summary
+    reached = {name: float((visits > 0).sum(axis=1).mean()) for name, visits in _visits(found, trained).items()}
+    return {"coverage": {"reachable": int(environment.reachable().sum()), "reached": reached}}
 
 
 def _visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
@@ -185,16 +163,16 @@ def _pictures(
     from action_balance.studies.evaluation import figures as evaluation_figures
 
     scene = config.env.scene(environment)
-    if scene is None:
+    trace = found["sampled"].trace
+    if scene is None or trace is None:
         return {}
     method = config.agent.method
     together = {name: visits.sum(axis=0) for name, visits in _visits(found, trained).items()}
     seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
     figure = evaluation_figures.visits(scene, together, f"Where {NAMES[method]} went{seeds}")
     # The environment and the film are of the first seed.
-    first: Any = jax.tree.map(lambda leaf: leaf[0], found["sampled"].first)
     title = f"{config.env.name}, actions sampled from π"
-    gif = film(scene, first, method, title, balanced=config.agent.traits.action)
+    gif = film(scene, trace, method, title, balanced=config.agent.balances)
     return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
 
 
@@ -209,6 +187,4 @@ def _show(summary: Data, title: str, console: Console) -> None:
         reachable = summary["coverage"]["reachable"]
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
         each = "mean over seeds, " if seeds > 1 else ""
-        console.print(
-            f"states.state_visits ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True
-        )
+        console.print(f"states reached ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True)

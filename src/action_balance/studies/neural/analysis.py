@@ -13,7 +13,7 @@ from action_balance.agent.state import TrainState
 from action_balance.config.agent import METHODS, Config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.engines.loop import Trainer
+from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
@@ -121,7 +121,7 @@ class World:
 def restore(path: Path, config: TrainConfig) -> TrainState:
     """The states of all seeds at the end of a run, leading axis R."""
     folder = RunFolder.open(path)
-    restored = folder.checkpoints().restore(Trainer(config).shapes())
+    restored = folder.checkpoints().restore(DeviceTrainer(config).state_shapes())
     if restored.update != config.agent.updates:
         raise UserError(f"the last checkpoint of {path} is lost: delete that folder, and the run is made anew")
     state: TrainState = restored.state
