@@ -17,8 +17,8 @@ from rich.console import Console
 from action_balance.cli import main as cli
 from action_balance.config.agent import METHODS, BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.evaluation.run import _show
@@ -71,8 +71,8 @@ def test_the_ends_of_what_is_allowed_are_allowed() -> None:
     PPOConfig(1, 1, 1, 1e30, 1e-9, 0, 0, 1, 0, 0, 0)
     BonusConfig(0, 0, share=1, warmup_rollouts=0)
     NetConfig(1, 1, 1, 1, 0)
-    EnvConfig("open", 1000)
-    EnvConfig("deep-sea", 1000)
+    env_config("open", size=1000)
+    env_config("deep-sea", size=1000)
 
 
 def test_words_are_checked_where_no_parser_did() -> None:
@@ -84,7 +84,7 @@ def test_words_are_checked_where_no_parser_did() -> None:
     with pytest.raises(UserError, match="unknown --learns-from"):
         BonusConfig(learns_from=word)
     with pytest.raises(UserError, match="unknown --view"):
-        EnvConfig("open", view=word)
+        env_config("open", view=word)
 
 
 UNUSED = {"--action-coef": "0.5", "--action-coef-end": "0.5", "--normalize": "raw", "--learns-from": "all"}
@@ -168,10 +168,10 @@ def test_every_method_has_every_preset_and_its_config_another_method(tmp_path: P
     for preset in PRESETS.values():
         for method in METHODS:
             for name in (name for name in impossible if method != impossible[name]):
-                config = TrainConfig(EnvConfig(name), replace(preset, method=method))
-                assert TrainConfig.from_data(json.loads(json.dumps(config.as_data()))) == config
-    saved = TrainConfig(EnvConfig("open"), replace(PRESETS["atari-paper"], method="action-balance"))
-    RunFolder.create(tmp_path / "run", saved.as_data(), ["test"]).release()
+                config = TrainConfig(env_config(name), replace(preset, method=method))
+                assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    saved = TrainConfig(env_config("open"), replace(PRESETS["atari-paper"], method="action-balance"))
+    RunFolder.create(tmp_path / "run", saved.to_dict(), ["test"]).release()
     command = cli.parse(["train", "--config", str(tmp_path / "run"), "--method", "ppo"])
     assert isinstance(command, cli.Train)
     assert command.agent == replace(saved.agent, method="ppo")
@@ -242,7 +242,7 @@ def test_a_damaged_config_is_one_line_for_every_command(
     change: Callable[[Any], None], hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"
-    RunFolder.create(run, TrainConfig(EnvConfig("deep-sea", 4)).as_data(), ["test"]).release()
+    RunFolder.create(run, TrainConfig(env_config("deep-sea", size=4)).to_dict(), ["test"]).release()
     file = run / "config.json"
     content = json.loads(file.read_text())
     change(content["config"])
@@ -255,10 +255,10 @@ def test_a_damaged_config_is_one_line_for_every_command(
 
 
 def test_settings_that_a_config_does_not_name_have_their_defaults() -> None:
-    config = TrainConfig(EnvConfig("deep-sea", 4), Config(ppo=PPOConfig(learning_rate=1)))
-    data = copy.deepcopy(config.as_data())
+    config = TrainConfig(env_config("deep-sea", size=4), Config(ppo=PPOConfig(learning_rate=1)))
+    data = copy.deepcopy(config.to_dict())
     del data["seeds"], data["agent"]["net"]["layers"], data["env"]["view"]
-    assert TrainConfig.from_data(data) == config
+    assert TrainConfig.from_dict(data) == config
 
 
 @pytest.mark.parametrize("content", [b"root:x:0:0", b"\xff\xfe"])
