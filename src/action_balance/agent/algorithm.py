@@ -15,7 +15,7 @@ from action_balance.envs.spec import EnvSpec
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What all functions of an update share. It holds no arrays and is hashable: compiled functions take it as static."""
+    """What all functions of an update share. It holds no arrays; compiled functions take it as a static argument."""
 
     config: AgentConfig
     spec: EnvSpec
