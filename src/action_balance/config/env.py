@@ -7,7 +7,7 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class EnvConfig:
     """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
 
-    name: str
+    name: str = field(metadata={"metavar": "ENV"})
     """Name of the environment, as on the command line."""
 
     #: Who steps it: the device, in one compiled program with the agent, or the host.
@@ -38,8 +38,6 @@ class EnvConfig:
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
     has_images: ClassVar[bool | None] = None
-    #: Whether states can be enumerated; None if only the `EnvSpec` of a particular environment tells.
-    has_states: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
     #: Whether returns of different environments of the family may be averaged.
@@ -135,7 +133,9 @@ class HostEnvConfig(EnvConfig):
     """An environment that steps on the host, outside of compiled programs."""
 
     engine: ClassVar[Literal["device", "host"]] = "host"
-    has_states: ClassVar[bool | None] = False
+    #: Most episodes that an evaluation plays at once, each in an environment of its own; None if it plays one after the
+    #: other in as many environments as a training has.
+    episodes_at_once: ClassVar[int | None] = None
 
     @property
     def in_process(self) -> bool:

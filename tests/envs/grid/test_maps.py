@@ -77,7 +77,7 @@ def test_a_goal_too_far_for_the_episode_is_refused() -> None:
 
 @pytest.mark.parametrize(("room", "length"), [(0, 3), (3, 0)])
 def test_a_corridor_without_cells_is_refused(room: int, length: int) -> None:
-    with pytest.raises(UserError, match=rf"^rooms and corridor need at least one cell"):
+    with pytest.raises(UserError, match=r"^rooms and corridor need at least one cell"):
         corridor_world(room, length)
 
 

@@ -28,6 +28,7 @@ class AtariConfig(HostEnvConfig):
     uses_threads: ClassVar[bool] = True
     common_scale: ClassVar[bool] = True
     checkpoint_seconds: ClassVar[float | None] = 300.0
+    episodes_at_once: ClassVar[int | None] = 128
 
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):

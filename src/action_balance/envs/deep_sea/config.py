@@ -35,7 +35,6 @@ class DeepSeaConfig(DeviceEnvConfig):
     order: ClassVar[int] = 1
     forms: ClassVar[tuple[str, ...]] = ("deep-sea",)
     has_images: ClassVar[bool | None] = False
-    has_states: ClassVar[bool | None] = True
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -38,7 +38,6 @@ class GridConfig(DeviceEnvConfig):
     order: ClassVar[int] = 0
     forms: ClassVar[tuple[str, ...]] = tuple(SIZES)
     has_images: ClassVar[bool | None] = False
-    has_states: ClassVar[bool | None] = True
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
