@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
@@ -20,7 +21,6 @@ from action_balance.config.agent import Config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import BEGIN_ANEW, trainer
 from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.leaves import to_arrays
 

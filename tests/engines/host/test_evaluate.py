@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 from rich.console import Console
 
@@ -35,7 +36,6 @@ from action_balance.engines.host.evaluate_atari import (
 from action_balance.engines.loop import trainer
 from action_balance.envs.atari.emulator import Atari, _seeds
 from action_balance.envs.atari.replay import Record, Visit
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.evaluation import atari as evaluate_atari

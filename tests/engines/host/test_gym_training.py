@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 import action_balance
@@ -33,7 +34,6 @@ from action_balance.engines.host.evaluate_gym import evaluate_gym
 from action_balance.engines.loop import GYM_ANEW, trainer
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.nets.image import ImageActorCritic
 from action_balance.runs import RunFolder, read_metrics

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
 from action_balance.agent.learner import Metrics
@@ -27,7 +28,6 @@ from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.host_base import EmulatorsLost, HostStep
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.leaves import describe, to_arrays, to_tree
