@@ -106,8 +106,8 @@ class HostWorld:
         self.closed = True
 
 
-def agent(programs: CompiledUpdate, observations: RunningMeanStd, seed: int) -> TrainState:
-    """Any agent in its beginning, with opinions that differ from frame to frame; not orthogonal."""
+def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> TrainState:
+    """An agent before its first update whose outputs differ from frame to frame; its weights are not orthogonal."""
     luck = np.random.default_rng(seed)
 
     def nothing(leaf: Any) -> Any:
@@ -119,9 +119,9 @@ def agent(programs: CompiledUpdate, observations: RunningMeanStd, seed: int) -> 
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
         return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
 
-    shapes = jax.eval_shape(programs.begin, observations, jax.random.key(seed))
-    params, targets = (jax.tree.map(anything, part) for part in (shapes.params, shapes.target_params))
+    shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
+    params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))
     empty: TrainState = jax.tree.map(nothing, shapes)
-    made = replace(empty, params=params, target_params=targets, observations=observations)
+    made = replace(empty, params=params, bonus_states=states, obs_stats=obs_stats, first_reward=jnp.int32(-1))
     # Where everything else is, so that what was compiled for one is not compiled again for the other.
     return jax.tree.map(jnp.asarray, made)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 import action_balance
