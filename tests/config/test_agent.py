@@ -12,6 +12,7 @@ from action_balance.config.agent import (
     NetConfig,
     PPOConfig,
 )
+from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import METHODS
 from action_balance.errors import UserError
 
@@ -104,5 +105,7 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
     other = AgentConfig(method="rnd", intrinsic="count", action_bonus="my_module:Mine")
     assert (other.intrinsic_name, other.action_bonus_name, other.balances) == ("count", "my_module:Mine", True)
     assert AgentConfig(method="rnd", action_bonus="none").label == "rnd"
-    channel = AgentConfig(method="action-balance-rnd-channel", bonus_settings={"distillation": {"learns_from": "all"}})
+    channel = AgentConfig(
+        method="action-balance-rnd-channel", bonus_settings=FrozenDict(distillation={"learns_from": "all"})
+    )
     assert channel.settings_of("distillation") == {"embedding": "channel", "learns_from": "all"}

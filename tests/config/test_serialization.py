@@ -34,6 +34,7 @@ class Outer:
     view: Literal["far", "near"] = "far"
     words: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
     more: FrozenDict = field(default_factory=FrozenDict)
     loud: bool = False
 
@@ -48,7 +49,7 @@ class Larger(Outer):
     """How deep it is."""
 
 
-FULL = Outer("a", Inner(4, 1.0), 7, "near", ("b", "c"), (1, 2), FrozenDict(x={"y": [1]}), True)
+FULL = Outer("a", Inner(4, 1.0), 7, "near", ("b", "c"), (1, 2), (("d", 3),), FrozenDict(x={"y": [1]}), True)
 
 
 @pytest.mark.parametrize("settings", [Outer("a"), FULL])
@@ -80,6 +81,8 @@ def test_a_base_class_is_resolved() -> None:
         ({"view": "fra"}, "which is not one of far, near"),
         ({"words": "b"}, "not a list, each item a string"),
         ({"numbers": [1, "2"]}, "not a list, each item an integer"),
+        ({"parts": [["d", 3], ["e"]]}, "not a list, each item a list of 2 items"),
+        ({"parts": [["d", "e"]]}, "not a list, each item a list of 2 items"),
         ({"more": 3}, "more = 3, which is not a group of settings"),
         ({"loud": 1}, "loud = 1, which is not true or false"),
         ({"other": 1, "another": 2}, "does not know: another, other"),

@@ -7,7 +7,7 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class EnvConfig:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Well-known names of the family, for suggestions and completion."""
-        return ()
+        return tuple(form for form in cls.forms if ":" not in form)
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
@@ -78,8 +78,10 @@ class EnvConfig:
 
     @property
     def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """Orders environments: by family, place in the family, name, and settings."""
-        return self.order, 0, self.name, ()
+        """Orders environments: by family, place in the family, name, and settings, those that are None first."""
+        place = self.forms.index(self.name) if self.name in self.forms else 0
+        values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
+        return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
