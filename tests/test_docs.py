@@ -22,8 +22,8 @@ from rich.console import Console
 from action_balance.cli import main as cli
 from action_balance.cli import train_screen as training
 from action_balance.cli.screen import PROGRAM
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent
@@ -151,7 +151,7 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
 def _parse(arguments: list[str]) -> cli.Command | None:
     if "--config" in arguments:  # an earlier run, which must be there
         earlier = Path(arguments[arguments.index("--config") + 1])
-        RunFolder.create(earlier, TrainConfig(EnvConfig("deep-sea")).as_data(), ["train"]).release()
+        RunFolder.create(earlier, TrainConfig(env_config("deep-sea")).to_dict(), ["train"]).release()
     if "--tyro-print-completion" in arguments:
         with pytest.raises(SystemExit) as stop:
             cli.parse(arguments)

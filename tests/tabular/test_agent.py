@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.envs.grid import world as grid
+from action_balance.envs.grid import dynamics as grid
+from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Batch, Run, Tables, TabularSettings
