@@ -14,13 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from action_balance.errors import EmulatorsLost as EmulatorsLost
 from action_balance.errors import UserError
 
 T = TypeVar("T")
-
-
-class EmulatorsLost(Exception):
-    """Emulators have stopped, and what they did is lost; the message is one line."""
 
 
 class EnvironmentFailed(UserError):

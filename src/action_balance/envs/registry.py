@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import jax
@@ -40,7 +40,7 @@ LARGEST = 1000
 class EnvConfig:
     """Which environment, and how it is seen."""
 
-    name: str
+    name: str = field(metadata={"metavar": "ENV"})
     """open, goal, corridor, deep-sea, atari:GAME, or gym:ID."""
     size: int | None = None
     """Cells along a side, of a room in the corridor, or N of the deep sea; usual: 40, 40, 11, 20."""
@@ -48,9 +48,9 @@ class EnvConfig:
     """Time limit of the grid worlds; an episode in the deep sea has N steps."""
     view: View = "one-hot"
     """What is seen of a cell of a grid world: one-hot x and y, or scaled coordinates."""
-    env_kwargs: str = ""
+    env_kwargs: str = field(default="", metadata={"metavar": "KEY=VALUE", "parse": lambda words: parse_kwargs(words)})
     """Arguments of a Gymnasium environment, as a JSON object."""
-    wrapper: tuple[str, ...] = ()
+    wrapper: tuple[str, ...] = field(default=(), metadata={"metavar": "MODULE:NAME", "repeat": True})
     """Wrappers of a Gymnasium environment as MODULE:NAME, applied in order."""
     vectorize: Vectorize = "sync"
     """How Gymnasium environments step together: in this process, each in its own, or by their own vector class."""

@@ -1,0 +1,113 @@
+"""The command ``train``, whose flags depend on the environment and on the bonuses."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from action_balance.cli.form import Command, Form
+from action_balance.cli.parser import split
+from action_balance.config.agent import METHODS
+from action_balance.config.presets import PRESETS
+from action_balance.config.train import TrainConfig
+from action_balance.envs.registry import ATARI, SIZES, EnvConfig
+from action_balance.errors import UserError, check_name
+from action_balance.files import reason
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: What the short help shows.
+COMMON = (
+    *("settings.agent.method", "preset", "config", "settings.agent.steps", "settings.agent.envs", "settings.seed"),
+    *("settings.seeds", "out", "overwrite", "settings.checkpoint_every", "settings.agent.ppo.learning_rate"),
+    *("settings.agent.ppo.intrinsic_coef", "settings.agent.bonus.action_coef", "settings.env"),
+)
+NOTE = "train ENV --help also shows the settings of that environment."
+
+
+@dataclass(frozen=True)
+class Train(Command):
+    """Train the neural agent. The run can be interrupted and resumed at any time."""
+
+    settings: TrainConfig
+    preset: str | None = None
+    """Start from these settings, which flags override: study (the defaults), atari-paper or atari-rnd."""
+    config: Path | None = None
+    """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
+    out: Path | None = None
+    """Folder of the run (default: runs/ENV-METHOD-SEED)."""
+    overwrite: bool = False
+    """Replace a run that is already in that folder."""
+
+    @classmethod
+    def form(cls, name: str, words: Sequence[str]) -> Form:
+        """The flags for the environment that was typed, or that of the earlier run."""
+        variants = cls.variants(name)
+        found, others = split({one.path: one for form in variants.values() for one in form.flags}.values(), words)
+        plain = [word for word in others if not word.startswith("-")]
+        typed = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
+        preset, config = (found[option][-1] if found.get(option) else None for option in ("preset", "config"))
+        if preset and config:
+            raise UserError("--preset and --config both say what to start from: choose one")
+        start: dict[str, Any] = {}
+        if preset:
+            start["settings.agent"] = PRESETS[check_name("preset", preset, PRESETS)]
+        if config:
+            earlier = _earlier(Path(config))
+            start["settings"] = earlier
+            typed = typed or earlier.env.name
+        return _form(name, family(typed) if typed else None, start)
+
+    @classmethod
+    def variants(cls, name: str) -> dict[str, Form]:
+        """The flags of every family of environments."""
+        return {f"{name} {example}": _form(name, kind, {}) for example, kind in families().items()}
+
+    def run(self, console: "Console") -> None:
+        """Train."""
+        from action_balance.terminal.training import train
+
+        config = self.settings.with_defaults()
+        name = config.env.name.replace(":", "-").replace("/", "-")
+        out = self.out or Path("runs") / f"{name}-{config.agent.method}-{config.seed}"
+        train(config, out, self.overwrite, console)
+
+
+def families() -> dict[str, type[EnvConfig]]:
+    """The built-in families of environments, by what their environments are called."""
+    return {"ENV": EnvConfig}
+
+
+def family(name: str) -> type[EnvConfig]:
+    """The family of an environment."""
+    del name
+    return EnvConfig
+
+
+def _has_family(name: str) -> bool:
+    try:
+        return bool(family(name))
+    except UserError:
+        return False
+
+
+def _form(name: str, kind: type[EnvConfig] | None, start: dict[str, Any]) -> Form:
+    choices = {"settings.env.name": [*SIZES, *ATARI], "settings.agent.method": METHODS, "preset": PRESETS}
+    kinds = {"settings.env": kind or EnvConfig}
+    return Form(name, Train, start, kinds, choices, COMMON, "" if kind else NOTE)
+
+
+def _earlier(path: Path) -> TrainConfig:
+    """The settings of an earlier run, from its folder or its config.json."""
+    from action_balance.runs import read_config
+
+    if path.is_file() and path.name != "config.json":
+        try:
+            json.loads(path.read_bytes())
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
+        except (ValueError, RecursionError):
+            raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
+    return TrainConfig.from_data(read_config(path))
