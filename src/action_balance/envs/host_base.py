@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.errors import EmulatorsLost as EmulatorsLost
+from action_balance.errors import EmulatorsLost as EmulatorsLost  # noqa: PLC0414
 from action_balance.errors import UserError
 
 T = TypeVar("T")

@@ -1,0 +1,132 @@
+"""``train``: where its settings come from."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command import call
+from rich.console import Console
+
+from action_balance.cli.main import parse
+from action_balance.cli.train import Train
+from action_balance.config.presets import PRESETS
+from action_balance.config.train import TrainConfig
+from action_balance.runs import RunFolder
+from action_balance.terminal import training
+
+
+def train(*words: str) -> Train:
+    command = parse(["train", *words])
+    assert isinstance(command, Train)
+    return command
+
+
+def saved(path: Path, *words: str) -> TrainConfig:
+    """The settings of a run that was begun in a folder."""
+    config = train(*words).settings
+    RunFolder.create(path, config.as_data(), ["train"]).release()
+    return config
+
+
+def test_flags_set_the_environment_the_agent_and_the_run() -> None:
+    words = ("--size", "7", "--view", "coordinates", "--method", "rnd", "--steps", "1e5", "--clip", "0.2")
+    config = train("open", *words, "--seed", "3", "--seeds", "2", "--out", "x", "--overwrite")
+    assert (config.settings.env.name, config.settings.env.size, config.settings.env.view) == ("open", 7, "coordinates")
+    agent = config.settings.agent
+    assert (agent.method, agent.steps, agent.ppo.clip, agent.ppo.epochs) == ("rnd", 100_000, 0.2, 4)
+    assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
+
+
+@pytest.mark.parametrize(
+    "words", [("--size", "7", "open"), ("open", "--size", "7"), ("--size=7", "--seed", "0", "open")]
+)
+def test_the_environment_may_stand_anywhere(words: tuple[str, ...]) -> None:
+    assert train(*words).settings == train("open", "--size", "7").settings
+
+
+def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
+    words = ("--env-kwargs", 'map_name="4x4"', "is_slippery=False", "--wrapper", "a:B", "--wrapper", "c:D")
+    env = train(*words, "gym:FrozenLake-v1").settings.env
+    assert json.loads(env.env_kwargs) == {"map_name": "4x4", "is_slippery": False}
+    assert env.wrapper == ("a:B", "c:D")
+
+
+def test_flags_override_a_preset() -> None:
+    agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
+    preset = PRESETS["atari-paper"]
+    assert (agent.envs, agent.steps, agent.ppo) == (8, preset.steps, preset.ppo)
+
+
+def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
+    earlier = saved(tmp_path, "deep-sea", "--size", "4", "--seeds", "3", "--clip", "0.3", "--checkpoint-every", "7")
+    for path in (tmp_path, tmp_path / "config.json"):
+        assert train("--config", str(path)).settings == earlier
+    changed = train("--config", str(tmp_path), "--seeds", "5", "--checkpoint-every", "none").settings
+    assert (changed.seeds, changed.checkpoint_every, changed.agent, changed.env) == (
+        5,
+        None,
+        earlier.agent,
+        earlier.env,
+    )
+
+
+def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -> None:
+    earlier = saved(tmp_path, "open", "--size", "9", "--clip", "0.3")
+    same_family = train("corridor", "--config", str(tmp_path)).settings
+    assert (same_family.env.name, same_family.env.size, same_family.agent) == ("corridor", 9, earlier.agent)
+    other_family = train("gym:CartPole-v1", "--config", str(tmp_path), "--stack", "2").settings
+    assert other_family == train("gym:CartPole-v1", "--clip", "0.3", "--stack", "2").settings
+
+
+@pytest.mark.parametrize(
+    ("words", "hints"),
+    [
+        ((), ("needs ENV", "action-balance train --help")),
+        (("--seed", "3"), ("needs ENV",)),
+        (("opn",), ("did you mean open?",)),
+        (("open", "--preset", "atari-papr"), ("did you mean atari-paper?",)),
+        (("open", "--preset"), ("--preset",)),
+        (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "choose one")),
+        (("open", "--config", "nowhere"), ("nowhere",)),
+        (("open", "--view", "one-hto"), ("did you mean one-hot?",)),
+        (("open", "--env-kwargs", "size=6"), ("--env-kwargs", "gym:")),
+        (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
+        (("open", "--rollout-step", "3"), ("did you mean --rollout-steps?",)),
+        (("--unknown", "3", "open"), ("unknown option --unknown",)),
+        (("open", "--steps", "many"), ("--steps takes a whole number, not 'many'",)),
+        (("gym:CartPole-v1", "--env-kwargs", "size"), ("--env-kwargs size", "KEY=VALUE")),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: tuple[str, ...], hints: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", *words) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert all(hint in error for hint in hints), error
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000])
+def test_a_file_that_is_no_config_is_one_line(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.json").write_bytes(content)
+    assert call("train", "--config", str(tmp_path / "mine.json")) == 2
+    error = capsys.readouterr().err
+    assert "mine.json" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (("deep-sea", "--method", "rnd", "--seed", "3"), "runs/deep-sea-rnd-3"),
+        (("gym:ActionBalance/Grid-v0",), "runs/gym-ActionBalance-Grid-v0-action-balance-rnd-0"),
+        (("open", "--out", "there"), "there"),
+    ],
+)
+def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Path] = []
+    monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
+    train(*words).run(Console())
+    assert found == [Path(folder)]
