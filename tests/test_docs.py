@@ -23,8 +23,8 @@ from action_balance.cli.explore import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
 from action_balance.terminal import training
 
@@ -153,7 +153,7 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
 def _parse(arguments: list[str]) -> Command:
     if "--config" in arguments:  # an earlier run, which must be there
         earlier = Path(arguments[arguments.index("--config") + 1])
-        RunFolder.create(earlier, TrainConfig(EnvConfig("deep-sea")).as_data(), ["train"]).release()
+        RunFolder.create(earlier, TrainConfig(env_config("deep-sea")).to_dict(), ["train"]).release()
     return parse(arguments)
 
 

@@ -15,10 +15,6 @@ class UserError(Exception):
     """Something in the input is wrong; the message is one line and says what to do."""
 
 
-class EmulatorsLost(Exception):
-    """Emulators stopped and their state is lost; the message is one line."""
-
-
 def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
     """The known name that is most similar to a misspelt one.
 

@@ -53,10 +53,8 @@ class Work:
     """What is seen."""
     goals: tuple[tuple[int, int], ...] = ((1, 2),)
     """Cells."""
-    tags: tuple[str, ...] = field(default=(), metadata={"repeat": True})
+    tags: tuple[str, ...] = field(default=(), metadata={"action": "append"})
     """Tags."""
-    options: Frozen = field(default_factory=Frozen)
-    """Options."""
     plugins: Frozen = field(default_factory=Frozen)
     """Settings by plug-in."""
     upper: str = field(default="", metadata={"parse": lambda words: "+".join(words).upper()})
@@ -103,11 +101,8 @@ def test_a_repeated_flag_takes_one_word_each() -> None:
     assert (found.tags, found.runs) == (("x", "y"), (Path("a"), Path("b")))
 
 
-def test_values_by_key_and_values_of_all_words() -> None:
-    found = work("a", "--options", "size=6", '{"name": "x"}', "--upper", "b", "c")
-    assert found.options == Frozen(size=6, name="x")
-    assert isinstance(found.options, Frozen)
-    assert found.upper == "B+C"
+def test_a_field_can_make_its_value_from_all_words() -> None:
+    assert work("a", "--upper", "b", "c").upper == "B+C"
 
 
 def test_settings_of_a_plugin_are_kept_where_they_are_given() -> None:
@@ -144,7 +139,6 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
         (("a", "--fast=3"), ("--fast takes no value",)),
         (("a", "--view", "fra"), ("'fra'", "did you mean far?")),
         (("a", "--goals", "1"), ("--goals takes 2 values separated by commas", "'1'")),
-        (("a", "--options", "size"), ("--options size is neither KEY=VALUE nor a JSON object",)),
         (("a", "--step", "3"), ("unknown option --step", "--steps")),
     ],
 )

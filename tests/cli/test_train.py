@@ -24,7 +24,7 @@ def train(*words: str) -> Train:
 def saved(path: Path, *words: str) -> TrainConfig:
     """The settings of a run that was begun in a folder."""
     config = train(*words).settings
-    RunFolder.create(path, config.as_data(), ["train"]).release()
+    RunFolder.create(path, config.to_dict(), ["train"]).release()
     return config
 
 

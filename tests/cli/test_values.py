@@ -74,20 +74,7 @@ def test_a_type_is_described(kind: Any, words: str) -> None:
     assert values.expected(kind) == words
 
 
-def test_values_by_key_are_json_python_or_text() -> None:
-    words = ['map="4x4"', "slippery=False", "size=6", "name=4x4", '{"deep": {"a": [1]}}', "none=None"]
-    expected = {"map": "4x4", "slippery": False, "size": 6, "name": "4x4", "deep": {"a": [1]}, "none": None}
-    assert values.key_values(words) == expected
-
-
-@pytest.mark.parametrize("word", ["size", "=6", "[1]", "{broken", "two words=3"])
-def test_other_words_are_no_values_by_key(word: str) -> None:
-    with pytest.raises(ValueError, match=r".*"):
-        values.key_values([word])
-
-
 def test_a_value_is_shown_as_it_is_typed() -> None:
     assert values.as_text(((0, 20), (20, 0))) == "0,20 20,0"
     assert values.as_text(("a", "b")) == "a b"
-    assert values.as_text({"size": 6, "name": "x"}) == 'size=6 name="x"'
     assert values.as_text(Path("results/grid")) == "results/grid"

@@ -2,7 +2,7 @@
 
 A field without a default is positional, a field that is a dataclass is a group of flags, and the string below a field
 is its help. The metadata of a field may hold a ``metavar``, ``parse`` (makes the value from all words after the flag)
-and ``repeat`` (the flag takes one word and may be given several times).
+and ``action``: ``"append"`` (the flag takes one word and may be given several times).
 """
 
 import inspect
@@ -63,16 +63,14 @@ class Flag:
     @property
     def many(self) -> bool:
         """Whether several words can follow it."""
-        listed = values.element(self.kind) is not None or values.is_mapping(self.kind) or "parse" in self.metadata
-        return listed and not self.metadata.get("repeat")
+        listed = values.element(self.kind) is not None or "parse" in self.metadata
+        return listed and self.metadata.get("action") != "append"
 
     @property
     def metavar(self) -> str:
         """The placeholder of its value."""
         if "metavar" in self.metadata:
             return str(self.metadata["metavar"])
-        if values.is_mapping(self.kind):
-            return "KEY=VALUE"
         kind = values.element(self.kind) or self.kind
         words = ",".join(values.choices(kind))
         if words and len(words) <= WIDEST_CHOICES:
@@ -93,11 +91,6 @@ class Flag:
         """The value of the words that follow the flag; a `UserError` that says what is expected."""
         if "parse" in self.metadata:
             return self.metadata["parse"](words)
-        if values.is_mapping(self.kind):
-            try:
-                return self.kind(values.key_values(words))
-            except ValueError as error:
-                raise UserError(f"{self.name} {error!s:.40} is neither KEY=VALUE nor a JSON object") from None
         one = values.element(self.kind)
         return self._value(self.kind, words[-1]) if one is None else tuple(self._value(one, word) for word in words)
 
@@ -124,6 +117,8 @@ class Form:
     """Types in place of those of the fields, by path; for a mapping field, settings classes by key."""
     choices: Mapping[str, Iterable[str]] = field(default_factory=dict)
     """Words that the shell completes, by path; other words are possible."""
+    docs: Mapping[str, str] = field(default_factory=dict)
+    """Documentation in place of that of the fields, by path."""
     common: tuple[str, ...] = ()
     """Paths of the flags and of the groups that the short help shows; empty for all."""
     note: str = ""
@@ -205,7 +200,7 @@ def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | Non
         else:
             required = one.default is MISSING and one.default_factory is MISSING
             name = str(one.metadata.get("metavar", one.name.upper())) if required else flag(one.name)
-            yield Flag(name, where, member, start, docs.get(one.name, ""), group, one.metadata)
+            yield Flag(name, where, member, start, form.docs.get(where, docs.get(one.name, "")), group, one.metadata)
     for settings, where, start in nested:
         about = (inspect.getdoc(settings) or "").partition("\n\n")[0].replace("`", "")
         yield from _flags(form, settings, where, start, Group(_title(settings), about))

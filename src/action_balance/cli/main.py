@@ -18,7 +18,7 @@ from action_balance.cli.reproduce import Atari, Entropy, Grid, Neural
 from action_balance.cli.resume import Resume
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
-from action_balance.errors import EmulatorsLost, UserError, check_name
+from action_balance.errors import UserError, check_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, interrupt)  # replaces the handler of `__main__`
         _run(command)
-    except (UserError, EmulatorsLost) as error:
+    except UserError as error:
         _end(str(error), 2)
     except KeyboardInterrupt as stop:
         _end(f"interrupted; {str(stop) or 'nothing was finished'}", 130)

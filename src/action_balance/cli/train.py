@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from action_balance.cli.form import Command, Form
 from action_balance.cli.parser import split
 from action_balance.config.agent import METHODS
+from action_balance.config.env import EnvConfig
 from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import ATARI, SIZES, EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import reason
 
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
 #: What the short help shows.
 COMMON = (
-    *("settings.agent.method", "preset", "config", "settings.agent.steps", "settings.agent.envs", "settings.seed"),
-    *("settings.seeds", "out", "overwrite", "settings.checkpoint_every", "settings.agent.ppo.learning_rate"),
-    *("settings.agent.ppo.intrinsic_coef", "settings.agent.bonus.action_coef", "settings.env"),
+    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config"),
+    *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite"),
+    *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
+    *("settings.agent.bonus.action_coef", "settings.env"),
 )
-NOTE = "train ENV --help also shows the settings of that environment."
+NOTE = "action-balance train ENV --help also shows the options of that environment."
 
 
 @dataclass(frozen=True)
@@ -43,60 +45,56 @@ class Train(Command):
 
     @classmethod
     def form(cls, name: str, words: Sequence[str]) -> Form:
-        """The flags for the environment that was typed, or that of the earlier run."""
-        variants = cls.variants(name)
-        found, others = split({one.path: one for form in variants.values() for one in form.flags}.values(), words)
+        """The flags of the environment that was typed, or of that of the earlier run."""
+        variants = tuple(cls.variants(name).values())
+        found, others = split({one.name: one for form in variants for one in form.flags}.values(), words)
         plain = [word for word in others if not word.startswith("-")]
-        typed = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
-        preset, config = (found[option][-1] if found.get(option) else None for option in ("preset", "config"))
+        env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
+        preset, config = (found[option][-1] if option in found else None for option in ("preset", "config"))
+        start: dict[str, Any] = {}
         if preset and config:
             raise UserError("--preset and --config both say what to start from: choose one")
-        start: dict[str, Any] = {}
         if preset:
             start["settings.agent"] = PRESETS[check_name("preset", preset, PRESETS)]
         if config:
-            earlier = _earlier(Path(config))
-            start["settings"] = earlier
-            typed = typed or earlier.env.name
-        return _form(name, family(typed) if typed else None, start)
+            start["settings"] = earlier = _earlier(Path(config))
+            env = env or earlier.env.name
+        return _form(name, env_class(env), start) if env else _form(name, EnvConfig, start, variants)
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
         """The flags of every family of environments."""
-        return {f"{name} {example}": _form(name, kind, {}) for example, kind in families().items()}
+        return {f"{name} {family.forms[0]}": _form(name, family, {}) for family in families()}
 
     def run(self, console: "Console") -> None:
         """Train."""
         from action_balance.terminal.training import train
 
         config = self.settings.with_defaults()
-        name = config.env.name.replace(":", "-").replace("/", "-")
-        out = self.out or Path("runs") / f"{name}-{config.agent.method}-{config.seed}"
+        out = self.out or Path("runs") / f"{config.env.slug}-{config.agent.method}-{config.seed}"
         train(config, out, self.overwrite, console)
 
 
-def families() -> dict[str, type[EnvConfig]]:
-    """The built-in families of environments, by what their environments are called."""
-    return {"ENV": EnvConfig}
-
-
-def family(name: str) -> type[EnvConfig]:
-    """The family of an environment."""
-    del name
-    return EnvConfig
+def _form(name: str, family: type[EnvConfig], start: dict[str, Any], variants: tuple[Form, ...] = ()) -> Form:
+    names = [form for one in families() for form in one.forms]
+    return Form(
+        name,
+        Train,
+        start,
+        kinds={"settings.env": family},
+        choices={"settings.env.name": known_names(), "settings.agent.method": METHODS, "preset": PRESETS},
+        docs={"settings.env.name": f"{', '.join(names)}, or a family of your own: MODULE:CLASS"},
+        common=COMMON,
+        note=NOTE if variants else "",
+        more=variants,
+    )
 
 
 def _has_family(name: str) -> bool:
     try:
-        return bool(family(name))
+        return bool(env_class(name))
     except UserError:
         return False
-
-
-def _form(name: str, kind: type[EnvConfig] | None, start: dict[str, Any]) -> Form:
-    choices = {"settings.env.name": [*SIZES, *ATARI], "settings.agent.method": METHODS, "preset": PRESETS}
-    kinds = {"settings.env": kind or EnvConfig}
-    return Form(name, Train, start, kinds, choices, COMMON, "" if kind else NOTE)
 
 
 def _earlier(path: Path) -> TrainConfig:
@@ -110,4 +108,4 @@ def _earlier(path: Path) -> TrainConfig:
             raise UserError(f"cannot read {path}: {reason(error)}") from None
         except (ValueError, RecursionError):
             raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
-    return TrainConfig.from_data(read_config(path))
+    return TrainConfig.from_dict(read_config(path))

@@ -1,7 +1,5 @@
 """Text from the command line as the value of a setting, and what a setting expects, in words."""
 
-import json
-from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import NoneType, UnionType
@@ -26,11 +24,6 @@ def element(kind: Any) -> Any:
     """The type of the elements of ``tuple[X, ...]``; None for other types."""
     found = get_args(kind)
     return found[0] if get_origin(kind) is tuple and found[-1:] == (...,) else None
-
-
-def is_mapping(kind: Any) -> bool:
-    """Whether a setting holds values by name."""
-    return isinstance(get_origin(kind) or kind, type) and issubclass(get_origin(kind) or kind, dict)
 
 
 def from_text(kind: Any, text: str) -> Any:
@@ -82,38 +75,8 @@ def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 
-def key_values(words: Sequence[str]) -> dict[str, Any]:
-    """Settings by name, given as ``KEY=VALUE`` or as JSON objects.
-
-    Args:
-        words: What was typed; a value is JSON, one of Python's True, False and None, or text.
-
-    Returns:
-        The values by key; a ``ValueError`` with the word that is neither.
-    """
-    found: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not word.lstrip().startswith("{") and equals and key.isidentifier():
-            try:
-                found[key] = json.loads(value)
-            except ValueError:
-                found[key] = {"True": True, "False": False, "None": None}.get(value, value)
-            continue
-        try:
-            given = json.loads(word)
-        except ValueError:
-            given = None
-        if not isinstance(given, dict):
-            raise ValueError(word)
-        found |= given
-    return found
-
-
 def as_text(value: Any) -> str:
     """A value as it is typed."""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={json.dumps(one)}" for key, one in value.items())
     if isinstance(value, tuple):
         return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
     return str(value)

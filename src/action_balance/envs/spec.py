@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from action_balance.errors import UserError
 
 #: What one observation is. A stack holds the newest K frames, oldest first, along its first axis.
@@ -47,7 +45,6 @@ class EnvSpec:
             raise UserError(f"an observation of kind {self.kind} has {axes} axes, none of them empty, not {self.shape}")
         if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
             raise UserError(f"an action needs two or more discrete choices, not {self.nvec}: divide continuous actions")
-        np.dtype(self.dtype)
 
     @property
     def is_image(self) -> bool:

@@ -17,7 +17,7 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
-    stored = TrainConfig.from_data(folder.config)
+    stored = TrainConfig.from_dict(folder.config)
     if stored != as_begun(config, stored.agent.host):
         raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
     return bool(folder.manifest.get("status") == "finished")

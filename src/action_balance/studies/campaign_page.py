@@ -8,9 +8,9 @@ from dataclasses import asdict, fields, replace
 from typing import Any, TypeVar
 
 from action_balance.config.agent import Config
-from action_balance.envs.atari.emulator import SKIP
+from action_balance.envs.atari.games import SKIP, title
 from action_balance.errors import UserError, flag
-from action_balance.studies.atari.analysis import PRESET, AtariSettings, title
+from action_balance.studies.atari.analysis import PRESET, AtariSettings
 from action_balance.studies.entropy.analysis import EntropySettings
 from action_balance.studies.grid.summary import Data
 from action_balance.studies.grid.summary import number as plain

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from action_balance.cli.train_screen import shown, typed
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.emulator import emulators
+from action_balance.envs.atari.games import vector_class
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.study_results import StudyFolder
@@ -58,7 +58,7 @@ def reproduce(
     runs = plan()
     missing = _missing(out, runs, overwrite)
     if missing:
-        emulators()  # what they need is missed before anything is written
+        vector_class()  # what they need is missed before anything is written
     StudyFolder.renew(out, kind, overwrite)
     if overwrite:
         _delete_runs(out)

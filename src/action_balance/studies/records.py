@@ -14,6 +14,7 @@ import numpy as np
 
 from action_balance.config.agent import Config
 from action_balance.config.train import TrainConfig
+from action_balance.envs.atari.config import AtariConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
@@ -46,7 +47,7 @@ class Record:
     @property
     def game(self) -> str:
         """Its name for the emulator."""
-        return str(self.config.env.game)
+        return self.config.env.short_name
 
     @property
     def method(self) -> str:
@@ -93,7 +94,7 @@ def method_name(config: Config) -> str:
 
 def run_name(config: TrainConfig) -> str:
     """The folder of a run: game, method, seed."""
-    return f"{config.env.game}-{method_name(config.agent)}-{config.seed}"
+    return f"{config.env.short_name}-{method_name(config.agent)}-{config.seed}"
 
 
 def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) -> np.ndarray:
@@ -117,7 +118,7 @@ def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) 
 def read_record(path: Path) -> Record:
     """A run of one seed, whole or not."""
     folder = RunFolder.open(path)
-    config = TrainConfig.from_data(folder.config)
+    config = TrainConfig.from_dict(folder.config)
     rows = read_metrics(path)
     if [row["update"] for row in rows] != list(range(1, len(rows) + 1)):
         raise UserError(f"{path} has lost a part of its metrics: delete that folder, and the run is made anew")
@@ -155,8 +156,8 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} holds no run and was left out")
             continue
-        config = TrainConfig.from_data(RunFolder.open(path).config)
-        usual = config.env.game is not None and config.seeds == 1 and path.name == run_name(config)
+        config = TrainConfig.from_dict(RunFolder.open(path).config)
+        usual = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
         if not usual or not belongs(config):
             notes.append(f"{path.name} holds a run that is not of this study and was left out")
             continue

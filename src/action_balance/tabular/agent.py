@@ -14,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.core import returns
+from action_balance.envs.grid import dynamics
 from action_balance.envs.grid import world as grid
-from action_balance.envs.grid.world import Array, GridState, GridWorld
+from action_balance.envs.grid.dynamics import GridState
+from action_balance.envs.grid.world import Array, GridWorld
 from action_balance.errors import UserError, check_name
 
 
@@ -128,7 +130,7 @@ def begin(world: GridWorld, key: jax.Array, action_coef: Array, state_coef: Arra
         action_coef=jnp.asarray(action_coef, jnp.float32),
         state_coef=jnp.asarray(state_coef, jnp.float32),
         goals=jnp.asarray(goals, bool),
-        state=grid.reset(world),
+        state=dynamics.reset(world),
         tables=empty_tables(world.cells),
         updates=zero,
         steps=zero,

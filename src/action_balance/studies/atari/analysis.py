@@ -13,8 +13,8 @@ from action_balance.config.agent import Config, Precision
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import Normalization
-from action_balance.envs.atari.emulator import PAPER_GAMES, games
-from action_balance.envs.registry import PREFIX, EnvConfig
+from action_balance.envs.atari.config import PREFIX, AtariConfig
+from action_balance.envs.atari.games import PAPER_GAMES, games
 from action_balance.errors import UserError
 from action_balance.studies import statistics
 from action_balance.studies.campaign import as_begun
@@ -38,16 +38,8 @@ TABLE_2: dict[str, dict[str, float]] = {
 #: Runs behind each of its cells ("averaged by 5 runs").
 TABLE_2_RUNS = 5
 
-#: How games are called, where it is more than their name.
-TITLES = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!"}
-
 #: The settings of the paper's runs.
 PRESET = PRESETS["atari-paper"]
-
-
-def title(game: str) -> str:
-    """A game's name, for people."""
-    return TITLES.get(game, game.replace("_", " ").title())
 
 
 @dataclass(frozen=True)
@@ -104,12 +96,12 @@ class AtariTraining:
 
     def makes(self, run: TrainConfig) -> bool:
         """Whether a run that is there is one that would be trained, whatever its lag."""
-        ours = replace(self, lag=None).run(str(run.env.game), run.agent.method, run.seed, run.agent.bonus.normalize)
+        ours = replace(self, lag=None).run(run.env.short_name, run.agent.method, run.seed, run.agent.bonus.normalize)
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
         """A run of one seed."""
-        return TrainConfig(EnvConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
+        return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from action_balance.envs.atari.emulator import SKIP
+from action_balance.envs.atari.games import SKIP, title
 from action_balance.plots.drawing import COLOURS, INK, NAMES, PAPER, STYLED, dot, legend, line, marker
-from action_balance.studies.atari.analysis import TABLE_2, Cell, as_in_paper, title
+from action_balance.studies.atari.analysis import TABLE_2, Cell, as_in_paper
 from action_balance.studies.statistics import FEWEST
 
 #: Panels in a row, and points that a curve is thinned out to.

@@ -8,15 +8,14 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.emulator import SKIP
-from action_balance.envs.atari.replay import ROOM_BYTE
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.study_results import StudyFolder
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign
 from action_balance.studies.atari import analysis as atari
-from action_balance.studies.atari.analysis import COMPARED, TABLE_2, TABLE_2_RUNS, AtariSettings, Cell, cells, title
+from action_balance.studies.atari.analysis import COMPARED, TABLE_2, TABLE_2_RUNS, AtariSettings, Cell, cells
 from action_balance.studies.grid.settings import check_count
 from action_balance.studies.grid.summary import Data, describe_estimate, estimate, number
 from action_balance.studies.records import Record, common_settings, method_name, read_evaluation
@@ -67,7 +66,7 @@ def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) 
     """
     from action_balance.studies.evaluation.run import evaluate
 
-    if config.env.game not in ROOM_BYTE:
+    if config.env.short_name not in ROOM_BYTE:
         return False
     there = read_evaluation(path)
     if there is not None and there.update == config.agent.updates and there.games >= games:

@@ -56,7 +56,7 @@ def reproduce_entropy(
 def belongs(config: TrainConfig) -> bool:
     """Whether a run is one of those that are compared."""
     agent = config.agent
-    return config.env.game == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
+    return config.env.short_name == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
 
 
 def _write(folder: StudyFolder, records: list[Record], notes: list[str], settings: EntropySettings) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from action_balance.envs.scene import Scene
 from action_balance.plots.drawing import HERO, STYLED, dot
-from action_balance.plots.scene import Scene
 from action_balance.studies.grid.figures import maps
 
 

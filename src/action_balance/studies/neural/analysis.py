@@ -11,10 +11,10 @@ import numpy as np
 
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import METHODS, Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import Trainer
 from action_balance.envs.base import Environment
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.metrics import TIMING
@@ -29,10 +29,10 @@ COMPARED = ("random", "ppo", "rnd", "action-balance", "action-balance-rnd")
 #: The worlds: the paper's open grid; its corridor with rooms so large that the treasure is rarely found by chance; the
 #: deep sea. The last is small: there, what was learned is set beside true counts.
 WORLDS = {
-    "open": EnvConfig("open"),
-    "corridor": EnvConfig("corridor", 25),
-    "deep-sea": EnvConfig("deep-sea", 10),
-    "counting": EnvConfig("corridor", 5),
+    "open": env_config("open"),
+    "corridor": env_config("corridor", size=25),
+    "deep-sea": env_config("deep-sea", size=10),
+    "counting": env_config("corridor", size=5),
 }
 
 #: A seed has solved its world if this is its mean return over the last tenth of the updates.

@@ -25,10 +25,9 @@ from action_balance.plots.drawing import (
     line,
     new_figure,
 )
-from action_balance.plots.scene import scene_of
 from action_balance.studies import statistics
 from action_balance.studies.grid.figures import maps
-from action_balance.studies.neural.analysis import World
+from action_balance.studies.neural.analysis import WORLDS, World
 from action_balance.studies.neural.counting import Counting
 
 
@@ -53,7 +52,7 @@ def coverage(world: World) -> Figure:
 @style.context(STYLED)
 def visits(world: World) -> Figure | None:
     """Mean visits of each state in the whole of training, one panel for each method; None without a map."""
-    scene = scene_of(world.environment)
+    scene = WORLDS[world.name].scene(world.environment)
     if scene is None:
         return None
     panels = [scene.as_drawn(trained.visits) for trained in world.methods.values()]
