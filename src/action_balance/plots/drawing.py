@@ -5,7 +5,7 @@ their place, so that a figure inside a page follows its light or dark scheme.
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-
-from action_balance.files import write_atomically
 
 #: One colour per method, told apart with every kind of colour vision.
 COLOURS = {
@@ -57,15 +55,21 @@ PERCENT = FuncFormatter(lambda value, _: f"{100 * value:.10g} %")
 SIGNED_PERCENT = FuncFormatter(lambda value, _: f"{100 * value:+.10g} %".replace("-", "\u2212") if value else "0")
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
+def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None:
+    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes.
+
+    Args:
+        figure: what to write.
+        write: writes a file, given its name and its content.
+        name: of both files, without the ending.
+    """
     svg, png = io.StringIO(), io.BytesIO()
     with style.context(STYLED):
         metadata = {"Title": figure.get_suptitle(), "Date": None, "Creator": None}
         figure.savefig(svg, format="svg", transparent=True, metadata=metadata)
         figure.savefig(png, format="png", dpi=150, facecolor="white", metadata={"Software": None})
-    write_atomically(folder / f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
-    write_atomically(folder / f"{name}.png", png.getvalue())
+    write(f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
+    write(f"{name}.png", png.getvalue())
 
 
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:

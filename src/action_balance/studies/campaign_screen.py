@@ -10,13 +10,12 @@ from action_balance.cli.train_screen import shown, typed
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.games import vector_class
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder
-from action_balance.runs.study_results import StudyFolder
+from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.records import RUNS, Record, read_records
 
 #: Writes the report of the runs that are there, with lines about folders that were left out.
-Write = Callable[[StudyFolder, list[Record], list[str]], None]
+Write = Callable[[ResultFolder, list[Record], list[str]], None]
 
 
 def reproduce(
@@ -48,7 +47,7 @@ def reproduce(
         records, notes = read_records(out, belongs)
         if not records:
             raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
-        write(StudyFolder.renew(out, kind), records, notes)
+        write(ResultFolder.renew(out, kind), records, notes)
 
     if report_only:
         if overwrite:
@@ -59,7 +58,7 @@ def reproduce(
     missing = _missing(out, runs, overwrite)
     if missing:
         vector_class()  # what they need is missed before anything is written
-    StudyFolder.renew(out, kind, overwrite)
+    ResultFolder.renew(out, kind, overwrite)
     if overwrite:
         _delete_runs(out)
     if len(missing) < len(runs):

@@ -10,8 +10,7 @@ from rich.console import Console
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder
-from action_balance.runs.study_results import StudyFolder
+from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign
 from action_balance.studies.atari import analysis as atari
@@ -43,7 +42,7 @@ def reproduce_atari(
     if evaluate and report_only:
         raise UserError("--report-only plays no games: leave out --evaluate, or --report-only")
 
-    def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
+    def write(folder: ResultFolder, records: list[Record], notes: list[str]) -> None:
         asked = runs_page.planned(settings, folder.before, records) if report_only else settings
         _write(folder, records, notes, asked)
 
@@ -51,7 +50,7 @@ def reproduce_atari(
         return bool(evaluate) and _count_rooms(path, config, evaluate, console)
 
     campaign.reproduce(KIND, settings.plan, belongs, out, report_only, overwrite, console, write, count_rooms)
-    _conclude(StudyFolder.read(out), console)
+    _conclude(ResultFolder.read(out), console)
 
 
 def belongs(config: TrainConfig) -> bool:
@@ -77,7 +76,7 @@ def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) 
     return True
 
 
-def _write(folder: StudyFolder, records: list[Record], notes: list[str], settings: AtariSettings) -> None:
+def _write(folder: ResultFolder, records: list[Record], notes: list[str], settings: AtariSettings) -> None:
     """Tables, figures and page of the runs that are there."""
     from action_balance.plots import drawing
     from action_balance.studies.atari import figures as atari_figures
@@ -101,13 +100,13 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     }
     folder.write_csv("runs.csv", runs_page.RUN_COLUMNS, runs_page.run_rows(runs))
     _write_tables(folder, found)
-    drawing.save(atari_figures.learning_curves(found), folder.figures, "learning_curves")
+    drawing.save(atari_figures.learning_curves(found), folder.write, "figures/learning_curves")
     svg = (folder.figures / "learning_curves.svg").read_text(encoding="utf-8")
     folder.write("report.html", atari_page.atari_page(folder.summary, {"learning_curves": svg}).encode())
     folder.save()
 
 
-def _write_tables(folder: StudyFolder, found: Sequence[Cell]) -> None:
+def _write_tables(folder: ResultFolder, found: Sequence[Cell]) -> None:
     """Final returns beside the paper's, and the learning curves."""
     from action_balance.studies.atari.figures import thinned
 
@@ -177,7 +176,7 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
     return rows
 
 
-def _conclude(folder: StudyFolder, console: Console) -> None:
+def _conclude(folder: ResultFolder, console: Console) -> None:
     """The last lines: where everything is, and the headline numbers."""
     lines = [f"open {folder.path / 'report.html'} in a browser"]
     for game, numbers in folder.summary["ours"]["games"].items():

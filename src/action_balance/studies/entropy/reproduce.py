@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.runs.study_results import StudyFolder
+from action_balance.runs import ResultFolder
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign
 from action_balance.studies import statistics
@@ -45,12 +45,12 @@ def reproduce_entropy(
         console: the screen.
     """
 
-    def write(folder: StudyFolder, records: list[Record], notes: list[str]) -> None:
+    def write(folder: ResultFolder, records: list[Record], notes: list[str]) -> None:
         asked = runs_page.planned(settings, folder.before, records) if report_only else settings
         _write(folder, records, notes, asked)
 
     campaign.reproduce(KIND, settings.plan, belongs, out, report_only, overwrite, console, write)
-    _conclude(StudyFolder.read(out), console)
+    _conclude(ResultFolder.read(out), console)
 
 
 def belongs(config: TrainConfig) -> bool:
@@ -59,7 +59,7 @@ def belongs(config: TrainConfig) -> bool:
     return config.env.short_name == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
 
 
-def _write(folder: StudyFolder, records: list[Record], notes: list[str], settings: EntropySettings) -> None:
+def _write(folder: ResultFolder, records: list[Record], notes: list[str], settings: EntropySettings) -> None:
     """Tables, figure and page of the runs that are there."""
     from action_balance.plots import drawing
     from action_balance.studies.entropy import figures as entropy_figures
@@ -86,7 +86,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     }
     folder.write_csv("runs.csv", runs_page.RUN_COLUMNS, runs_page.run_rows(runs))
     _write_tables(folder, found)
-    drawing.save(entropy_figures.entropy(found), folder.figures, "entropy")
+    drawing.save(entropy_figures.entropy(found), folder.write, "figures/entropy")
     svg = (folder.figures / "entropy.svg").read_text(encoding="utf-8")
     folder.write("report.html", entropy_page.entropy_page(folder.summary, {"entropy": svg}).encode())
     folder.save()
@@ -121,7 +121,7 @@ def _lower(found: Sequence[Variant]) -> list[Data]:
     return rows
 
 
-def _write_tables(folder: StudyFolder, found: Sequence[Variant]) -> None:
+def _write_tables(folder: ResultFolder, found: Sequence[Variant]) -> None:
     """Final entropies, and the curves as they are drawn: means of stretches of updates."""
     from action_balance.studies.entropy.figures import binned
 
@@ -140,7 +140,7 @@ def _write_tables(folder: StudyFolder, found: Sequence[Variant]) -> None:
     folder.write_csv("entropy_curves.csv", ("variant", "entropy", "update", "mean", "low", "high"), rows)
 
 
-def _conclude(folder: StudyFolder, console: Console) -> None:
+def _conclude(folder: ResultFolder, console: Console) -> None:
     """The last lines: where everything is, and the headline numbers."""
     ours = folder.summary["ours"]
     lines = [f"open {folder.path / 'report.html'} in a browser", f"entropy, {ours['flat']:.4f} for a flat vector:"]

@@ -86,7 +86,7 @@ def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> 
     ours = {"coverage": summary.coverage(result.coverage)}
     if result.first_reach:
         write.first_reach(folder, "reach.csv", result.first_reach)
-        drawing.save(figures.first_reach_steps(result.first_reach), folder.figures, "first_reach")
+        drawing.save(figures.first_reach_steps(result.first_reach), folder.write, "figures/first_reach")
         ours["first_reach"] = {name: summary.first_reach(found) for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
     folder.save()

@@ -10,7 +10,7 @@ from rich.console import Console
 from action_balance.cli.progress import progress_bar
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError
-from action_balance.runs.results import FILES, SUMMARY, ResultFolder
+from action_balance.runs.results import SUMMARY, ResultFolder
 from action_balance.studies.grid import corridor, coverage, goals, summary, write
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.settings import GridSettings
@@ -114,7 +114,7 @@ def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console:
 
 def _conclude(folder: ResultFolder, console: Console) -> None:
     """The last lines: what was written, and the headline numbers."""
-    names = [name for name in (SUMMARY, *FILES, "figures") if (folder.path / name).exists()]
+    names = [SUMMARY, *(name for name in folder.summary["files"] if "/" not in name), "figures"]
     console.print(f"wrote {', '.join(names)} to {folder.path}", highlight=False, soft_wrap=True)
     console.print(f"open {folder.path / 'report.html'} in a browser", highlight=False, soft_wrap=True)
     ours = folder.summary["ours"]

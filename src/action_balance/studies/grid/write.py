@@ -90,4 +90,4 @@ def _as_maps(world: GridWorld, visits: Mapping[str, np.ndarray]) -> dict[str, np
 def _draw(folder: ResultFolder, **drawn: Figure | None) -> None:
     for name, figure in drawn.items():
         if figure is not None:
-            drawing.save(figure, folder.figures, name)
+            drawing.save(figure, folder.write, f"figures/{name}")

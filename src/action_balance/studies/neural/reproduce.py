@@ -79,7 +79,7 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
     from action_balance.plots import drawing
 
     for name, figure in figures.items():
-        drawing.save(figure, folder.figures, name)
+        drawing.save(figure, folder.write, f"figures/{name}")
     folder.summary["ours"][study] = numbers
     agents = sum(config.seeds * config.agent.updates * config.agent.steps_per_update for config in runs.values())
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "environment_steps": agents}
