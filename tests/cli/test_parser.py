@@ -63,7 +63,7 @@ class Work:
 
 
 def work(*words: str, **more: Any) -> Work:
-    form = Form("work", Work, kinds={"plugins": {"own": Own}}, **more)
+    form = Form("work", Work, kinds={"plugins": {"own": Own()}}, **more)
     found: Work = parse(form, words, {"--foreign": "play"}.get)
     return found
 

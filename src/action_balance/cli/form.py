@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
@@ -114,7 +114,7 @@ class Form:
     start: Mapping[str, Any] = field(default_factory=dict)
     """Values in place of defaults, by path."""
     kinds: Mapping[str, Any] = field(default_factory=dict)
-    """Types in place of those of the fields, by path; for a mapping field, settings classes by key."""
+    """Types in place of those of the fields, by path; for a mapping field, settings by key."""
     choices: Mapping[str, Iterable[str]] = field(default_factory=dict)
     """Words that the shell completes, by path; other words are possible."""
     docs: Mapping[str, str] = field(default_factory=dict)
@@ -138,10 +138,11 @@ class Form:
 
     @cached_property
     def flags(self) -> tuple[Flag, ...]:
-        """All flags. A flag whose name is taken gets the name of its group of settings as a prefix."""
+        """All flags. A flag whose name is taken gets the name of its group as a prefix."""
         found: dict[str, Flag] = {}
         for one in _flags(self, self.kind, "", None, None):
-            name = one.name if one.name not in found else flag("-".join(one.path.split(".")[-2:]))
+            group = one.group.title.removesuffix(" settings").replace(" ", "-") if one.group else ""
+            name = one.name if one.name not in found else f"--{group.lower()}-{one.name[2:]}"
             found[name] = replace(one, name=name)
         return tuple(found.values())
 
@@ -185,16 +186,19 @@ def _members(form: Form, kind: type[Any], path: str, base: Any) -> Iterator[tupl
         yield one, where, form.kinds.get(where, hints[one.name]), form.start.get(where, start)
 
 
+_field_docs = cache(field_docs)
+
+
 def _is_settings(kind: Any) -> bool:
     return isinstance(kind, type) and is_dataclass(kind)
 
 
 def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | None) -> Iterator[Flag]:
-    docs = field_docs(kind)
+    docs = _field_docs(kind)
     nested: list[tuple[type[Any], str, Any]] = []
     for one, where, member, start in _members(form, kind, path, base):
         if isinstance(member, Mapping):
-            nested += [(settings, f"{where}.{key}", settings(**start.get(key, {}))) for key, settings in member.items()]
+            nested += [(type(settings), f"{where}.{key}", settings) for key, settings in member.items()]
         elif _is_settings(member):
             nested.append((member, where, start if isinstance(start, member) else None))
         else:

@@ -13,8 +13,9 @@ HELP = ("-h", "--help")
 HELP_ALL = "--help-all"
 COMPLETION = "--print-completion"
 
-#: Widest line, also on wider screens.
+#: Widest line, also on wider screens, and column of the descriptions.
 WIDTH = 100
+COLUMN = 26
 
 
 def wants_help(words: Sequence[str]) -> bool:
@@ -111,7 +112,8 @@ class _Layout(argparse.HelpFormatter):
     """Lines that fit the screen; names are not broken at hyphens."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=min(WIDTH, shutil.get_terminal_size().columns) - 2)
+        super().__init__(prog, max_help_position=COLUMN, width=min(WIDTH, shutil.get_terminal_size().columns) - 2)
+        self._action_max_length = COLUMN  # the same column in all parts
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
