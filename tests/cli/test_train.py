@@ -1,12 +1,14 @@
 """``train``: where its settings come from."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from command import call
 from rich.console import Console
 
+from action_balance.cli.help import command_help
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.presets import PRESETS
@@ -130,3 +132,65 @@ def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: py
     monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
     train(*words).run(Console())
     assert found == [Path(folder)]
+
+
+OWN = """
+from dataclasses import dataclass
+from action_balance.config.env import DeviceEnvConfig
+
+@dataclass(frozen=True)
+class Maze(DeviceEnvConfig):
+    \"\"\"A maze.\"\"\"
+
+    walls: int = 3
+    \"\"\"Walls of the maze.\"\"\"
+    seed: int = 0
+    \"\"\"Seed of the maze.\"\"\"
+    dark: bool = True
+    \"\"\"Turn off the light.\"\"\"
+
+class MyBonus:
+    @dataclass(frozen=True)
+    class Config:
+        \"\"\"A bonus.\"\"\"
+
+        width: int = 4
+        \"\"\"Width of the bonus.\"\"\"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with an environment and a bonus of one's own."""
+    (tmp_path / "own_module.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("own")
+def test_an_environment_of_ones_own_has_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    command = train("own_module:Maze", "--walls", "7", "--maze-seed", "5", "--seed", "2", "--no-dark")
+    assert asdict(command.settings.env) == {"name": "own_module:Maze", "walls": 7, "seed": 5, "dark": False}
+    assert command.settings.seed == 2
+    call("train", "own_module:Maze", "--help")
+    assert "Walls of the maze (default: 3)" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("own")
+def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
+    words = ("open", "--intrinsic", "own_module:MyBonus")
+    agent = train(*words, "--width", "6", "--learns-from", "all").settings.agent
+    assert agent.intrinsic == "own_module:MyBonus"
+    assert agent.bonus_settings == {"own_module:MyBonus": {"width": 6}, "distillation": {"learns_from": "all"}}
+    assert train(*words).settings.agent.bonus_settings == {}
+    saved(tmp_path / "run", *words, "--width", "6")
+    again = train("--config", str(tmp_path / "run"), "--learns-from", "all").settings.agent
+    assert again == agent
+    other = train("--config", str(tmp_path / "run"), "--intrinsic", "rnd").settings.agent
+    assert other.bonus_settings == {}
+
+
+def test_flags_of_a_bonus_need_that_bonus(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", "open", "--method", "rnd", "--learns-from", "all") == 2
+    assert "--action-bonus distillation" in capsys.readouterr().err
+    help_text = command_help(Train.form("train", ["open", "--method", "action-balance-rnd-channel"]), everything=True)
+    assert "(default: channel)" in " ".join(help_text.split())

@@ -186,7 +186,9 @@ def _members(form: Form, kind: type[Any], path: str, base: Any) -> Iterator[tupl
         yield one, where, form.kinds.get(where, hints[one.name]), form.start.get(where, start)
 
 
-_field_docs = cache(field_docs)
+@cache
+def _field_docs(kind: type[Any]) -> dict[str, str]:
+    return field_docs(kind)
 
 
 def _is_settings(kind: Any) -> bool:
