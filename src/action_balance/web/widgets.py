@@ -16,7 +16,7 @@ from action_balance.plots.drawing import NAMES
 from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.grid.summary import Data
 from action_balance.studies.grid.trace_file import HEATMAPS, RolloutBuffer, read, read_arrays
-from action_balance.tabular.agent import TabularSettings, coefficients
+from action_balance.tabular.settings import TabularSettings, coefficients
 
 #: A curve has at most so many points, and a distribution so many steps.
 CURVE_POINTS, QUANTILES = 240, 200

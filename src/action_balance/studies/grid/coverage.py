@@ -12,7 +12,7 @@ from action_balance.envs.grid.world import GridWorld
 from action_balance.studies import statistics
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
-from action_balance.tabular.agent import TabularSettings
+from action_balance.tabular.settings import TabularSettings
 from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
 #: Coverage is recorded every so many steps.

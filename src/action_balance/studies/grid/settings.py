@@ -7,7 +7,7 @@ from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError, check_name
 from action_balance.studies import paper
-from action_balance.tabular.agent import METHODS, TabularSettings
+from action_balance.tabular.settings import METHODS, TabularSettings
 
 #: The studies, in the order in which they run.
 STUDIES = ("coverage", "goals", "corridor")

@@ -12,7 +12,7 @@ from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.files import own_file
 from action_balance.runs.results import ResultFolder
-from action_balance.tabular.agent import METHODS
+from action_balance.tabular.settings import METHODS
 from action_balance.tabular.simulate import Trace
 
 RECORDING = "recording.npz"
