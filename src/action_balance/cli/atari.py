@@ -5,8 +5,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.studies.atari.analysis import AtariSettings
-from action_balance.studies.entropy.analysis import EntropySettings
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.entropy.settings import EntropySettings
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from action_balance.errors import UserError, check_name
 from action_balance.files import reason
 from action_balance.runs import read_config
 from action_balance.studies.grid.settings import GridSettings, RunSettings, parse_goal
-from action_balance.studies.neural.analysis import NeuralSettings
+from action_balance.studies.neural.settings import NeuralSettings
 
 ABOUT = f"""Action balance exploration: reproduce the paper, explore your own worlds.
 

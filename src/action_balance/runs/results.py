@@ -17,8 +17,7 @@ import numpy as np
 
 from action_balance import __version__
 from action_balance.errors import UserError
-from action_balance.files import to_json, write_atomically
-from action_balance.studies.grid.summary import Data
+from action_balance.files import Data, to_json, write_atomically
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -4,9 +4,8 @@ import contextlib
 from pathlib import Path
 
 from action_balance.errors import UserError
-from action_balance.files import reason
+from action_balance.files import Data, reason
 from action_balance.runs.results import SUMMARY, ResultFolder, versions
-from action_balance.studies.grid.summary import Data
 
 #: Everything that such a result may hold besides its summary and its runs.
 FILES = (

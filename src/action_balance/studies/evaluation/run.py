@@ -183,7 +183,7 @@ def _pictures(
 ) -> dict[str, bytes]:
     """Heat map and film by file name; none for environments without a map."""
     from action_balance.films.grid import film
-    from action_balance.plots.drawing import NAMES
+    from action_balance.plots.drawing import NAMES, to_png
     from action_balance.plots.scene import scene_of
     from action_balance.studies.evaluation import figures as evaluation_figures
 
@@ -198,7 +198,7 @@ def _pictures(
     first: Any = jax.tree.map(lambda leaf: leaf[0], found["sampled"].first)
     title = f"{config.env.name}, actions sampled from π"
     gif = film(scene, first, method, title, balanced=config.agent.traits.action)
-    return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
+    return {"heatmap.png": to_png(figure), "episode.gif": gif}
 
 
 def _show(summary: Data, title: str, console: Console) -> None:

@@ -18,7 +18,7 @@ from action_balance.files import Data
 from action_balance.plots.drawing import NAMES
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS, METRICS, TIMING
-from action_balance.studies.atari.analysis import title
+from action_balance.studies.atari.settings import title
 from action_balance.studies.compare import analysis as compare
 
 #: A curve has at most about so many points: each is the mean of as many updates as that takes.
