@@ -1,7 +1,7 @@
-"""``import action_balance.gym`` makes our worlds known to Gymnasium.
+"""``import action_balance.gym`` registers the grid worlds and the deep sea with Gymnasium.
 
-`gymnasium.make` and `gymnasium.make_vec` then know ``ActionBalance/Grid-v0``, ``ActionBalance/Corridor-v0`` and
-``ActionBalance/DeepSea-v0``; their options are the arguments of the functions in `action_balance.envs.tables`.
+`gymnasium.make` and `gymnasium.make_vec` then accept ``ActionBalance/Grid-v0``, ``ActionBalance/Corridor-v0`` and
+``ActionBalance/DeepSea-v0`` with the arguments of the functions in `action_balance.envs.tables`.
 """
 
 from action_balance.files import missing
@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError:
     raise ImportError(str(missing("gymnasium", "action_balance.gym", "gym"))) from None
 
-#: The environments: the class of one, and the function that makes N.
+#: Class of a single environment, and the function that makes a vector environment.
 _WORLDS = {"Grid": "grid_vector", "Corridor": "corridor_vector", "DeepSea": "deep_sea_vector"}
 
 for _name, _vector in _WORLDS.items():

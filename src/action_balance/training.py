@@ -3,18 +3,20 @@
 What is written is a run folder that ``action-balance resume``, ``evaluate`` and ``compare`` know.
 """
 
-import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import Config
+from action_balance.config.env import EnvConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.registry import GYM, EnvConfig, Vectorize
+from action_balance.envs.gymnasium.config import GymnasiumConfig
+from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -29,14 +31,10 @@ def train(
     seed: int = 0,
     seeds: int = 1,
     checkpoint_every: int | None = None,
-    env_kwargs: Mapping[str, Any] | None = None,
-    wrapper: Sequence[str] = (),
-    vectorize: Vectorize = "sync",
-    stack: int = 1,
-    reward_scale: float = 1.0,
     overwrite: bool = False,
     tell: Callable[[Progress], None] = lambda _: None,
     say: Callable[[str], None] = print,
+    **settings: Any,
 ) -> Path:
     """Train, and return the folder of the run.
 
@@ -47,22 +45,19 @@ def train(
         seed: of the first agent; the others follow.
         seeds: agents that are trained together.
         checkpoint_every: updates between two checkpoints.
-        env_kwargs: arguments of a Gymnasium environment that has a name.
-        wrapper: wrappers of it, as MODULE:NAME, applied in order.
-        vectorize: sync, async or own: how Gymnasium environments step together.
-        stack: newest observations that the policy sees.
-        reward_scale: what rewards are multiplied by for learning.
         overwrite: replace a run that is in the folder.
         tell: is called after every update.
         say: is called with each line that the user should know.
+        settings: of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
     """
     use_all_cores()
-    make = None if isinstance(env, str) else env
-    options = json.dumps(dict(env_kwargs), sort_keys=True) if env_kwargs else ""
-    more: dict[str, Any] = {"vectorize": vectorize, "stack": stack, "reward_scale": reward_scale}
-    environment = EnvConfig(_name(env), env_kwargs=options, wrapper=tuple(wrapper), **more)
+    environment: EnvConfig
+    if isinstance(env, str):
+        environment = env_config(env, **settings)
+    else:
+        environment = GymnasiumConfig.from_function(env, **settings)
     config = TrainConfig(environment, agent or Config(), seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, tell, overwrite, say, make)
+    loop.begin(Path(out), config, sys.argv, tell, overwrite, say)
     return Path(out)
 
 
@@ -82,13 +77,11 @@ def resume(
         say: is called with each line that the user should know.
     """
     use_all_cores()
-    loop.resume(RunFolder.open(Path(run)), sys.argv, tell, say, env)
+    folder, environment = RunFolder.open(Path(run)), None
+    if env is not None:
+        environment = TrainConfig.from_dict(folder.config).env
+        if not isinstance(environment, GymnasiumConfig):
+            raise UserError(f"{run} was not trained with a function: leave out env")
+        environment = environment.with_function(env)
+    loop.resume(folder, sys.argv, tell, say, environment)
     return Path(run)
-
-
-def _name(env: "str | Callable[[], Env[Any, Any]]") -> str:
-    """What the config calls it: of a function, the module that has it, so that the command line can find it again."""
-    if isinstance(env, str):
-        return env
-    name = getattr(env, "__qualname__", type(env).__name__)
-    return f"{GYM}{getattr(env, '__module__', '__main__')}:{name}"

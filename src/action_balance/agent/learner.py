@@ -55,7 +55,7 @@ class Metrics(eqx.Module):
 def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
     """Fresh networks, and statistics of observations from a random agent."""
     *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
-    params, targets = networks(environment.observation_shape, environment.actions, config, network_keys)
+    params, targets = networks(environment.spec.shape, environment.spec.nvec[0], config, network_keys)
     environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
     return TrainState(
         params=params,
@@ -66,8 +66,8 @@ def begin(environment: Environment, config: Config, key: jax.Array) -> TrainStat
         environment=environments,
         observation=observation,
         episode_return=jnp.zeros(config.envs),
-        visits=jnp.zeros((environment.states, environment.actions), jnp.int32),
-        state_visits=jnp.zeros(environment.states, jnp.int32),
+        visits=jnp.zeros((environment.spec.states, environment.spec.nvec[0]), jnp.int32),
+        state_visits=jnp.zeros(environment.spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
         updates=jnp.zeros((), jnp.int32),
@@ -104,7 +104,7 @@ def begin_on_host(
 
 def warm_up(environment: Environment, config: Config, key: jax.Array) -> RunningMeanStd:
     """Statistics of what a random agent reaches."""
-    empty = RunningMeanStd.empty(environment.observation_shape)
+    empty = RunningMeanStd.empty(environment.spec.shape)
     if config.traits.next_state != "rnd" and not config.traits.action:
         return empty  # nobody looks at them
     reset_key, key = jax.random.split(key)
@@ -113,7 +113,7 @@ def warm_up(environment: Environment, config: Config, key: jax.Array) -> Running
     def step(carry: tuple[Any, RunningMeanStd], key: jax.Array) -> tuple[tuple[Any, RunningMeanStd], None]:
         environments, moments = carry
         action_key, step_key = jax.random.split(key)
-        action = jax.random.randint(action_key, (config.envs,), 0, environment.actions)
+        action = jax.random.randint(action_key, (config.envs,), 0, environment.spec.nvec[0])
         step_keys = jax.random.split(step_key, config.envs)
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
         return (environments, moments.update(outcome.next_obs)), None
@@ -126,7 +126,7 @@ def train_step(environment: Environment, state: TrainState, config: Config) -> t
     """One rollout and one update."""
     before = state
     state, trajectory = rollout(environment, state, config)
-    if environment.states:
+    if environment.spec.states:
         index = jax.vmap(jax.vmap(environment.index))(trajectory.next_obs)
         acted_from = jax.vmap(jax.vmap(environment.index))(trajectory.observation)
     else:
@@ -134,7 +134,7 @@ def train_step(environment: Environment, state: TrainState, config: Config) -> t
     learning = None
     if not config.traits.uniform:
         state, learning = update.learn(state, trajectory, index, config)
-    if environment.states:
+    if environment.spec.states:
         state = replace(
             state,
             visits=state.visits.at[acted_from, trajectory.action].add(1),

@@ -71,7 +71,7 @@ def rollout(environment: Environment, state: TrainState, config: Config) -> tupl
     coef = action_coef(config, state.updates)
     # All that is random is drawn at once. The largest sum of logit and Gumbel noise is a sample of the softmax.
     steps = (config.ppo.rollout_steps, config.envs)
-    noise = jax.random.gumbel(action_key, (*steps, environment.actions))
+    noise = jax.random.gumbel(action_key, (*steps, environment.spec.nvec[0]))
     step_keys = jax.random.split(step_key, steps)
 
     def step(

@@ -18,7 +18,7 @@ from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import Config
 from action_balance.core import ppo, returns
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.envs.host_base import Frames
+from action_balance.envs.frame_stack import Frames
 
 
 class Samples(eqx.Module):

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Self
 
 import tyro
 
-from action_balance.envs.registry import EnvConfig, Vectorize, parse_kwargs
+from action_balance.config.env import EnvConfig
+from action_balance.envs.gymnasium.config import GymnasiumConfig, Vectorize, parse_kwargs
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,11 @@ class GymFlags:
     @classmethod
     def of(cls, env: EnvConfig) -> Self:
         """Those that give an environment."""
+        if not isinstance(env, GymnasiumConfig):
+            return cls()
         words = (env.env_kwargs,) if env.env_kwargs else ()
         return cls(words, env.wrapper, env.vectorize, env.stack, env.reward_scale)
 
-    def settings(self) -> tuple[Any, ...]:
-        """The fields of `EnvConfig`, from ``env_kwargs`` on."""
-        return parse_kwargs(self.env_kwargs), self.wrapper, self.vectorize, self.stack, self.reward_scale
+    def settings(self) -> dict[str, Any]:
+        """The settings of the family."""
+        return {**vars(self), "env_kwargs": parse_kwargs(self.env_kwargs)}

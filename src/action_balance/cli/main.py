@@ -6,11 +6,10 @@ import functools
 import io
 import json
 import operator
-import re
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -24,11 +23,11 @@ from action_balance.cli.screen import PROGRAM, Page, Screen, one_line, write_now
 from action_balance.cli.view import View
 from action_balance.config.agent import Config
 from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.envs.grid.world import Cell
 from action_balance.envs.host_base import EmulatorsLost
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import reason
 from action_balance.runs import read_config
@@ -142,10 +141,11 @@ class Train:
         """Train."""
         from action_balance.cli.train_screen import train
 
-        environment = EnvConfig(self.env, self.size, self.episode_steps, self.view, *self.gym.settings())
+        given = {"size": self.size, "episode_steps": self.episode_steps, "view": self.view, **self.gym.settings()}
+        usual = {"size": None, "episode_steps": 200, "view": "one-hot", **GymFlags().settings()}
+        environment = env_config(self.env, **{name: one for name, one in given.items() if one != usual[name]})
         config = TrainConfig(environment, self.agent, self.seed, self.seeds, self.checkpoint_every).with_defaults()
-        name = re.sub("[:/]", "-", self.env)
-        out = self.out or Path("runs") / f"{name}-{self.agent.method}-{self.seed}"
+        out = self.out or Path("runs") / f"{environment.slug}-{self.agent.method}-{self.seed}"
         train(config, out, self.overwrite, console)
 
 
@@ -234,9 +234,7 @@ def _beginning(arguments: Sequence[str]) -> Train | None:
         seed=earlier.seed,
         seeds=earlier.seeds,
         checkpoint_every=earlier.checkpoint_every,
-        size=earlier.env.size,
-        episode_steps=earlier.env.episode_steps,
-        view=earlier.env.view,
+        **{name: one for name, one in asdict(earlier.env).items() if name in ("size", "episode_steps", "view")},
         gym=GymFlags.of(earlier.env),
         agent=earlier.agent,
     )
@@ -251,7 +249,7 @@ def _earlier(path: Path) -> TrainConfig:
             raise UserError(f"cannot read {path}: {reason(error)}") from None
         except (ValueError, RecursionError):
             raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
-    return TrainConfig.from_data(read_config(path))
+    return TrainConfig.from_dict(read_config(path))
 
 
 Command = Reproduce | Explore | Train | Resume | Evaluate | Compare | View | Doctor

@@ -33,7 +33,7 @@ def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> 
 def resume(path: Path, console: Console) -> None:
     """The rest of a run."""
     folder = RunFolder.open(path)
-    config = TrainConfig.from_data(folder.config)
+    config = TrainConfig.from_dict(folder.config)
     folder.check_unchanged()
     if folder.manifest.get("status") == "finished":
         console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
@@ -70,7 +70,7 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
         first = first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - first[1]
         rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
-        found = f"states {now.states:,.0f}" if not config.env.on_host else f"best {_score(best)}"
+        found = f"states {now.states:,.0f}" if config.env.engine == "device" else f"best {_score(best)}"
         score = _score(now.episode_return)
         return f"{name}{now.steps:,} steps, {rate}return {score}, {found}, bonus {now.bonus:.3g}"
 
@@ -86,7 +86,7 @@ def shown(console: Console, config: TrainConfig, name: str = "") -> Iterator[Cal
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        begins = "compiling" if not config.env.on_host else "playing at random for the statistics, and compiling"
+        begins = "compiling" if config.env.engine == "device" else "playing at random for the statistics, and compiling"
         task = bar.add_task(f"{name}{begins}", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=text(now))
 

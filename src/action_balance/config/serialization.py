@@ -1,63 +1,129 @@
-"""Configs from plain data, checked."""
+"""Settings as plain data and back, checked; and the documentation of their fields."""
 
+import ast
+import inspect
 import json
-from dataclasses import MISSING, Field, fields, is_dataclass
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from itertools import pairwise
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from action_balance.errors import UserError
+from action_balance.files import Data
+
+T = TypeVar("T")
+#: Chooses the class to build from plain data, given the class that a setting is declared as.
+Resolve = Callable[[type, Data], type]
 
 
-def build(kind: type[Any], data: dict[str, Any]) -> Any:
-    """A config from plain data; a `UserError` where a setting is not known, missing or of another kind."""
-    kinds = get_type_hints(kind)
-    unknown = data.keys() - kinds.keys()
-    if unknown:
-        raise UserError(f"the config has settings that this version does not know: {', '.join(sorted(unknown))}")
-    needed = {one.name for one in fields(kind) if is_dataclass(kinds[one.name]) or _has_no_default(one)}
-    missing = needed - data.keys()
-    if missing:
-        raise UserError(f"the config is damaged: it lacks {', '.join(sorted(missing))}; put a copy of it back")
+def to_dict(settings: Any) -> Data:
+    """Settings as plain data.
+
+    Args:
+        settings: an instance of a dataclass.
+
+    Returns:
+        Values by field name, groups of settings as dictionaries.
+    """
+    return asdict(settings)
+
+
+def from_dict(kind: type[T], data: Data, resolve: Resolve = lambda kind, _: kind) -> T:
+    """Settings from plain data.
+
+    Args:
+        kind: the dataclass to build.
+        data: values by field name; what is left out has its default, but a group of settings must be there.
+        resolve: chooses a subclass for a group that is declared as a base class.
+
+    Returns:
+        The settings; a `UserError` if one is unknown, missing or of another type, or if its own checks fail.
+    """
+    kind = resolve(kind, data)
+    types = get_type_hints(kind)
+    declared = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(data.keys() - declared.keys()):
+        raise UserError(f"the config has settings that this version does not know: {', '.join(unknown)}")
+    required = {
+        name
+        for name, field in declared.items()
+        if is_dataclass(types[name]) or (field.default is MISSING and field.default_factory is MISSING)
+    }
+    if missing := sorted(required - data.keys()):
+        raise UserError(f"the config is damaged: {', '.join(missing)} is missing; restore it from a copy")
     for name, value in data.items():
-        if not _fits(value, kinds[name]):
-            said = json.dumps(value, ensure_ascii=False)
-            raise UserError(f"the config says {name} = {said:.40}, which is not {_in_words(kinds[name])}")
-    return kind(**{k: _made(v, kinds[k]) for k, v in data.items()})
+        if not _fits(value, types[name]):
+            shown = json.dumps(value, ensure_ascii=False)
+            raise UserError(f"the config has {name} = {shown:.40}, which is not {_describe(types[name])}")
+    return kind(**{name: _build(value, types[name], resolve) for name, value in data.items()})
 
 
-def _made(value: Any, kind: Any) -> Any:
+def _build(value: Any, kind: Any, resolve: Resolve) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
-        return build(kind, value)
-    return tuple(value) if get_origin(kind) is tuple else value
+        return from_dict(kind, value, resolve)
+    if get_origin(kind) is tuple:
+        return tuple(value)
+    return kind(value) if _is_mapping(kind) else value
 
 
-def _has_no_default(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
+def _is_mapping(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Mapping)
+
+
+def _is_union(kind: Any) -> bool:
+    return isinstance(kind, UnionType) or get_origin(kind) is Union
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Whether plain data is of the kind that a setting has."""
-    if isinstance(kind, UnionType):
+    """Whether plain data are of the type of a setting."""
+    if _is_union(kind):
         return any(_fits(value, one) for one in get_args(kind))
     if get_origin(kind) is Literal:
         return value in get_args(kind)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or _is_mapping(kind):
         return isinstance(value, dict)
     if get_origin(kind) is tuple:
-        return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        return isinstance(value, list | tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def _in_words(kind: Any) -> str:
-    if isinstance(kind, UnionType):
-        return " or ".join(_in_words(one) for one in get_args(kind))
+def _describe(kind: Any) -> str:
+    if _is_union(kind):
+        return " or ".join(_describe(one) for one in get_args(kind))
     if get_origin(kind) is Literal:
-        return f"one of {', '.join(get_args(kind))}"
-    if is_dataclass(kind):
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    if is_dataclass(kind) or _is_mapping(kind):
         return "a group of settings"
     if get_origin(kind) is tuple:
-        return "a list of words"
-    words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", NoneType: "null"}
-    return words[kind]
+        return f"a list, each item {_describe(get_args(kind)[0])}"
+    words = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "null"}
+    return words.get(kind, str(kind))
+
+
+def field_docs(cls: type) -> dict[str, str]:
+    """Documentation of the fields of a dataclass: the string literal below each field, on one line.
+
+    Args:
+        cls: the dataclass; fields that it inherits are included, base classes first.
+
+    Returns:
+        Documentation by field name; fields without a string, and classes without source, are left out.
+    """
+    names = {field.name for field in fields(cls)} if is_dataclass(cls) else set()
+    found: dict[str, str] = {}
+    for one in reversed(cls.__mro__[:-1]):
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
+        except (OSError, TypeError, SyntaxError):
+            continue
+        body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+        for field, below in pairwise(body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    if name in names:
+                        found[name] = " ".join(text.split())
+    return found

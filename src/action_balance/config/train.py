@@ -1,29 +1,38 @@
-"""One training run: what is stored as ``config.json``."""
+"""Settings of one training run, as stored in its ``config.json``; nothing here imports JAX before it is needed."""
 
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
-
-import jax
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import Config
-from action_balance.config.serialization import build
-from action_balance.envs.base import Environment
-from action_balance.envs.registry import EnvConfig, make
+from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
+from action_balance.config.legacy import upgrade_config
+from action_balance.config.registry import resolve_class
+from action_balance.config.serialization import from_dict, to_dict
 from action_balance.errors import UserError, flag
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.scene import Scene
+    from action_balance.envs.spec import EnvSpec
+
+#: Updates between two checkpoints, where the environment does not say otherwise.
+CHECKPOINT_EVERY = 50
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One training run: what is stored as ``config.json``."""
+    """Settings of one training run."""
 
     env: EnvConfig
     agent: Config = field(default_factory=Config)
     seed: int = 0
-    """Seed of the first agent; the others follow."""
+    """Seed of the first agent; the others have the following seeds."""
     seeds: int = 1
-    """Agents that are trained together, each as it would be alone."""
+    """Number of agents, trained together; each is trained as it would be alone."""
     checkpoint_every: int | None = None
-    """Updates between two checkpoints; usual: 50, or what takes five minutes in Atari."""
+    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large, as in Atari)."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "checkpoint_every"):
@@ -32,61 +41,113 @@ class TrainConfig:
                 raise UserError(f"{flag(name)} must be 1 or more, not {value}")
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
+        if self.env.engine == "device":
+            _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
+        elif self.agent.host.threads and not self.env.uses_threads:
+            raise UserError(f"{self.env.with_article()} has no emulator threads: leave out --threads")
+        self._check(self.env.has_images, self.env.has_states)
 
-        if self.env.on_host:
-            self._check_on_host()
-            return
-        if self.agent.traits.embedding == "channel":
-            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
-        _check_unused(self.agent.image, f"{self.env.name} has no images")
-        _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """Raise a `UserError` if a setting of the agent does not fit the environment.
 
-    def _check_on_host(self) -> None:
-        kind = "an Atari game" if self.env.game is not None else "a Gymnasium environment"
-        if self.agent.traits.next_state == "count":
-            raise UserError(f"states of {kind} cannot be counted: use another --method, e.g. rnd")
-        if self.env.game is not None:
-            _check_unused(self.agent.net, "an Atari game has networks for images")
-        elif self.agent.host.threads:
-            raise UserError("--threads is for emulators of Atari: leave it out, or use --vectorize async")
+        Args:
+            spec: what the environment observes and does, where its family does not tell.
+        """
+        self._check(spec.is_image, spec.states > 0)
 
-    def check_networks(self, images: bool) -> None:
-        """That no setting is of networks that a Gymnasium environment has not; known when it was made."""
-        if images:
+    def _check(self, images: bool | None, states: bool | None) -> None:
+        if images is True:
             _check_unused(self.agent.net, f"{self.env.name} has images")
-            return
-        _check_unused(self.agent.image, f"{self.env.name} has no images")
-        if self.agent.traits.embedding == "channel":
-            raise UserError(f"an action channel is for images, and {self.env.name} has none: use action-balance-rnd")
+        if images is False:
+            _check_unused(self.agent.image, f"{self.env.name} has no images")
+            if self.agent.traits.embedding == "channel":
+                raise UserError(
+                    f"an action channel needs images, and {self.env.name} has none: use action-balance-rnd"
+                )
+        if states is False and self.agent.traits.next_state == "count":
+            raise UserError(f"states of {self.env.name} cannot be counted: use another --method, e.g. rnd")
 
     def with_defaults(self) -> "TrainConfig":
-        """With what a run on the host chooses when it begins, where it was not asked for.
+        """With the settings that a run on the host chooses when it begins.
 
-        The lag is 1 on a GPU, where acting and learning overlap. Environments that step in this process are one group:
-        more would step in threads, which gains nothing, and which not every environment bears.
+        The lag is 1 on a GPU, where acting and learning overlap. Environments that step in this process form one group:
+        more would step in threads, which gains nothing, and not every environment allows it.
+
+        Returns:
+            The settings; those that were chosen before are unchanged.
         """
-        host = self.agent.host
-        if not self.env.on_host:
+        if not isinstance(self.env, HostEnvConfig):
             return self
+        host = self.agent.host
         if host.lag is None:
+            import jax
+
             host = replace(host, lag=int(jax.default_backend() != "cpu"))
         if host.groups is None and self.env.in_process:
             host = replace(host, groups=1)
         return replace(self, agent=replace(self.agent, host=host))
 
-    def environment(self, key: jax.Array) -> Environment:
-        """The environment of the seed with this key."""
-        return make(self.env, jax.random.fold_in(key, 1))
+    def environment(self, key: "jax.Array") -> "Environment":
+        """The environment of one seed, on the device.
 
-    def as_data(self) -> dict[str, Any]:
+        Args:
+            key: random key of the seed.
+
+        Returns:
+            The environment.
+        """
+        import jax
+
+        if not isinstance(self.env, DeviceEnvConfig):
+            raise TypeError(f"{self.env.name} runs on the host")
+        return self.env.make(jax.random.fold_in(key, 1))
+
+    def scene(self) -> "Scene | None":
+        """The map of the first seed's environment; None if it has none."""
+        import jax
+
+        if self.env.engine == "host":
+            return None
+        return self.env.scene(self.environment(jax.random.key(self.seed)))
+
+    def is_checkpoint_due(self, update: int, seconds: float) -> bool:
+        """Whether to save a checkpoint.
+
+        Args:
+            update: the update that is finished.
+            seconds: time since the last checkpoint.
+
+        Returns:
+            True after the last update, and in the interval that was chosen.
+        """
+        if update == self.agent.updates:
+            return True
+        if self.checkpoint_every is None and self.env.checkpoint_seconds is not None:
+            return seconds > self.env.checkpoint_seconds
+        return update % (self.checkpoint_every or CHECKPOINT_EVERY) == 0
+
+    @property
+    def first_checkpoint(self) -> str:
+        """When the first checkpoint is saved, for messages: ``update 50``, or ``5 minutes``."""
+        if self.checkpoint_every is None and self.env.checkpoint_seconds is not None:
+            return f"{self.env.checkpoint_seconds / 60:g} minutes"
+        return f"update {min(self.checkpoint_every or CHECKPOINT_EVERY, self.agent.updates)}"
+
+    def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return asdict(self)
+        return to_dict(self)
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> "TrainConfig":
-        """From plain data; a `UserError` where a setting is not known, missing or of another kind."""
-        made: TrainConfig = build(cls, data)
-        return made
+    def from_dict(cls, data: dict[str, Any]) -> "TrainConfig":
+        """From plain data.
+
+        Args:
+            data: as `to_dict` returns them, or as version 0.1.0 wrote them.
+
+        Returns:
+            The settings; a `UserError` if one is unknown, missing, of another type or not allowed.
+        """
+        return from_dict(cls, upgrade_config(data), resolve_class)
 
 
 def _check_unused(settings: Any, why: str) -> None:

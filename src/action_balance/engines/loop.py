@@ -3,13 +3,13 @@
 Axes: S seeds, trained by one program.
 """
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 from action_balance.agent import learner as train
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import TrainState
+from action_balance.config.env import EnvConfig, HostEnvConfig
+from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.host.trainer import HostTrainer
@@ -25,27 +27,19 @@ from action_balance.engines.messages import MessageLog, Say
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
 from action_balance.engines.signals import graceful_stop
 from action_balance.envs.host_base import EmulatorsLost, EnvironmentFailed, HostEnvironment
-from action_balance.envs.registry import host_env_spec
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
 
-if TYPE_CHECKING:
-    from action_balance.envs.gymnasium.make import Make
-
-#: Seconds between two checkpoints of an Atari run, which are large.
-TIMEOUT = 300.0
-
 #: Visits of all pairs are kept at about so many moments of a run, in worlds with at most so many pairs.
 VISITS_KEPT, MOST_PAIRS = 60, 40_000
 
-#: Where the manifest of a run says what its agents were made for.
-SEEN = "seen"
+#: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
+ENV_SPEC, SEEN = "env_spec", "seen"
 
 #: What a resumed run on the host tells: a checkpoint does not hold its environments.
-BEGIN_ANEW = "all emulators began anew: the episodes that were under way at the checkpoint are not counted"
-GYM_ANEW = BEGIN_ANEW.replace("emulators", "environments")
+BEGIN_ANEW = "all environments began anew: the episodes that were under way at the checkpoint are not counted"
 
 
 class Trainer:
@@ -99,30 +93,30 @@ class Trainer:
         """Nothing is to be stopped."""
 
 
-def trainer(
-    config: TrainConfig, make_env: "Make | None" = None, say: Say = lambda _: None, before: EnvSpec | None = None
-) -> Trainer | HostTrainer:
+def trainer(config: TrainConfig, say: Say = lambda _: None, before: EnvSpec | None = None) -> Trainer | HostTrainer:
     """What trains the agents of a run.
 
     Args:
         config: of the run.
-        make_env: makes a Gymnasium environment, in place of the one that the config names.
         say: is called with what the user should know of environments on the host, from any thread.
         before: what agents that are there were made for, if that is known.
     """
-    if not config.env.on_host:
+    env = config.env
+    if not isinstance(env, HostEnvConfig):
+        config.check_spec(env.spec)
         return Trainer(config)
-    agent, kind = config.with_defaults().agent, host_env_spec(config.env, make_env, say)
-    if kind.seen is not None:
-        kind.seen.check(before, config.env.name)
-        config.check_networks(kind.dtype == "uint8")
-        say(kind.layout)
+    agent, spec = config.with_defaults().agent, env.spec
+    spec.check_unchanged(before, env.name)
+    config.check_spec(spec)
+    if text := env.describe():
+        say(text)
 
     def make(seed: int, update: int) -> HostEnvironment:
-        return kind.make(agent.envs, agent.groups, (seed, update), agent.host.threads)
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, say)
 
-    here, seeds = config.env.in_process and agent.groups == 1, (config.seed, config.seeds)
-    return HostTrainer(agent, kind.observation_shape, kind.actions, make, *seeds, kind.dtype, here, kind.seen)
+    here, seeds = env.in_process and agent.groups == 1, (config.seed, config.seeds)
+    actions = spec.nvec if len(spec.nvec) > 1 else spec.nvec[0]
+    return HostTrainer(agent, spec.shape, actions, make, *seeds, spec.dtype, here, spec)
 
 
 def begin(
@@ -132,7 +126,6 @@ def begin(
     tell: Callable[[Progress], None],
     overwrite: bool = False,
     say: Say = lambda _: None,
-    make_env: "Make | None" = None,
 ) -> None:
     """Train from the beginning, in a new folder.
 
@@ -143,12 +136,11 @@ def begin(
         tell: is called after every update.
         overwrite: delete a run that is there.
         say: is called with each line that the user should know.
-        make_env: makes a Gymnasium environment, in place of the one that the config names.
     """
     lines = MessageLog(say)
     with graceful_stop() as stop:
-        run = trainer(config, make_env, lines)  # what it needs is missed before there is a folder
-        folder = RunFolder.create(path, config.as_data(), command, overwrite, _about(run), config.env.packages)
+        run = trainer(config, lines)  # what it needs is missed before there is a folder
+        folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(run), config.env.packages)
         with _ending(folder, config):
             _go_on(folder, config, run, folder.metrics(), None, 0, tell, stop, lines)
         _pass_on(stop, folder)
@@ -159,7 +151,7 @@ def resume(
     command: Sequence[str],
     tell: Callable[[Progress], None],
     warn: Say,
-    make_env: "Make | None" = None,
+    env: EnvConfig | None = None,
 ) -> None:
     """Go on from the newest intact checkpoint.
 
@@ -168,15 +160,15 @@ def resume(
         command: the command line that resumes it.
         tell: is called after every update.
         warn: is called with each line that the user should know.
-        make_env: makes a Gymnasium environment, in place of the one that the config names.
+        env: the environment, in place of the one that the config names.
     """
-    config = TrainConfig.from_data(folder.config)
+    config = TrainConfig.from_dict(folder.config)
+    config = replace(config, env=env or config.env)
     lines = MessageLog(warn)
     with graceful_stop() as stop:
         kept = folder.checkpoints().updates()
-        run = trainer(config, make_env, lines, seen_by(folder) if kept else None)
-        anew = [BEGIN_ANEW] if config.env.game is not None else [GYM_ANEW] if config.env.gym is not None else []
-        notes = anew if kept else []
+        run = trainer(config, lines, seen_by(folder) if kept else None)
+        notes = [BEGIN_ANEW] if kept and config.env.engine == "host" else []
         restored, log = folder.resume(run.shapes() if kept else None, command, notes, _about(run), config.env.packages)
         for warning in restored.warnings:
             warn(warning)
@@ -187,11 +179,12 @@ def resume(
 
 def seen_by(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were made for, where its config does not say all and the run has kept it."""
-    return EnvSpec.from_data(folder.manifest.get(SEEN))
+    known = folder.manifest.get(ENV_SPEC) or upgrade_env_spec(folder.manifest.get(SEEN), folder.config)
+    return EnvSpec.from_dict(known)
 
 
 def _about(run: Trainer | HostTrainer) -> dict[str, Any]:
-    return {SEEN: run.seen.as_data()} if isinstance(run, HostTrainer) and run.seen is not None else {}
+    return {ENV_SPEC: run.seen.to_dict()} if isinstance(run, HostTrainer) and run.seen is not None else {}
 
 
 def _go_on(
@@ -232,8 +225,6 @@ def _train(
     lines: MessageLog,
 ) -> None:
     checkpoints, total = folder.checkpoints(), config.agent.updates
-    every = config.checkpoint_every or (50 if config.env.game is None else total)
-    timeout = math.inf if config.checkpoint_every or config.env.game is None else TIMEOUT
     watched = -(-total // VISITS_KEPT)
     saved = began = time.perf_counter()
     for update in range(done + 1, total + 1):
@@ -259,7 +250,7 @@ def _train(
         tell(progress(numbers, update, steps))
         lines.keep(folder)
         stopping = stop.is_set()
-        if update % every == 0 or update == total or stopping or time.perf_counter() - saved > timeout:
+        if stopping or config.is_checkpoint_due(update, time.perf_counter() - saved):
             checkpoints.save(update, run.state(), score(numbers))
             saved = time.perf_counter()
         if stopping and update < total:

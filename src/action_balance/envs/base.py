@@ -1,57 +1,72 @@
-"""The contract that environments on the device meet. One environment per call; ``vmap`` outside."""
+"""The contract of environments on the device. One environment per call; ``vmap`` outside."""
 
 from typing import Any, Protocol
 
 import equinox as eqx
-import jax
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from action_balance.envs.spec import EnvSpec
 
 
 class Step(eqx.Module):
-    """What one step brought."""
+    """Outcome of one step."""
 
-    observation: jax.Array  # what the agent sees next: the first of a new episode, if this step ended one
-    next_obs: jax.Array  # the observation that was reached, s_{t+1}, whether it ended the episode or not
-    reward: jax.Array  # () float32
-    terminated: jax.Array  # () bool, the task ended
-    truncated: jax.Array  # () bool, the time limit was reached
+    observation: Shaped[Array, "..."]  # what the agent sees next: the first of a new episode if this step ended one
+    next_obs: Shaped[Array, "..."]  # the observation that was reached, s_{t+1}, also where it ended the episode
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]  # the task ended
+    truncated: Bool[Array, ""]  # the time limit was reached
 
 
 class Environment(Protocol):
-    """Pure functions over a state; what can be set is a field. Ended episodes begin anew by themselves."""
+    """Pure functions of a state; parameters are fields. A new episode begins within the step that ended one."""
 
     @property
-    def actions(self) -> int:
-        """How many actions there are, A."""
-        ...
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Shape of one observation."""
-        ...
-
-    @property
-    def states(self) -> int:
-        """How many states there are; 0 where they cannot be counted."""
+    def spec(self) -> EnvSpec:
+        """Observations and actions."""
         ...
 
     @property
     def episode_steps(self) -> int:
-        """Steps of the longest episode."""
+        """Length of the longest episode."""
         ...
 
-    def reachable(self) -> np.ndarray:
-        """Which states an episode can come to, (S,) bool."""
+    def reachable(self) -> Bool[np.ndarray, " S"]:
+        """Which states an episode can reach; empty where states cannot be enumerated."""
         ...
 
-    def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
-        """A state at the beginning of an episode, and its observation."""
+    def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
+        """Begin an episode.
+
+        Args:
+            key: random key.
+
+        Returns:
+            The first state, and its observation.
+        """
         ...
 
-    def step(self, state: Any, action: jax.Array, key: jax.Array) -> tuple[Any, Step]:
-        """One step; if it ends an episode, the state is that of the next."""
+    def step(self, state: Any, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[Any, Step]:
+        """Take one step.
+
+        Args:
+            state: the current state.
+            action: a scalar, or one choice per component.
+            key: random key.
+
+        Returns:
+            The next state, which is the first of a new episode if this step ended one, and the outcome.
+        """
         ...
 
-    def index(self, observation: jax.Array) -> jax.Array:
-        """Number of the observed state, () int32, below `states`."""
+    def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
+        """Number of the observed state, below `EnvSpec.states`.
+
+        Args:
+            observation: one observation.
+
+        Returns:
+            The number; of no meaning where states cannot be enumerated.
+        """
         ...

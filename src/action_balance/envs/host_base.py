@@ -1,6 +1,6 @@
-"""The contract that environments on the host meet: emulators, which run in threads of their own.
+"""The contract of environments on the host, which step in NumPy, in emulators or in processes; nothing imports JAX.
 
-N environments are stepped in G groups of M, so that one group is emulated while the agent thinks about another.
+N environments step in G groups of M, so that one group steps while the agent computes actions for another.
 """
 
 import threading
@@ -9,65 +9,53 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar, cast
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool, Float32, Integer, Shaped
 
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 T = TypeVar("T")
 
+#: Seconds without an answer after which environments count as lost: a step takes milliseconds.
+TIMEOUT = 120.0
 
-class EmulatorsLost(Exception):
-    """Emulators have stopped, and what they did is lost; the message is one line."""
+
+class EmulatorsLost(UserError):
+    """Environments have stopped answering, and the steps under way are lost."""
 
 
 class EnvironmentFailed(UserError):
-    """An environment that others wrote has gone wrong while it was played; the message is one line."""
-
-
-#: Seconds without an answer after which emulators are given up: a step takes milliseconds.
-TIMEOUT = 120.0
+    """The code of an environment has raised an exception, or returned something that cannot be used."""
 
 
 @dataclass(frozen=True)
 class HostStep:
-    """What one step brought to a group. Nobody writes to the arrays afterwards."""
+    """Outcome of one step of a group. Nobody writes to the arrays afterwards."""
 
-    frame: np.ndarray  # (M, ...) the newest frame: the first of a new episode, if this step ended one
-    next_obs: np.ndarray  # (M, ...) the frame of s_{t+1}, also where it ended the episode; `frame` itself if none ended
-    reward: np.ndarray  # (M,) float32, what is learned from
-    score: np.ndarray  # (M,) float32, what is reported
-    terminated: np.ndarray  # (M,) bool, the game ended
-    truncated: np.ndarray  # (M,) bool, the time limit was reached; never both
-    lost: bool = False  # whether the episodes were cut because their environments were lost: they do not count
+    frame: Shaped[np.ndarray, "M ..."]  # the newest frame: the first of a new episode if this step ended one
+    next_obs: Shaped[np.ndarray, "M ..."]  # the frame that was reached, also at the end of an episode
+    reward: Float32[np.ndarray, " M"]  # what the agent learns from
+    score: Float32[np.ndarray, " M"]  # what is reported
+    terminated: Bool[np.ndarray, " M"]  # the task ended
+    truncated: Bool[np.ndarray, " M"]  # the time limit was reached; never together with `terminated`
+    lost: bool = False  # whether episodes were cut because their environments were lost: they are not counted
 
     @property
-    def ended(self) -> np.ndarray:
-        """Where `frame` is the first of a new episode, (M,) bool."""
+    def ended(self) -> Bool[np.ndarray, " M"]:
+        """Where `frame` is the first of a new episode."""
         return self.terminated | self.truncated
 
 
 class HostEnvironment(Protocol):
-    """Ended episodes begin anew within the step that ended them. What comes is frames; the agent stacks them (`push`).
+    """N environments. A new episode begins within the step that ended one; the agent stacks the frames it receives.
 
-    A group is sent actions and then received from, in turn; the groups are independent of each other.
+    A group is sent actions and then received from, in turn; groups are independent of each other.
     """
 
     @property
-    def actions(self) -> int | tuple[int, ...]:
-        """A, or the choices of each component."""
-        ...
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        """Shape of one frame."""
-        ...
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Shape of what the policy sees: the stack, oldest frame first."""
+    def spec(self) -> EnvSpec:
+        """Observations, which are stacks of frames, and actions."""
         ...
 
     @property
@@ -80,29 +68,51 @@ class HostEnvironment(Protocol):
         """M."""
         ...
 
-    def reset(self) -> np.ndarray:
-        """The first frame of every environment, (G, M, ...). A second reset begins from the seed again."""
+    def reset(self, seed: tuple[int, ...] | None = None) -> Shaped[np.ndarray, "G M ..."]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: random seed from here on; by default, the last one again.
+
+        Returns:
+            The first frames.
+        """
         ...
 
-    def send(self, group: int, actions: np.ndarray) -> None:
-        """Begin a step of one group with these actions, (M,) integers, or (M, C) of C components; returns at once."""
+    def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
+        """Begin a step of one group and return at once.
+
+        Args:
+            group: its number.
+            actions: (M,), or (M, C) with C > 1 action components.
+        """
         ...
 
     def receive(self, group: int) -> HostStep:
-        """Wait for the step of a group, and what it brought."""
+        """Wait for the step of one group.
+
+        Args:
+            group: its number.
+
+        Returns:
+            The outcome.
+        """
         ...
 
     def close(self) -> None:
-        """Stop the emulators."""
+        """Stop the environments."""
         ...
 
 
 def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
-    """What emulators bring, in a thread of its own: an answer that never comes is an error, and Ctrl-C works.
+    """Call a function that waits for environments, in a thread of its own so that Ctrl-C works.
 
     Args:
-        receive: waits for them.
-        patience: seconds.
+        receive: the function.
+        timeout: seconds after which `EmulatorsLost` is raised.
+
+    Returns:
+        What the function returns.
     """
     answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
@@ -123,39 +133,12 @@ def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
 
 
 def silent(timeout: float) -> EmulatorsLost:
-    """What to say of emulators that do not answer."""
-    return EmulatorsLost(f"an environment has not answered for {timeout:.0f} seconds")
-
-
-def push(stack: jax.Array, frame: jax.Array, began: jax.Array) -> jax.Array:
-    """The stack with one more frame; where an episode began, everything before it is black.
+    """The error for environments that do not answer.
 
     Args:
-        stack: the last frames, oldest first, (K, ...).
-        frame: the newest, (...).
-        began: whether it is the first of an episode, () bool.
+        timeout: how long they were waited for, in seconds.
+
+    Returns:
+        The error.
     """
-    return jnp.concatenate([jnp.where(began, 0, stack[1:]), frame[None]])
-
-
-class Frames(eqx.Module):
-    """Frames in their order, each kept once; stacks of them are made when they are needed. Axes: T times, N, K."""
-
-    frame: jax.Array  # (K - 1 + T, N, ...)
-    began: jax.Array  # (K - 1 + T, N) bool, whether it is the first of an episode
-    depth: int = eqx.field(static=True)  # K
-
-    def newest(self) -> jax.Array:
-        """The last T frames, (T, N, ...)."""
-        return self.frame[self.depth - 1 :]
-
-    def stacks(self) -> jax.Array:
-        """The stacks that end with the last T frames, oldest frame first, as `push` makes them: (T, N, K, ...)."""
-        times = len(self.frame) - self.depth + 1
-        hidden = jnp.zeros_like(self.began[:times])
-        parts = []
-        for place in reversed(range(self.depth)):
-            part = self.frame[place : place + times]
-            parts.append(jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - 2)), 0, part))
-            hidden = hidden | self.began[place : place + times]
-        return jnp.stack(parts[::-1], axis=2)
+    return EmulatorsLost(f"an environment has not answered for {timeout:.0f} seconds")

@@ -1,51 +1,62 @@
-"""A picture of a world: cells, walls, goals, where the agent is, and where it was."""
+"""A picture of a world: cells, walls, goals, the agent, and its trail."""
 
 import math
 from functools import cache
 
 import numpy as np
+from jaxtyping import Int, UInt8
 from PIL import Image, ImageDraw
 
 from action_balance.envs.tables import Map
 
-#: Red, green and blue of what is drawn: those of the report, which a test compares.
+#: Colours as red, green and blue; a test compares them with those of the reports.
 PAPER, FREE, WALL = (255, 255, 254), (240, 242, 244), (170, 177, 186)
 TRAIL, GOAL, AGENT = (62, 177, 172), (89, 98, 109), (192, 74, 10)
 
-#: Pixels: the most along a side of the picture, and along a side of a cell.
+#: Largest side of the picture, and of a cell, in pixels.
 PICTURE, CELL = 480, 48
 
-#: Steps until the trail is as pale as it gets.
+#: Steps until the trail is at its palest.
 FADES = 24
 
 
 def strength(age: int) -> float:
-    """Of the trail's colour, so many steps later."""
+    """Opacity of the trail.
+
+    Args:
+        age: steps since the agent was there.
+
+    Returns:
+        A number from 0 to 1.
+    """
     return max(0.22, 0.85 * (1 - age / FADES))
 
 
 @cache
 def _trail() -> np.ndarray:
-    """Colours of the trail by age, (FADES + 1, 3); the last stays."""
-    shares = np.array([strength(age) for age in range(FADES + 1)])[:, None]
-    return np.round(shares * TRAIL + (1 - shares) * PAPER).astype(np.uint8)
+    """Colours of the trail by age, (FADES + 1, 3); older ones have the last."""
+    opacity = np.array([strength(age) for age in range(FADES + 1)])[:, None]
+    return np.round(opacity * TRAIL + (1 - opacity) * PAPER).astype(np.uint8)
 
 
-def picture(drawn: Map, agent: int, ages: np.ndarray) -> np.ndarray:
-    """Rows and columns of red, green and blue, uint8; even in number unless cells are single pixels, as films need it.
+def picture(drawn: Map, agent: int, ages: Int[np.ndarray, " S"]) -> UInt8[np.ndarray, "H W 3"]:
+    """Draw a world.
 
     Args:
-        drawn: the world.
-        agent: the state it is in.
-        ages: steps since it was in each state, (S,) int; below 0 where it was not.
+        drawn: the map of the world.
+        agent: state of the agent.
+        ages: steps since the agent was in each state; below 0 where it never was.
+
+    Returns:
+        The picture; height and width are even, as films need it, unless cells are single pixels.
     """
     rows, columns = drawn.walls.shape
     side = min(PICTURE // max(rows, columns), CELL)
     side = max(1, side - side % 2)
     cells = np.where(drawn.walls[..., None], WALL, FREE).astype(np.uint8)
-    been = ages >= 0
-    row, column = drawn.place[been].T
-    cells[row, column] = _trail()[np.minimum(ages[been], FADES)]
+    visited = ages >= 0
+    row, column = drawn.place[visited].T
+    cells[row, column] = _trail()[np.minimum(ages[visited], FADES)]
     pixels = cells.repeat(side, axis=0).repeat(side, axis=1)
     if side >= 4:  # a gap between cells
         pixels[side - 1 :: side] = PAPER
@@ -62,7 +73,7 @@ def picture(drawn: Map, agent: int, ages: np.ndarray) -> np.ndarray:
 def _draw_mark(
     canvas: Image.Image, place: tuple[int, int], side: int, colour: tuple[int, int, int], star: bool
 ) -> None:
-    """A dot or a star with a pale edge, larger than its cell where that is tiny."""
+    """Draw a dot or a star with a pale edge, larger than its cell if that is tiny."""
     size = max(side, 9) * (1.0 if star else 0.86)
     gap = 1 if side >= 4 else 0
     row, column = ((along + 0.5) * side - gap / 2 for along in place)
@@ -73,7 +84,15 @@ def _draw_mark(
 
 @cache
 def mask(size: int, star: bool) -> Image.Image:
-    """A dot or a star with soft edges."""
+    """A dot or a star with soft edges.
+
+    Args:
+        size: height and width in pixels.
+        star: whether it is a star.
+
+    Returns:
+        Its opacity.
+    """
     fine = 8 * size
     mask = Image.new("L", (fine, fine), 0)
     draw = ImageDraw.Draw(mask)

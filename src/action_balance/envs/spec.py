@@ -1,60 +1,110 @@
-"""What an agent sees and does, kept with its run: so that an environment that has changed since is told as such."""
+"""What an agent observes and does in an environment: what networks are built for, and what a run records."""
 
+import math
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from action_balance.errors import UserError
-from action_balance.files import Data
 
-#: Letters of the parts of an observation that are named.
+#: What one observation is. A stack holds the newest K frames, oldest first, along its first axis.
+ObservationKind = Literal["vector", "image", "vector-stack", "image-stack"]
+
+#: Numbers of axes that an observation of each kind may have: images are (H, W) or (H, W, C).
+AXES: dict[str, tuple[int, ...]] = {"vector": (1,), "image": (2, 3), "vector-stack": (2,), "image-stack": (3, 4)}
+
+#: Characters of the list of observation parts in an error message.
 SHOWN = 120
 
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What networks are made for."""
+    """Observations and actions of one environment."""
 
+    kind: ObservationKind
+    """What one observation is; nothing is inferred from the number of axes."""
     shape: tuple[int, ...]
-    """Of a frame."""
-    dtype: str
-    """Of a frame."""
-    parts: tuple[tuple[str, int], ...]
-    """Names of the parts of a vector in their order, and how many numbers each has; none of an image."""
-    actions: int | tuple[int, ...]
-    """A, or the choices of each component."""
+    """Shape of one observation as the policy sees it, e.g. (D,), (H, W, C) or (K, H, W)."""
+    nvec: tuple[int, ...]
+    """Number of choices of each action component; a plain discrete action is (A,)."""
+    dtype: str = "float32"
+    """NumPy name of the type of an observation's numbers."""
+    states: int = 0
+    """Number of states; 0 where they cannot be enumerated."""
+    parts: tuple[tuple[str, int], ...] = ()
+    """Names of the parts of a vector in their order, each with its length; empty where they have no names."""
+    normalize_obs: bool = False
+    """Whether the policy must see normalised observations, because nobody knows their scale."""
 
-    def as_data(self) -> Data:
-        """As plain data."""
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(ObservationKind):
+            raise UserError(f"unknown kind of observation '{self.kind}': use {', '.join(get_args(ObservationKind))}")
+        if len(self.shape) not in AXES[self.kind] or min(self.shape) < 1:
+            axes = " or ".join(str(number) for number in AXES[self.kind])
+            raise UserError(f"an observation of kind {self.kind} has {axes} axes, none of them empty, not {self.shape}")
+        if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
+            raise UserError(f"an action needs two or more discrete choices, not {self.nvec}: divide continuous actions")
+
+    @property
+    def is_image(self) -> bool:
+        """Whether a frame is an image."""
+        return self.kind in ("image", "image-stack")
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether an observation is a stack of frames."""
+        return self.kind in ("vector-stack", "image-stack")
+
+    @property
+    def frame_shape(self) -> tuple[int, ...]:
+        """Shape of the newest frame, which is what a bonus sees; the observation itself where nothing is stacked."""
+        return self.shape[1:] if self.is_stack else self.shape
+
+    @property
+    def size(self) -> int:
+        """Numbers of one observation."""
+        return math.prod(self.shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, for a manifest."""
         return asdict(self)
 
     @classmethod
-    def from_data(cls, data: Any) -> "EnvSpec | None":
-        """From plain data; None where it is missing or damaged, as in runs that kept nothing of it."""
+    def from_dict(cls, data: Any) -> "EnvSpec | None":
+        """From plain data; None where it is missing or damaged, as in runs that did not record it."""
+        if not isinstance(data, Mapping):
+            return None
         try:
-            shape, dtype, parts, actions = (data[name] for name in ("shape", "dtype", "parts", "actions"))
-            pairs = tuple((str(name), int(count)) for name, count in parts)
-            return cls(tuple(shape), str(dtype), pairs, tuple(actions) if isinstance(actions, list) else int(actions))
-        except (KeyError, TypeError, ValueError):
+            return cls(
+                kind=data["kind"],
+                shape=tuple(int(size) for size in data["shape"]),
+                nvec=tuple(int(count) for count in data["nvec"]),
+                dtype=str(data["dtype"]),
+                states=int(data["states"]),
+                parts=tuple((str(name), int(count)) for name, count in data["parts"]),
+                normalize_obs=bool(data["normalize_obs"]),
+            )
+        except (KeyError, TypeError, ValueError, UserError):
             return None
 
-    def check(self, before: "EnvSpec | None", name: str) -> None:
-        """A `UserError` where an agent was made for something else.
+    def check_unchanged(self, before: "EnvSpec | None", name: str) -> None:
+        """Raise a `UserError` if an agent was built for another specification.
 
         Args:
-            before: what it was made for, if that is known.
-            name: of the environment.
+            before: what the agent was built for; None if that is not known.
+            name: of the environment, for the message.
         """
         if before is None or before == self:
             return
-        same = (before.shape, before.dtype, before.actions) == (self.shape, self.dtype, self.actions)
+        same = (before.kind, before.shape, before.dtype, before.nvec) == (self.kind, self.shape, self.dtype, self.nvec)
         raise UserError(
             f"{name} has changed: the run was trained with {before._describe(same)}, and the environment now has "
-            f"{self._describe(same)}; put it back as it was, or train anew in another --out"
+            f"{self._describe(same)}; restore the environment, or train again with another --out"
         )
 
     def _describe(self, parts: bool) -> str:
-        many = f"{self.actions} actions" if isinstance(self.actions, int) else f"actions of {self.actions} choices"
         listed = ", ".join(f"{name or 'observation'} {count}" for name, count in self.parts)
-        inside = f" ({textwrap.shorten(listed, SHOWN, placeholder=' ...')})" if parts else ""
-        return f"observations {self.shape} {self.dtype}{inside} and {many}"
+        inside = f" ({textwrap.shorten(listed, SHOWN, placeholder=' ...')})" if parts and listed else ""
+        actions = f"{self.nvec[0]} actions" if len(self.nvec) == 1 else f"actions of {self.nvec} choices"
+        return f"observations of kind {self.kind} {self.shape} {self.dtype}{inside} and {actions}"

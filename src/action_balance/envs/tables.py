@@ -1,7 +1,7 @@
-"""The worlds as tables in NumPy, for those who step them from Python: JAX is slow when it is called for every step.
+"""Grid worlds and the deep sea as transition tables in NumPy, for loops that step them from Python; no JAX.
 
-The rules are those of `grid`, `grid_view` and `deep_sea`; the tests play both and compare. Axes: S states, A actions, D
-numbers of an observation. A state is a number: what works on one works on an array of them as well.
+The rules are those of `envs.grid` and `envs.deep_sea`; tests play both and compare. A state is an integer, and every
+function of a state also works on an array of them. Axes: S states, A actions, D numbers of an observation.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from jaxtyping import Bool, Float32, Int, Int32
 
-from action_balance.envs.deep_sea import check_depth
-from action_balance.envs.grid.environment import View
+from action_balance.envs.deep_sea.config import check_size
+from action_balance.envs.grid.config import View
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError, check_name
@@ -19,24 +20,24 @@ from action_balance.errors import UserError, check_name
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Where states are drawn, the top row first."""
+    """Where states are drawn, top row first."""
 
-    walls: np.ndarray  # (rows, columns) bool, where nobody can be
-    goals: np.ndarray  # (rows, columns) bool
-    place: np.ndarray  # (S, 2) int, row and column of a state
+    walls: Bool[np.ndarray, "rows columns"]  # where no state is
+    goals: Bool[np.ndarray, "rows columns"]
+    place: Int[np.ndarray, "S 2"]  # row and column of each state
 
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """All that can happen in a world. Where it ends out of sight, as in the deep sea, that is state S."""
+    """All transitions of a world. A terminal state that has no cell, as in the deep sea, has the number S."""
 
-    successor: np.ndarray  # (S, A) int32
-    reward: np.ndarray  # (S, A) float32
-    terminated: np.ndarray  # (S, A) bool, the task ends with this step
+    successor: Int32[np.ndarray, "S A"]
+    reward: Float32[np.ndarray, "S A"]
+    terminated: Bool[np.ndarray, "S A"]  # whether the task ends with this step
     start: int  # the state in which every episode begins
     episode_steps: int  # the time limit
-    observe: Callable[[Any], np.ndarray]  # states, (...), to what is seen in them, (..., D) float32
-    lowest: float  # number of an observation; the highest is 1
+    observe: Callable[[Any], np.ndarray]  # states, (...), to observations, (..., D) float32
+    lowest: float  # lower bound of an observation's numbers; the upper bound is 1
     map: Map
 
     @property
@@ -50,12 +51,15 @@ class Transitions:
         return self.successor.shape[1]
 
     def step(self, state: Any, time: Any, action: Any) -> tuple[Any, Any, Any, Any]:
-        """One step: the state that is reached, the reward, whether the task ended, and whether the time was over.
+        """Take one step.
 
         Args:
-            state: in which is acted, (...).
-            time: steps made before in this episode, (...).
-            action: (...).
+            state: the current state, (...).
+            time: steps taken before in this episode, (...).
+            action: the action, (...).
+
+        Returns:
+            The state that was reached, the reward, whether the task ended, and whether the time limit was reached.
         """
         terminated = self.terminated[state, action]
         truncated = ~terminated & (time + 1 >= self.episode_steps)
@@ -67,9 +71,12 @@ def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal:
 
     Args:
         size: cells along a side.
-        episode_steps: time limit.
-        view: what is seen of a cell.
-        goal: its x and y, counted from the bottom left; reaching it ends the episode with reward 1.
+        episode_steps: the time limit.
+        view: what is observed of a cell.
+        goal: its x and y, from the bottom left; reaching it ends the episode with reward 1.
+
+    Returns:
+        Its transitions.
     """
     if goal is None:
         return _of_grid(open_world(size, episode_steps), view)
@@ -79,13 +86,16 @@ def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal:
 
 
 def corridor(size: int = 11, length: int = 9, episode_steps: int = 200, view: View = "one-hot") -> Transitions:
-    """Two rooms joined by a corridor, a treasure in the right one (Figure 1).
+    """Two rooms joined by a corridor, with a treasure in the right one (Figure 1).
 
     Args:
         size: cells along a side of a room.
         length: cells of the corridor.
-        episode_steps: time limit.
-        view: what is seen of a cell.
+        episode_steps: the time limit.
+        view: what is observed of a cell.
+
+    Returns:
+        Its transitions.
     """
     return _of_grid(corridor_world(size, length, episode_steps), view)
 
@@ -95,7 +105,7 @@ def _of_grid(world: GridWorld, view: View) -> Transitions:
     goals, successor = np.asarray(world.goals), np.asarray(world.successor)
     y, x = np.divmod(np.arange(world.cells), world.width)
     shape = (world.height, world.width)
-    columns, rows = _sights(world.width, world.height, view)
+    columns, rows = _observation_parts(world.width, world.height, view)
 
     def observe(state: Any) -> np.ndarray:
         row, column = divmod(state, world.width)
@@ -117,34 +127,44 @@ def _of_grid(world: GridWorld, view: View) -> Transitions:
     )
 
 
-def _sights(width: int, height: int, view: View) -> tuple[np.ndarray, np.ndarray]:
+def _observation_parts(width: int, height: int, view: View) -> tuple[np.ndarray, np.ndarray]:
     """What each column and each row adds to an observation, (width, D) and (height, D)."""
     if view == "one-hot":
         both = np.eye(width + height, dtype=np.float32)
         return both[:width], both[width:]
     columns, rows = np.zeros((width, 2), np.float32), np.zeros((height, 2), np.float32)
-    for axis, sights in enumerate((columns, rows)):
-        cells = len(sights)
-        sights[:, axis] = 2 * np.arange(cells, dtype=np.float32) / np.float32(max(cells - 1, 1)) - 1
+    for axis, parts in enumerate((columns, rows)):
+        cells = len(parts)
+        parts[:, axis] = 2 * np.arange(cells, dtype=np.float32) / np.float32(max(cells - 1, 1)) - 1
     return columns, rows
 
 
 def deep_sea(n: int = 20, seed: int = 0) -> Transitions:
-    """An N x N chain in which only one of 2^N ways finds the treasure; the diver sees its cell, one-hot.
+    """The deep sea, an N x N chain in which only one of 2^N action sequences finds the treasure.
 
     Args:
         n: N.
-        seed: which action moves right in which column.
+        seed: random seed of which action moves right in which column.
+
+    Returns:
+        Its transitions; the observation is the cell, one-hot.
     """
-    check_depth(n)
+    check_size(n)
     if seed < 0:
         raise UserError(f"the seed of a deep sea must be 0 or more, not {seed}")
     # Drawn without JAX, which must not run in the forked workers of asynchronous environments.
     return sea_of(np.random.default_rng(seed).integers(2, size=n))
 
 
-def sea_of(right_is: np.ndarray) -> Transitions:
-    """The deep sea in which these actions move right, one for every column, (N,)."""
+def sea_of(right_is: Int[np.ndarray, " N"]) -> Transitions:
+    """The deep sea with given actions.
+
+    Args:
+        right_is: the action that moves right, for every column.
+
+    Returns:
+        Its transitions.
+    """
     size = len(right_is)
     states = size * size
     row, column = np.divmod(np.arange(states), size)
@@ -156,9 +176,9 @@ def sea_of(right_is: np.ndarray) -> Transitions:
 
     def observe(state: Any) -> np.ndarray:
         shape = np.shape(state)
-        seen = np.zeros((np.size(state), states + 1), np.float32)
-        seen[np.arange(len(seen)), state] = 1
-        return seen[:, :states].reshape(*shape, states)
+        observation = np.zeros((np.size(state), states + 1), np.float32)
+        observation[np.arange(len(observation)), state] = 1
+        return observation[:, :states].reshape(*shape, states)
 
     return Transitions(
         successor=np.where(last[:, None], states, (row[:, None] + 1) * size + reached).astype(np.int32),

@@ -9,10 +9,10 @@ from PIL import Image, ImageDraw
 
 from action_balance.engines.device.evaluate import Episode
 from action_balance.envs.picture import FADES, mask, strength
+from action_balance.envs.scene import Scene
 from action_balance.films.pixels import BETA, PI, THIRD, Box, blend, font, rgb, softmax
 from action_balance.plots.drawing import COLOURS, INK, MUTED, NAMES, PAPER, RULE
 from action_balance.plots.heatmaps import WALL
-from action_balance.plots.scene import Scene
 
 #: Milliseconds of a frame and of the last one; the most frames of a film, for which steps are left out.
 FRAME, LAST, MOST_FRAMES = 125, 2000, 300

@@ -1,6 +1,6 @@
-"""The worlds as Gymnasium environments, one by one and N at once. `action_balance.gym` registers them.
+"""Grid worlds and the deep sea as Gymnasium environments, single and vectorised; `action_balance.gym` registers them.
 
-Nothing is random in an episode: a seed given to ``reset`` changes nothing. Axes: N environments, S states.
+Episodes are deterministic: a seed given to ``reset`` has no effect. Axes: N environments, S states.
 """
 
 import operator
@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from action_balance.envs import tables as transitions
-from action_balance.envs.grid.environment import View
+from action_balance.envs.grid.config import View
 from action_balance.envs.grid.world import Cell
 from action_balance.envs.tables import Transitions
 
@@ -26,7 +26,7 @@ def _spaces(world: Transitions) -> tuple[spaces.Box, spaces.Discrete]:
 
 
 class GymWorld(Env[np.ndarray, SupportsIndex]):
-    """One world."""
+    """One environment."""
 
     metadata = RENDERING
 
@@ -34,33 +34,33 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
         self.world, self.render_mode = world, render_mode
         self.observation_space, self.action_space = _spaces(world)
         self._state, self._time, self._ended = world.start, 0, True
-        self._trail = [world.start]  # where it was seen in this episode
+        self._trail = [world.start]  # states of this episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """The beginning of an episode."""
+        """Begin an episode."""
         super().reset(seed=seed, options=options)
         self._state, self._time, self._ended = self.world.start, 0, False
         self._trail = [self._state]
         return self.world.observe(self._state), {}
 
     def step(self, action: SupportsIndex) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         chosen = operator.index(action)
         if not 0 <= chosen < self.world.actions:
-            raise InvalidAction(f"action {chosen} is none of 0 to {self.world.actions - 1}")
+            raise InvalidAction(f"action {chosen} is not one of 0 to {self.world.actions - 1}")
         if self._ended:
-            raise ResetNeeded("the episode has ended or not begun: call reset() before step()")
+            raise ResetNeeded("no episode is running: call reset() before step()")
         state, reward, terminated, truncated = self.world.step(self._state, self._time, chosen)
         self._state, self._time, self._ended = int(state), self._time + 1, bool(terminated | truncated)
         self._trail.append(self._state if self._state < self.world.states else self._trail[-1])
         return self.world.observe(self._state), float(reward), bool(terminated), bool(truncated), {}
 
     def render(self) -> Any:
-        """The world as red, green and blue."""
+        """A picture of the world in RGB."""
         if self.render_mode is None:
-            logger.warn('nothing is rendered: make the environment with render_mode="rgb_array"')
+            logger.warn('nothing to render: make the environment with render_mode="rgb_array"')
             return None
         from action_balance.envs.picture import picture
 
@@ -74,9 +74,9 @@ class Grid(GymWorld):
 
     Args:
         size: cells along a side.
-        episode_steps: time limit.
-        view: what is seen of a cell: one-hot x and y, or scaled coordinates.
-        goal: its x and y, counted from the bottom left; reaching it ends the episode with reward 1.
+        episode_steps: the time limit.
+        view: what is observed of a cell: one-hot column and row, or scaled coordinates.
+        goal: its x and y, from the bottom left; reaching it ends the episode with reward 1.
         render_mode: None or rgb_array.
     """
 
@@ -92,13 +92,13 @@ class Grid(GymWorld):
 
 
 class Corridor(GymWorld):
-    """``ActionBalance/Corridor-v0``: two rooms joined by a corridor, a treasure in the right one (Figure 1).
+    """``ActionBalance/Corridor-v0``: two rooms joined by a corridor, with a treasure in the right one (Figure 1).
 
     Args:
         size: cells along a side of a room.
         length: cells of the corridor.
-        episode_steps: time limit.
-        view: what is seen of a cell: one-hot x and y, or scaled coordinates.
+        episode_steps: the time limit.
+        view: what is observed of a cell: one-hot column and row, or scaled coordinates.
         render_mode: None or rgb_array.
     """
 
@@ -114,11 +114,11 @@ class Corridor(GymWorld):
 
 
 class DeepSea(GymWorld):
-    """``ActionBalance/DeepSea-v0``: an N x N chain in which only one of 2^N ways finds the treasure.
+    """``ActionBalance/DeepSea-v0``: only one of 2^N action sequences finds the treasure.
 
     Args:
         n: N.
-        seed: which action moves right in which column.
+        seed: random seed of which action moves right in which column.
         render_mode: None or rgb_array.
     """
 
@@ -127,7 +127,7 @@ class DeepSea(GymWorld):
 
 
 class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """N worlds of one kind, stepped at once. One that has ended begins anew in the next step, whatever the action."""
+    """N copies of one environment that step together; one that has ended begins a new episode in the next step."""
 
     metadata = RENDERING | {"autoreset_mode": AutoresetMode.NEXT_STEP}
 
@@ -137,50 +137,50 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._state = np.full(num_envs, world.start)  # (N,)
-        self._time = np.zeros(num_envs, int)  # (N,), steps made in this episode
-        self._ended = np.zeros(num_envs, bool)  # (N,), begins anew in the next step
+        self._time = np.zeros(num_envs, int)  # (N,), steps of this episode
+        self._ended = np.zeros(num_envs, bool)  # (N,), whether the next step begins a new episode
         self._begun = False
-        # For pictures only: where each world is seen, (N,), and when it was in each state, (N, S).
+        # For pictures only: the state that each one shows, (N,), and when it was last in each state, (N, S).
         self._shown = self._state.copy()
         self._seen = np.full((num_envs, world.states if render_mode else 0), -1)
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """The beginning of an episode, in all worlds or in those of ``options["reset_mask"]``, (N,) bool."""
+        """Begin an episode in all environments, or in those of ``options["reset_mask"]``, (N,) bool."""
         super().reset(seed=seed if isinstance(seed, int) else None)
         self._begin(np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, bool))))
         self._begun = True
         return self.world.observe(self._state), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One step in every world."""
+        """Take one step in every environment."""
         if not self._begun:
-            raise ResetNeeded("no episode has begun: call reset() before step()")
+            raise ResetNeeded("no episode is running: call reset() before step()")
         actions = np.asarray(actions)
         if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise InvalidAction(f"actions must be {self.num_envs} whole numbers, not {actions.dtype} {actions.shape}")
+            raise InvalidAction(f"actions must be {self.num_envs} integers, not {actions.dtype} {actions.shape}")
         if (actions < 0).any() or (actions >= self.world.actions).any():
-            raise InvalidAction(f"some action is none of 0 to {self.world.actions - 1}: {actions}")
-        anew = self._ended
-        state = np.where(anew, self.world.start, self._state)  # what follows from it is not used
+            raise InvalidAction(f"some action is not one of 0 to {self.world.actions - 1}: {actions}")
+        begins = self._ended
+        state = np.where(begins, self.world.start, self._state)  # the outcome is not used there
         state, reward, terminated, truncated = self.world.step(state, self._time, actions)
-        terminated, truncated = terminated & ~anew, truncated & ~anew
+        terminated, truncated = terminated & ~begins, truncated & ~begins
         self._state, self._time, self._ended = state, self._time + 1, terminated | truncated
-        self._begin(anew)
+        self._begin(begins)
         if self.render_mode:
             self._shown = np.where(self._state < self.world.states, self._state, self._shown)
             self._seen[np.arange(self.num_envs), self._shown] = self._time
         return (
             self.world.observe(self._state),
-            np.where(anew, 0.0, reward).astype(np.float64),
+            np.where(begins, 0.0, reward).astype(np.float64),
             terminated,
             truncated,
             {},
         )
 
     def _begin(self, which: np.ndarray) -> None:
-        """A new episode in these worlds, (N,) bool."""
+        """Begin an episode in these environments, (N,) bool."""
         self._state = np.where(which, self.world.start, self._state)
         self._time = np.where(which, 0, self._time)
         self._ended = self._ended & ~which
@@ -190,9 +190,9 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._seen[which, self.world.start] = 0
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture of every world."""
+        """A picture of every environment."""
         if self.render_mode is None:
-            logger.warn('nothing is rendered: make the environments with render_mode="rgb_array"')
+            logger.warn('nothing to render: make the environments with render_mode="rgb_array"')
             return None
         from action_balance.envs.picture import picture
 
@@ -211,5 +211,5 @@ def corridor_vector(num_envs: int = 1, render_mode: str | None = None, **options
 
 
 def deep_sea_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/DeepSea-v0``; the same sea N times."""
+    """N of ``ActionBalance/DeepSea-v0``, all with the same actions."""
     return VectorWorld(transitions.deep_sea(**options), num_envs, render_mode)

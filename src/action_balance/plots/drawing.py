@@ -5,7 +5,7 @@ variable, so that a figure inside a page follows its light or dark scheme.
 """
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-
-from action_balance.files import write_atomically
 
 #: One colour per method, distinguishable with every kind of colour vision.
 COLOURS = {
@@ -80,14 +78,20 @@ def to_png(figure: Figure) -> bytes:
     return content.getvalue()
 
 
-def save(figure: Figure, folder: Path, name: str) -> None:
-    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
+def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None:
+    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes.
+
+    Args:
+        figure: the figure.
+        write: writes a file, given its name and its content.
+        name: name of both files without the ending.
+    """
     svg = io.StringIO()
     with style.context(STYLED):
         metadata = {"Title": figure.get_suptitle(), "Date": None, "Creator": None}
         figure.savefig(svg, format="svg", transparent=True, metadata=metadata)
-    write_atomically(folder / f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
-    write_atomically(folder / f"{name}.png", to_png(figure))
+    write(f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
+    write(f"{name}.png", to_png(figure))
 
 
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:

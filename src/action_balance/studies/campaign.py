@@ -16,8 +16,7 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
-from action_balance.runs import RunFolder
-from action_balance.runs.study_results import StudyFolder
+from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page
 from action_balance.studies.campaign_page import Asked
 from action_balance.studies.paper import TABLE_2_RUNS
@@ -63,7 +62,7 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
-    stored = TrainConfig.from_data(folder.config)
+    stored = TrainConfig.from_dict(folder.config)
     if stored != as_begun(config, stored.agent.host):
         raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
     return bool(folder.manifest.get("status") == "finished")
@@ -123,7 +122,7 @@ def reproduce(
         records, notes = read_records(out, study.belongs)
         if not records:
             raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
-        folder = StudyFolder.renew(out, study.kind)
+        folder = ResultFolder.renew(out, study.kind)
         asked = campaign_page.planned(settings, folder.before, records) if report_only else settings
         _write(study, folder, asked, records, notes)
 
@@ -133,7 +132,7 @@ def reproduce(
         report()
     else:
         _train_missing(study, settings.plan(), out, overwrite, console, after, report)
-    say(console, f"open {out / 'report.html'} in a browser", *study.conclude(StudyFolder.read(out).summary))
+    say(console, f"open {out / 'report.html'} in a browser", *study.conclude(ResultFolder.read(out).summary))
 
 
 def _train_missing(
@@ -147,10 +146,10 @@ def _train_missing(
 ) -> None:
     missing = list(runs) if overwrite else _unfinished(out, runs)
     if missing:
-        from action_balance.envs.atari.emulator import emulators
+        from action_balance.envs.atari.games import vector_class
 
-        emulators()  # report a missing package before anything is written
-    StudyFolder.renew(out, study.kind, overwrite)
+        vector_class()  # report a missing package before anything is written
+    ResultFolder.renew(out, study.kind, overwrite)
     if overwrite:
         _delete_runs(out)
     if len(missing) < len(runs):
@@ -201,7 +200,7 @@ def _delete_runs(out: Path) -> None:
             RunFolder.delete(path)
 
 
-def _write(study: Study, folder: StudyFolder, settings: Asked, records: list[Record], notes: list[str]) -> None:
+def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Record], notes: list[str]) -> None:
     """Write the summary, tables, figures and page of the runs that are there."""
     # A report alone is not given the training settings of its runs.
     settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
@@ -223,7 +222,7 @@ def _write(study: Study, folder: StudyFolder, settings: Asked, records: list[Rec
         folder.write_csv(name, header, rows)
     svgs = {}
     for name, figure in report.figures.items():
-        drawing.save(figure, folder.figures, name)
+        drawing.save(figure, folder.write, f"figures/{name}")
         svgs[name] = (folder.figures / f"{name}.svg").read_text(encoding="utf-8")
     folder.write("report.html", report.page(folder.summary, svgs).encode())
     folder.save()

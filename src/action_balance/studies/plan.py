@@ -14,7 +14,7 @@ def method_name(config: Config) -> str:
 
 def run_name(config: TrainConfig) -> str:
     """Folder of a run on Atari: game, method, seed."""
-    return f"{config.env.game}-{method_name(config.agent)}-{config.seed}"
+    return f"{config.env.short_name}-{method_name(config.agent)}-{config.seed}"
 
 
 def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:

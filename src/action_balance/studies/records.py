@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.train import TrainConfig
+from action_balance.envs.atari.config import AtariConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
@@ -46,7 +47,7 @@ class Record:
     @property
     def game(self) -> str:
         """The emulator's name of the game."""
-        return str(self.config.env.game)
+        return self.config.env.short_name
 
     @property
     def method(self) -> str:
@@ -109,7 +110,7 @@ def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) 
 def read_record(path: Path) -> Record:
     """Read a run with one seed, finished or not."""
     folder = RunFolder.open(path)
-    config = TrainConfig.from_data(folder.config)
+    config = TrainConfig.from_dict(folder.config)
     rows = read_metrics(path)
     if [row["update"] for row in rows] != list(range(1, len(rows) + 1)):
         raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
@@ -150,8 +151,8 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} holds no run and was left out")
             continue
-        config = TrainConfig.from_data(RunFolder.open(path).config)
-        named = config.env.game is not None and config.seeds == 1 and path.name == run_name(config)
+        config = TrainConfig.from_dict(RunFolder.open(path).config)
+        named = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
         if not named or not belongs(config):
             notes.append(f"{path.name} holds a run of something else and was left out")
             continue

@@ -17,8 +17,10 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Int32, PRNGKeyArray
 
 from action_balance.core import returns
+from action_balance.envs.grid import dynamics
 from action_balance.envs.grid import world as grid
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid.dynamics import GridState
+from action_balance.envs.grid.world import GridWorld
 from action_balance.tabular.settings import TabularSettings
 
 Scalar = Float[Array, ""] | float
@@ -105,7 +107,7 @@ def begin(
         action_coef=jnp.asarray(action_coef, jnp.float32),
         state_coef=jnp.asarray(state_coef, jnp.float32),
         goals=jnp.asarray(goals, bool),
-        state=grid.reset(world),
+        state=dynamics.reset(world),
         tables=empty_tables(world.cells),
         updates=zero,
         steps=zero,
@@ -202,7 +204,7 @@ def learn(tables: Tables, batch: Batch, state_coef: Scalar, settings: TabularSet
 def collect(world: GridWorld, run: Run, uniforms: Float[Array, " T"]) -> tuple[Run, Batch]:
     """Take T steps with the policy of the current tables.
 
-    The result is that of calling `grid.step` until the run's goal. Whatever happens after the goal does not matter,
+    The result is that of calling `dynamics.step` until the run's goal. Whatever happens after the goal does not matter,
     so episodes end by the time limit alone, and the loop carries nothing but the cell.
 
     Args:

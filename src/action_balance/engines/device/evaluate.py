@@ -58,8 +58,8 @@ def action_modes(config: Config) -> tuple[ActionMode, ...]:
 
 def most_episodes(environment: Environment) -> int:
     """How many episodes can be played at once."""
-    each_step = 3 * environment.actions + 8
-    return max(1, ROOM // (environment.episode_steps * each_step + 4 * math.prod(environment.observation_shape)))
+    each_step = 3 * environment.spec.nvec[0] + 8
+    return max(1, ROOM // (environment.episode_steps * each_step + 4 * math.prod(environment.spec.shape)))
 
 
 def play(environment: Environment, state: TrainState, config: Config, mode: jax.Array, key: jax.Array) -> Episode:
@@ -73,7 +73,7 @@ def play(environment: Environment, state: TrainState, config: Config, mode: jax.
     world, observation = environment.reset(reset_key)
 
     def number(seen: jax.Array) -> jax.Array:
-        return environment.index(seen) if environment.states else jnp.zeros((), jnp.int32)
+        return environment.index(seen) if environment.spec.states else jnp.zeros((), jnp.int32)
 
     def step(
         carry: tuple[Any, jax.Array, jax.Array], key: jax.Array
@@ -115,7 +115,7 @@ def evaluate(
         returns=played.reward.sum(axis=1),
         lengths=played.running.sum(axis=1),
         terminated=played.terminated.any(axis=1),
-        visits=jnp.zeros(environment.states, jnp.int32).at[played.next_state].add(played.running),
+        visits=jnp.zeros(environment.spec.states, jnp.int32).at[played.next_state].add(played.running),
         first=jax.tree.map(lambda leaf: leaf[0], played),
     )
 

@@ -18,9 +18,11 @@ from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import Config
 from action_balance.distributions import choose
 from action_balance.engines.device.evaluate import ACTION_MODES, ActionMode, action_modes
-from action_balance.envs.atari.emulator import SKIP, Atari
-from action_balance.envs.atari.replay import ROOM_BYTE, Record, Visit, visits
-from action_balance.envs.host_base import push, with_timeout
+from action_balance.envs.atari.emulator import Atari
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP
+from action_balance.envs.atari.replay import Record, Visit, visits
+from action_balance.envs.frame_stack import push
+from action_balance.envs.host_base import with_timeout
 
 #: The most games at once: as many emulators and observations as a large training has.
 MOST_GAMES = 128
@@ -85,7 +87,7 @@ class Player:
             self.game, self.episodes, seed=seed, threads=self.config.host.threads, episode_frames=self.episode_frames
         )
         number = np.int32(ACTION_MODES.index(mode))
-        stacks = jnp.zeros((self.episodes, *environment.observation_shape), jnp.uint8)
+        stacks = jnp.zeros((self.episodes, *environment.spec.shape), jnp.uint8)
         began = np.ones(self.episodes, bool)
         lengths = np.zeros(self.episodes, int)  # (E,), 0 as long as a game goes on
         terminated = np.zeros(self.episodes, bool)

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.state import Actor, TrainState
+from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import ACTION_MODES, ActionMode, Episode, Evaluation, action_modes
 from action_balance.engines.host.evaluate_atari import actor_of, bonuses_needed, decide, emulator_seed
 from action_balance.engines.signals import graceful_stop
-from action_balance.envs.gymnasium.vector import GymEnvironment
-from action_balance.envs.registry import gym_task
+from action_balance.envs.host_base import HostEnvironment
 
 #: Steps after which episodes that have no end are left: not every environment has a time limit.
 MOST_STEPS = 100_000
@@ -45,9 +45,10 @@ def evaluate_gym(
         say: is called with each line that the user should know.
         most_steps: after which episodes are left that have not ended.
     """
-    task, envs = gym_task(config.env), min(episodes, config.agent.envs)
+    assert isinstance(config.env, HostEnvConfig)
+    envs = min(episodes, config.agent.envs)
     with graceful_stop() as stop:  # neither while workers begin nor within a step
-        environment = GymEnvironment(task, envs, 1, 0, config.env.vectorize, config.env.stack, say=say)
+        environment = config.env.make(envs, 1, (0,), say=say)
         try:
             found = _evaluate(config, environment, states, episodes, seed, tell, say, most_steps, stop)
             if stop.is_set():
@@ -59,7 +60,7 @@ def evaluate_gym(
 
 def _evaluate(
     config: TrainConfig,
-    environment: GymEnvironment,
+    environment: HostEnvironment,
     states: TrainState,
     episodes: int,
     seed: int,
@@ -77,10 +78,10 @@ def _evaluate(
             actor = actor_of(states, place, config.agent)
             luck, parts = emulator_seed(seed, number, mode), []
             for first in range(0, episodes, environment.envs_per_group):
-                environment.reseed((*luck, first))
                 count = min(episodes - first, environment.envs_per_group)
                 part_key = jax.random.fold_in(key, first)
-                part = _play(config, environment, actor, mode, count, part_key, tell, most_steps, stop)
+                start = (*luck, first)
+                part = _play(config, environment, actor, mode, count, start, part_key, tell, most_steps, stop)
                 parts.append(part)
             played.append([np.concatenate(part) for part in zip(*parts, strict=True)])
             if left := sum(int(part[3].sum()) for part in parts):
@@ -96,10 +97,11 @@ def _evaluate(
 
 def _play(
     config: TrainConfig,
-    environment: GymEnvironment,
+    environment: HostEnvironment,
     actor: Actor,
     mode: ActionMode,
     episodes: int,
+    seed: tuple[int, ...],
     key: jax.Array,
     tell: Callable[[float], None],
     most_steps: int,
@@ -108,11 +110,11 @@ def _play(
     """Return, length, whether the task ended it, and whether nothing did, of E <= N episodes, (E,)."""
     envs = environment.envs_per_group
     number, bonuses = np.int32(ACTION_MODES.index(mode)), bonuses_needed(config.agent, mode, filmed=False)
-    stacks = jnp.zeros((envs, *environment.observation_shape), environment.task.layout.dtype)
+    stacks = jnp.zeros((envs, *environment.spec.shape), environment.spec.dtype)
     began = np.ones(envs, bool)
     returns, lengths = np.zeros(envs), np.zeros(envs, int)
     playing, terminated = np.arange(envs) < episodes, np.zeros(envs, bool)
-    frames = environment.reset()[0]
+    frames = environment.reset(seed)[0]
     for time in range(most_steps):
         if stop.is_set():
             raise KeyboardInterrupt

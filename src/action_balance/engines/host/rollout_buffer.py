@@ -19,7 +19,7 @@ from action_balance.agent.state import Actor, Policy, Trajectory
 from action_balance.config.agent import Config
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import Parts, choices
-from action_balance.envs.host_base import Frames
+from action_balance.envs.frame_stack import Frames
 
 
 class EpisodeEnds(NamedTuple):

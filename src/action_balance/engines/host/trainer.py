@@ -139,7 +139,8 @@ class HostTrainer:
             return moments  # nobody looks at them
         luck = np.random.default_rng([number, 1])
         size: tuple[int, ...] = (environment.groups, environment.envs_per_group)
-        size += (len(environment.actions),) if isinstance(environment.actions, tuple) else ()
+        nvec = environment.spec.nvec
+        size += (len(nvec),) if len(nvec) > 1 else ()
         environment.reset()
 
         def receive() -> list[HostStep]:

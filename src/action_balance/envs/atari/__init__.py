@@ -1,1 +1,1 @@
-"""Atari games."""
+"""The Atari family."""

@@ -1,6 +1,7 @@
 """Atari games under the protocol of RND, on ale-py's own threads.
 
 Burda et al., Exploration by Random Network Distillation, 2019; https://arxiv.org/abs/1810.12894.
+Axes: G groups, M environments of a group.
 """
 
 from __future__ import annotations
@@ -13,67 +14,32 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from jaxtyping import Integer, UInt8
 
+from action_balance.envs.atari.games import SIZE, SKIP, STACK, check_game, vector_class
 from action_balance.envs.host_base import EmulatorsLost, HostStep
-from action_balance.errors import UserError, check_name
-from action_balance.files import missing, reason
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+from action_balance.files import reason
 
 if TYPE_CHECKING:
     from ale_py.vector_env import AtariVectorEnv
 
-#: The six games of the paper, hard to explore.
-PAPER_GAMES = ("gravitar", "montezuma_revenge", "pitfall", "private_eye", "solaris", "venture")
-#: Games of ale-py for two and more players only: where one plays alone, the emulator ends the whole process.
-FOR_SEVERAL = frozenset({"combat", "joust", "maze_craze", "warlords"})
-#: Height and width of a frame.
-SIZE = 84
-#: Frames that the policy sees.
-STACK = 4
-#: Emulator frames that an action lasts.
-SKIP = 4
-#: How far the emulators' threads stand back, of 19; further, and another program could take all their time.
+#: Niceness of the emulators' threads, of 19; higher, and another program could take all their time.
 NICE = 5
 
 T = TypeVar("T")
 
 
-def games() -> list[str]:
-    """The games that ale-py brings along and one can play alone, those of the paper first."""
-    try:
-        from ale_py import roms
-    except ImportError:
-        raise missing("ale-py", "Atari", "atari") from None
-    return [*PAPER_GAMES, *sorted(set(roms.get_all_rom_ids()) - FOR_SEVERAL - set(PAPER_GAMES))]
-
-
-def check_game(game: str) -> str:
-    """The game, if there is such a one; otherwise a `UserError` that suggests the nearest."""
-    if game in FOR_SEVERAL:
-        raise UserError(f"{game} is for several players, and an agent plays alone: choose another game")
-    # Those of the paper are known also where there is no ale-py, to read what was trained elsewhere.
-    return game if game in PAPER_GAMES else check_name("game", game, games())
-
-
-def count_actions(game: str) -> int:
-    """Actions of a game's own set."""
-    check_game(game)
-    emulators()
-    from ale_py import ALEInterface, LoggerMode, roms
-
-    ALEInterface.setLoggerMode(LoggerMode.Error)
-    emulator = ALEInterface()
-    emulator.loadROM(str(roms.get_rom_path(game)))
-    return len(emulator.getMinimalActionSet())
-
-
 class Atari:
-    """N copies of one game, behind the contract of `HostEnvironment`.
+    """N copies of one game as a `HostEnvironment`.
 
-    Every action lasts four emulator frames, and on each of them the one before is repeated with probability
-    `sticky`. A frame is the maximum of the last two of the four, grey, 84x84. There are no no-op starts, no first
-    shot and no end with a lost life. The actions are the game's own, as in RND (all 18 in each game of the paper).
+    Every action lasts four emulator frames, and on each of them the previous action is repeated with probability
+    ``sticky``. A frame is the maximum of the last two of the four, grey, 84x84. There are no no-op starts, no first
+    shot, and a lost life does not end an episode. The actions are the game's minimal set, as in RND (all 18 in each
+    game of the paper).
 
-    An environment's randomness depends on the seed and its number only, not on groups and threads.
+    The randomness of an environment depends on the seed and its number only, not on groups and threads.
     """
 
     def __init__(
@@ -92,15 +58,15 @@ class Atari:
             game: its name, as in `games`.
             envs: N.
             groups: G, a divisor of N.
-            seed: of the sticky actions, one number or several.
-            threads: of each group; 0 for one per core.
+            seed: random seed of the sticky actions, one number or several.
+            threads: threads of each group; 0 for one per core.
             sticky: probability that an emulator frame repeats the action of the frame before.
             episode_frames: time limit in emulator frames; 18,000 are 4,500 steps.
         """
         check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
-        self.seeds = _seeds(seed, envs).reshape(groups, -1)  # (G, M), what each emulator is seeded with
+        self.seeds = _seeds(seed, envs).reshape(groups, -1)  # (G, M), the seed of each emulator
         self._pools = _yielding(
             lambda: [_pool(game, envs // groups, threads, sticky, episode_frames) for _ in range(groups)]
         )
@@ -108,19 +74,9 @@ class Atari:
         self._actions = len(self._pools[0].ale.get_action_set())
 
     @property
-    def actions(self) -> int:
-        """The game's own set."""
-        return self._actions
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        """Height and width."""
-        return (SIZE, SIZE)
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Four frames, oldest first."""
-        return (STACK, SIZE, SIZE)
+    def spec(self) -> EnvSpec:
+        """Four frames, oldest first, and the game's own actions."""
+        return EnvSpec("image-stack", (STACK, SIZE, SIZE), (self._actions,), dtype="uint8")
 
     @property
     def groups(self) -> int:
@@ -132,40 +88,42 @@ class Atari:
         """M."""
         return self.seeds.shape[1]
 
-    def reset(self) -> np.ndarray:
-        """The first frame of every environment, (G, M, 84, 84) uint8; a second reset begins from the seed again."""
+    def reset(self, seed: tuple[int, ...] | None = None) -> UInt8[np.ndarray, "G M 84 84"]:
+        """Begin a game in every environment; see `HostEnvironment.reset`."""
         if any(self._under_way):
             raise RuntimeError("reset while a step is under way: receive it first")
+        if seed is not None:
+            self.seeds = _seeds(seed, self.seeds.size).reshape(self.seeds.shape)
         return np.stack([pool.reset(seed=own)[0][:, 0] for pool, own in zip(self._pools, self.seeds, strict=True)])
 
-    def send(self, group: int, actions: np.ndarray) -> None:
-        """Begin a step of one group with these actions, (M,) integers; returns at once."""
+    def send(self, group: int, actions: Integer[np.ndarray, " M"]) -> None:
+        """Begin a step of one group; see `HostEnvironment.send`."""
         if self._under_way[group]:
             raise RuntimeError(f"group {group} has a step under way: receive it first")
-        # The emulator would wait forever after an action that it does not know.
-        if actions.shape != (self.envs_per_group,) or actions.min() < 0 or actions.max() >= self.actions:
-            raise ValueError(f"{self.envs_per_group} actions from 0 to {self.actions - 1} are needed, not {actions}")
+        # After an unknown action, the emulator would wait forever.
+        if actions.shape != (self.envs_per_group,) or actions.min() < 0 or actions.max() >= self._actions:
+            raise ValueError(f"{self.envs_per_group} actions from 0 to {self._actions - 1} are needed, not {actions}")
         self._pools[group].send(actions.astype(np.int32, copy=False))
         self._under_way[group] = True
 
     def receive(self, group: int) -> HostStep:
-        """Wait for the step of a group. Learning sees the sign of the score.
+        """Wait for the step of a group; see `HostEnvironment.receive`. The reward is the sign of the score.
 
-        ale-py stops looking when a game ends: the frame of an end is made of what it had seen until then.
+        When a game ends, ale-py stops recording: the last frame is made of the emulator frames until then.
         """
         if not self._under_way[group]:
             raise RuntimeError(f"group {group} has no step under way: send actions first")
         try:
             stacks, score, terminated, truncated, info = self._pools[group].recv()
-        except Exception as error:  # whatever it is, the emulators cannot go on
+        except Exception as error:  # whatever it is, the emulators cannot continue
             raise EmulatorsLost(f"an emulator has stopped: {reason(error)}") from error
         self._under_way[group] = False
-        frame = reached = stacks[:, 0]
+        frame = next_obs = stacks[:, 0]
         ended = terminated | truncated
         if ended.any():
-            reached = np.where(ended[:, None, None], info["final_obs"][:, 0], frame)
+            next_obs = np.where(ended[:, None, None], info["final_obs"][:, 0], frame)
         score = score.astype(np.float32)
-        return HostStep(frame, reached, np.sign(score), score, terminated, truncated)
+        return HostStep(frame, next_obs, np.sign(score), score, terminated, truncated)
 
     def close(self) -> None:
         """Stop the emulators."""
@@ -173,39 +131,29 @@ class Atari:
 
 
 def _seeds(seed: int | tuple[int, ...], envs: int) -> np.ndarray:
-    # Far apart, so that one run's environments are not the next run's, and positive, as the emulator wants them.
+    # Far apart, so that neighbouring runs share no environment, and positive, as the emulator requires.
     return np.random.SeedSequence(seed).generate_state(envs).astype(np.int64) % (2**31 - 1) + 1
 
 
 def _yielding(make: Callable[[], T]) -> T:
-    """What is made, with threads that let others go first; on Linux.
+    """Start threads with a lower priority, on Linux.
 
-    Threads have the priority of the one that began them. Emulators keep every core busy: whoever has their next actions
-    must not wait for one.
+    Threads inherit the priority of the thread that starts them. Emulators keep every core busy, and the thread that has
+    their next actions must not wait for one.
     """
     if sys.platform != "linux":
         return make()
 
-    def politely() -> T:
+    def make_nicely() -> T:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         return make()
 
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(politely).result()
-
-
-def emulators() -> type[AtariVectorEnv]:
-    """What steps many of them; a `UserError` where a package that they need is missing."""
-    games()  # without ale-py, it is missed here
-    try:
-        from ale_py.vector_env import AtariVectorEnv
-    except ImportError:
-        raise missing("gymnasium", "Atari", "atari") from None
-    return AtariVectorEnv
+        return thread.submit(make_nicely).result()
 
 
 def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int) -> AtariVectorEnv:
-    return emulators()(
+    return vector_class()(
         game,
         envs,
         num_threads=threads,
@@ -216,7 +164,7 @@ def _pool(game: str, envs: int, threads: int, sticky: float, episode_frames: int
         img_height=SIZE,
         img_width=SIZE,
         grayscale=True,
-        stack_num=1,  # older frames are already where they are needed
+        stack_num=1,  # the agent stacks frames itself
         frameskip=SKIP,
         maxpool=True,
         noop_max=0,

@@ -1,4 +1,4 @@
-"""A recorded game of Atari, played again for what the vector environment does not tell: its pictures and its memory.
+"""Replays of recorded Atari games, for what the vector environment does not report: pictures and memory.
 
 Axis: T steps.
 """
@@ -7,30 +7,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Integer, Shaped, UInt8
 
-from action_balance.envs.atari.emulator import SKIP, games
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, games
 from action_balance.errors import check_name
 from action_balance.files import missing
-
-#: Where a game's memory has the number of the room.
-ROOM_BYTE = {"montezuma_revenge": 3, "pitfall": 1}
 
 
 @dataclass(frozen=True)
 class Record:
-    """One game as `Atari` played it, from its beginning to its end: enough to play it again."""
+    """One whole game as `Atari` played it, with everything that a replay needs."""
 
     game: str
     seed: int  # of its emulator
-    actions: np.ndarray  # (T,) integers
-    scores: np.ndarray  # (T,), what each step brought
-    terminated: bool  # the game ended; the time limit, otherwise
+    actions: Integer[np.ndarray, " T"]
+    scores: Shaped[np.ndarray, " T"]  # of each step
+    terminated: bool  # whether the game ended, and not the time limit
     sticky: float = 0.25
     episode_frames: int = 18_000
 
     @property
     def score(self) -> float:
-        """In the end."""
+        """The final score."""
         return float(self.scores.sum(dtype=np.float64))
 
     @property
@@ -41,48 +39,62 @@ class Record:
 
 @dataclass(frozen=True)
 class Moment:
-    """What is there before the first step, or after one."""
+    """The game before its first step, or after a step."""
 
     score: float  # so far
-    memory: np.ndarray  # (128,) uint8
-    room: int | None  # None where it is not known which byte it is
-    screen: np.ndarray  # (H, W, 3) uint8, the maximum of the last two frames; (0,) without pictures
-    actions: tuple[str, ...]  # what the game's actions are called, e.g. UPFIRE
+    memory: UInt8[np.ndarray, "128"]
+    room: int | None  # None if it is not known which byte holds it
+    screen: UInt8[np.ndarray, "..."]  # (H, W, 3), the maximum of the last two frames; (0,) without pictures
+    actions: tuple[str, ...]  # names of the game's actions, e.g. UPFIRE
 
 
 @dataclass(frozen=True)
 class Visit:
-    """The first time in a room."""
+    """The first visit of a room."""
 
     room: int
     step: int  # 0 at the beginning
 
 
 def replay(record: Record, pictures: bool = True) -> Iterator[Moment]:
-    """All moments of a game, T + 1 of them.
+    """Play a recorded game again.
 
-    The emulator draws the same sticky actions again. Every score and the end are compared with the record, and a
-    difference is an error: nothing is shown that was not played.
+    The emulator draws the same sticky actions. Every score and the end are compared with the record, and a difference
+    is an error: nothing is shown that was not played.
+
+    Args:
+        record: the game.
+        pictures: whether to read the screen.
+
+    Returns:
+        All T + 1 moments of the game.
     """
     console = _Console(record)
     score = 0.0
     yield console.moment(score, pictures)
     for step, (action, recorded) in enumerate(zip(record.actions.tolist(), record.scores.tolist(), strict=True), 1):
         scored, ending = console.step(action, pictures)
-        expected = "goes on"
+        expected = "continues"
         if step == record.steps:
-            expected = "ends" if record.terminated else "meets the time limit"
+            expected = "ends" if record.terminated else "reaches the time limit"
         if (scored, ending) != (recorded, expected):
             raise RuntimeError(
-                f"the replay of {record.game} left the record at step {step} of {record.steps}: it scores {scored:g} "
-                f"and {ending}, but {recorded:g} was scored and it {expected} in the record"
+                f"the replay of {record.game} differs from the record at step {step} of {record.steps}: it scores "
+                f"{scored:g} and {ending}, but the record scores {recorded:g} and {expected}"
             )
         score += scored
         yield console.moment(score, pictures)
 
 
 def visits(record: Record) -> tuple[Visit, ...] | None:
-    """The rooms of a game in the order of their first visits; None where the memory does not tell."""
+    """The rooms of a game.
+
+    Args:
+        record: the game.
+
+    Returns:
+        First visits in their order; None if it is not known which byte holds the room.
+    """
     if record.game not in ROOM_BYTE:
         return None
     first: dict[int, int] = {}
@@ -106,18 +118,18 @@ class _Console:
         self._emulator.setInt("random_seed", record.seed)
         path = roms.get_rom_path(check_name("game", record.game, games()))
         if path is None:
-            raise RuntimeError(f"ale-py has lost its game {record.game}")
+            raise RuntimeError(f"ale-py has no file of the game {record.game}")
         self._emulator.loadROM(path)
         self._emulator.reset_game()
         self._buttons = self._emulator.getMinimalActionSet()
         self._names = tuple(button.name for button in self._buttons)
         self._room = ROOM_BYTE.get(record.game)
-        # Some games have a few frames behind them when they begin, which the time limit leaves out.
+        # Some games begin after a few frames, which do not count towards the time limit.
         self._limit = record.episode_frames + self._emulator.getEpisodeFrameNumber()
         self._screens = [self._emulator.getScreenRGB()]
 
     def step(self, action: int, pictures: bool) -> tuple[float, str]:
-        """What an action scored, and how the game stands."""
+        """Score of one action, and whether the game continues."""
         scored = 0.0
         for frame in range(SKIP):
             scored += self._emulator.act(self._buttons[action])
@@ -126,13 +138,13 @@ class _Console:
             if pictures and (over or late or frame >= SKIP - 2):
                 self._screens = [*self._screens[-1:], self._emulator.getScreenRGB()]
             if over or late:
-                return scored, "ends" if over else "meets the time limit"
-        return scored, "goes on"
+                return scored, "ends" if over else "reaches the time limit"
+        return scored, "continues"
 
     def moment(self, score: float, pictures: bool) -> Moment:
-        """What is there now."""
+        """The game as it is now."""
         memory = self._emulator.getRAM()
         room = None if self._room is None else int(memory[self._room])
-        # Some games draw half of their things on every other frame.
+        # Some games draw half of their objects on every other frame.
         screen = np.maximum(self._screens[0], self._screens[-1]) if pictures else np.zeros(0, np.uint8)
         return Moment(score, memory, room, screen, self._names)

@@ -1,1 +1,1 @@
-"""Grid worlds."""
+"""The grid family."""

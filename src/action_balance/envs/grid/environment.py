@@ -1,24 +1,25 @@
-"""A grid world as the neural agent sees it."""
+"""Grid worlds as the neural agent observes them."""
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.envs.base import Step
-from action_balance.envs.grid import world as grid
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid import dynamics
+from action_balance.envs.grid.config import View
+from action_balance.envs.grid.dynamics import GridState
+from action_balance.envs.grid.world import MOVES, GridWorld
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import check_name
-
-#: What the agent sees of its cell: x and y scaled to [-1, 1], or both one-hot.
-View = Literal["coordinates", "one-hot"]
 
 
 class GridEnvironment(eqx.Module):
-    """A `GridWorld` behind the contract."""
+    """A `GridWorld` as an `Environment`. Axes: S cells, D numbers of an observation."""
 
     world: GridWorld
     view: View = eqx.field(static=True, default="one-hot")
@@ -27,54 +28,52 @@ class GridEnvironment(eqx.Module):
         check_name("view", self.view, get_args(View))
 
     @property
-    def actions(self) -> int:
-        """Left, right, up, down."""
-        return len(grid.MOVES)
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """Two coordinates, or one place for every column and every row."""
-        return (2,) if self.view == "coordinates" else (self.world.width + self.world.height,)
-
-    @property
-    def states(self) -> int:
-        """The cells."""
-        return self.world.cells
+    def spec(self) -> EnvSpec:
+        """Two coordinates, or one-hot column and row; left, right, up and down."""
+        size = 2 if self.view == "coordinates" else self.world.width + self.world.height
+        return EnvSpec("vector", (size,), (len(MOVES),), states=self.world.cells)
 
     @property
     def episode_steps(self) -> int:
         """The time limit."""
         return int(self.world.episode_steps)
 
-    def reachable(self) -> np.ndarray:
-        """The cells that a path within the time limit leads to, (S,) bool; no path goes on behind a goal."""
+    def reachable(self) -> Bool[np.ndarray, " S"]:
+        """The cells that a path within the time limit leads to; no path continues behind a goal."""
         goals, cells = np.asarray(self.world.goals), np.arange(self.world.cells)
         successor = np.where(goals[:, None], cells[:, None], self.world.successor)
         distance = replace(self.world, successor=successor).distances()
         return (distance >= 0) & (distance <= self.episode_steps)
 
     @property
-    def _far(self) -> jax.Array:
-        # The last x and y; 1 where there is only one, to divide by.
+    def _far(self) -> Int[Array, "2"]:
+        # The largest x and y, or 1, because they are divided by.
         return jnp.maximum(jnp.array([self.world.width, self.world.height]) - 1, 1)
 
-    def observe(self, cell: jax.Array) -> jax.Array:
-        """What is seen from a cell."""
+    def observe(self, cell: Int[Array, ""]) -> Float[Array, " D"]:
+        """The observation of a cell.
+
+        Args:
+            cell: its index.
+
+        Returns:
+            Column and row, one-hot, or x and y scaled to [-1, 1].
+        """
         y, x = jnp.divmod(cell, self.world.width)
         if self.view == "one-hot":
             return jnp.concatenate([jax.nn.one_hot(x, self.world.width), jax.nn.one_hot(y, self.world.height)])
         return 2 * jnp.stack([x, y]) / self._far - 1
 
-    def reset(self, key: jax.Array) -> tuple[GridState, jax.Array]:
+    def reset(self, key: PRNGKeyArray) -> tuple[GridState, Float[Array, " D"]]:
         """The start."""
         del key
-        state = grid.reset(self.world)
+        state = dynamics.reset(self.world)
         return state, self.observe(state.cell)
 
-    def step(self, state: GridState, action: jax.Array, key: jax.Array) -> tuple[GridState, Step]:
+    def step(self, state: GridState, action: Int[Array, ""], key: PRNGKeyArray) -> tuple[GridState, Step]:
         """One move."""
         del key
-        following, outcome = grid.step(self.world, state, action)
+        following, outcome = dynamics.step(self.world, state, action)
         return following, Step(
             self.observe(following.cell),
             self.observe(outcome.cell),
@@ -83,7 +82,7 @@ class GridEnvironment(eqx.Module):
             outcome.truncated,
         )
 
-    def index(self, observation: jax.Array) -> jax.Array:
+    def index(self, observation: Float[Array, " D"]) -> Int[Array, ""]:
         """The cell."""
         width = self.world.width
         if self.view == "one-hot":

@@ -1,7 +1,7 @@
-"""The ready worlds of the grid study, and the text maps that users draw themselves.
+"""The worlds of the grid study, and text maps for worlds of your own.
 
 A map is a rectangle of characters: ``#`` wall, ``.`` free, ``S`` start (exactly one), ``G`` goal.
-Its first line is the top of the world, as it looks.
+Its first line is the top of the world.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,31 @@ from action_balance.errors import UserError
 
 
 def open_world(size: int = 40, episode_steps: int = 200) -> GridWorld:
-    """``open``: the paper's square without rewards, walls or goals (Section IV-A)."""
+    """``open``: the paper's square without walls and rewards (Section IV-A).
+
+    Args:
+        size: cells along a side.
+        episode_steps: the time limit.
+
+    Returns:
+        The world.
+    """
     if size < 2:
-        raise UserError(f"a grid of size {size} has no room to explore: use a size of 2 or more")
+        raise UserError(f"a grid of size {size} has nothing to explore: use a size of 2 or more")
     return GridWorld.create(size, size, episode_steps=episode_steps)
 
 
 def goal_world(goal: Cell = (16, 16), size: int = 40, episode_steps: int = 200) -> GridWorld:
-    """``goal``: the same square with one goal (Section IV-B)."""
+    """``goal``: the same square with one goal (Section IV-B).
+
+    Args:
+        goal: (x, y) of the goal.
+        size: cells along a side.
+        episode_steps: the time limit.
+
+    Returns:
+        The world; a `UserError` if the goal is out of reach.
+    """
     if size < 2:
         raise UserError(f"a grid of size {size} has no room for a goal: use a size of 2 or more")
     world = GridWorld.create(size, size, goals=[goal], episode_steps=episode_steps)
@@ -30,12 +47,20 @@ def goal_world(goal: Cell = (16, 16), size: int = 40, episode_steps: int = 200) 
 
 
 def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) -> GridWorld:
-    """``corridor``: two rooms joined by a corridor one cell wide, the agent born in its middle (Figure 1).
+    """``corridor``: two rooms joined by a corridor one cell wide, with the start in its middle (Figure 1).
 
     The treasure lies in the far upper corner of the right room. The paper draws this world without giving its size.
+
+    Args:
+        room: cells along a side of a room.
+        length: cells of the corridor.
+        episode_steps: the time limit.
+
+    Returns:
+        The world; a `UserError` if the treasure is out of reach.
     """
     if room < 1 or length < 1:
-        raise UserError(f"rooms and corridor need at least one cell, not {room} and {length}")
+        raise UserError(f"rooms and corridor need at least one cell each, not {room} and {length}")
     width, middle = 2 * room + length, room // 2
     walls = [(x, y) for x in range(room, room + length) for y in range(room) if y != middle]
     start, treasure = (room + length // 2, middle), (width - 1, room - 1)
@@ -44,12 +69,20 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
     return world
 
 
-#: The ready worlds by name.
+#: The worlds by name.
 WORLDS: dict[str, Callable[[], GridWorld]] = {"open": open_world, "goal": goal_world, "corridor": corridor_world}
 
 
 def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
-    """The world that a text map draws; a `UserError` says what is wrong with it and where."""
+    """The world of a text map.
+
+    Args:
+        text: the map.
+        episode_steps: the time limit.
+
+    Returns:
+        The world; a `UserError` says what is wrong with the map, and where.
+    """
     lines = [line.rstrip() for line in text.splitlines()]
     while lines and not lines[0]:
         del lines[0]
@@ -61,7 +94,9 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
     found: dict[str, list[Cell]] = {"#": [], ".": [], "S": [], "G": []}
     for number, line in enumerate(lines, start=1):
         if len(line) != width:
-            raise UserError(f"line {number} of the map has {len(line)} characters, the first {width}: make them equal")
+            raise UserError(
+                f"line {number} of the map has {len(line)} characters, and the first {width}: make them equal"
+            )
         for x, character in enumerate(line):
             if character not in found:
                 raise UserError(
@@ -72,16 +107,23 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
     if len(found["S"]) != 1:
         raise UserError(f"the map has {len(found['S'])} starts: mark exactly one cell with S")
     if not found["."] and not found["G"]:
-        raise UserError("the map has no cell to explore besides the start: draw some with .")
+        raise UserError("the map has nothing to explore besides the start: draw free cells with .")
     world = GridWorld.create(width, height, found["#"], found["S"][0], found["G"], episode_steps)
     world.check_goals()
     if world.reachable_cells() < 2 and episode_steps > 1:
-        raise UserError("no way leads away from the start: open one through the walls")
+        raise UserError("no path leads away from the start: open one through the walls")
     return world
 
 
 def draw_map(world: GridWorld) -> str:
-    """The text map of a world: `parse_map` reads it back."""
+    """The text map of a world, which `parse_map` reads.
+
+    Args:
+        world: the world.
+
+    Returns:
+        The map.
+    """
     symbols = np.full(world.cells, ".")
     symbols[world.walls] = "#"
     symbols[world.goals] = "G"
@@ -91,7 +133,15 @@ def draw_map(world: GridWorld) -> str:
 
 
 def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
-    """The world drawn in a file."""
+    """The world of a text map in a file.
+
+    Args:
+        path: the file.
+        episode_steps: the time limit.
+
+    Returns:
+        The world; a `UserError` if the file cannot be read or the map is wrong.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Grid worlds as pure functions: `reset` and `step` over a frozen `GridWorld`.
+"""Grid worlds as data; nothing here imports JAX. `action_balance.envs.grid.dynamics` steps them.
 
 A cell (x, y) has the index ``y * width + x``; y grows upwards, so (0, 0) is the bottom-left corner.
 Axes: S cells, A = 4 actions.
@@ -7,31 +7,28 @@ Axes: S cells, A = 4 actions.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from action_balance.errors import UserError
 
 Cell = tuple[int, int]
-Array = np.ndarray | jax.Array
+if TYPE_CHECKING:
+    import jax
+
+    Array = np.ndarray | jax.Array
+else:
+    Array = Any  # inside of compiled functions, JAX's
 
 #: What each action adds to (x, y): left, right, up, down.
 MOVES: tuple[Cell, ...] = ((-1, 0), (1, 0), (0, 1), (0, -1))
 ACTIONS: tuple[str, ...] = ("left", "right", "up", "down")
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["walls", "start", "goals", "episode_steps", "successor"],
-    meta_fields=["width", "height"],
-)
 @dataclass(frozen=True, eq=False)
 class GridWorld:
-    """The parameters of a grid world. Build one with `create`, `open_world`, ... or `parse_map`.
+    """The parameters of a grid world. Make one with `create`, `open_world`, ... or `parse_map`.
 
     Only the size is static: worlds of one size, whatever their walls and goals, share compiled code.
     """
@@ -54,7 +51,19 @@ class GridWorld:
         goals: Iterable[Cell] = (),
         episode_steps: int = 200,
     ) -> Self:
-        """A checked world from coordinates; the defaults are the paper's 40x40 grid without rewards."""
+        """A checked world; the defaults are the paper's 40x40 grid without rewards.
+
+        Args:
+            width: cells along x.
+            height: cells along y.
+            walls: cells that cannot be entered.
+            start: the cell where every episode begins.
+            goals: cells that end an episode with reward 1.
+            episode_steps: the time limit.
+
+        Returns:
+            The world; a `UserError` if a cell is outside, or walls, start and goals overlap.
+        """
         if width < 1 or height < 1 or width * height < 2:
             raise UserError(f"a world of {width}x{height} cells leaves nothing to explore: use at least two cells")
         if episode_steps < 1:
@@ -64,7 +73,7 @@ class GridWorld:
             x, y = cell
             if not (0 <= x < width and 0 <= y < height):
                 raise UserError(
-                    f"{what} ({x},{y}) lies outside the {width}x{height} grid: "
+                    f"{what} ({x},{y}) is outside the {width}x{height} grid: "
                     f"x goes from 0 to {width - 1}, y from 0 to {height - 1}"
                 )
             return y * width + x
@@ -102,7 +111,7 @@ class GridWorld:
         return int(cell) % self.width, int(cell) // self.width
 
     def without_goals(self) -> Self:
-        """The same world, in which nothing is to be found."""
+        """The same world without rewards."""
         return replace(self, goals=np.zeros_like(self.goals))
 
     def distances(self) -> np.ndarray:
@@ -119,26 +128,26 @@ class GridWorld:
         return distance
 
     def reachable_cells(self) -> int:
-        """How many cells the agent can act from within the time limit: the whole of coverage."""
+        """Number of cells that the agent can act from within the time limit: 100 % coverage."""
         distance = self.distances()
         return int(((distance >= 0) & (distance < self.episode_steps)).sum())
 
     def check_goals(self) -> None:
-        """A `UserError` if some goal can never be reached, or not within one episode."""
+        """Raise a `UserError` if a goal cannot be reached, or not within one episode."""
         distance = self.distances()
         for cell in np.flatnonzero(self.goals):
             x, y = self.coordinates(cell)
             if distance[cell] < 0:
-                raise UserError(f"goal ({x},{y}) cannot be reached from the start: open a way through the walls")
+                raise UserError(f"goal ({x},{y}) cannot be reached from the start: open a path through the walls")
             if distance[cell] > self.episode_steps:
                 raise UserError(
                     f"goal ({x},{y}) is {distance[cell]} steps away, more than the {self.episode_steps} of an episode: "
-                    f"raise --episode-steps"
+                    f"increase --episode-steps"
                 )
 
 
 def _successors(width: int, height: int, walls: np.ndarray) -> np.ndarray:
-    """Where each action leads from each cell: nowhere, if that is off the grid or a wall. (S, A)."""
+    """Where each action leads from each cell, (S, A): nowhere, if that is off the grid or a wall."""
     y, x = np.divmod(np.arange(width * height), width)
     columns = []
     for dx, dy in MOVES:
@@ -146,39 +155,3 @@ def _successors(width: int, height: int, walls: np.ndarray) -> np.ndarray:
         target = np.where(inside, (y + dy) * width + x + dx, y * width + x)
         columns.append(np.where(walls[target], y * width + x, target))
     return np.stack(columns, axis=1).astype(np.int32)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class GridState:
-    """Where the agent stands, and when."""
-
-    cell: jax.Array  # () int32
-    time: jax.Array  # () int32, steps taken in this episode
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class GridStep:
-    """What one step brought, before the world began anew."""
-
-    cell: jax.Array  # () int32, the cell that was reached: s'
-    reward: jax.Array  # () float32, 1 on a goal
-    terminated: jax.Array  # () bool, a goal was reached
-    truncated: jax.Array  # () bool, the time limit was
-
-
-def reset(world: GridWorld) -> GridState:
-    """The beginning of an episode."""
-    return GridState(cell=jnp.asarray(world.start, jnp.int32), time=jnp.zeros((), jnp.int32))
-
-
-def step(world: GridWorld, state: GridState, action: jax.Array) -> tuple[GridState, GridStep]:
-    """One move. A blocked move costs a step. After the end of an episode the new state is the start."""
-    cell = jnp.asarray(world.successor)[state.cell, action]
-    time = state.time + 1
-    terminated = jnp.asarray(world.goals)[cell]
-    truncated = ~terminated & (time >= world.episode_steps)
-    ended = terminated | truncated
-    following = GridState(cell=jnp.where(ended, world.start, cell), time=jnp.where(ended, 0, time))
-    return following, GridStep(cell, terminated.astype(jnp.float32), terminated, truncated)

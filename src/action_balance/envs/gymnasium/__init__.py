@@ -1,1 +1,1 @@
-"""Gymnasium environments."""
+"""The Gymnasium family."""

@@ -1,15 +1,14 @@
-"""Gymnasium environments by name: made, wrapped, and tried out before anything is trained in them."""
+"""Gymnasium environments by name: made, wrapped, and tested before an agent is trained in them."""
 
 import difflib
 import importlib
-import os
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from action_balance.config.registry import describe_error, load_module
 from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 from action_balance.errors import UserError
 from action_balance.files import missing, reason
@@ -23,7 +22,7 @@ from gymnasium import Env
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-#: Beginnings of ids, the modules that make them known, and what to install.
+#: Prefixes of ids, the modules that register them, and the packages to install.
 PACKAGES = {
     "ALE/": ("ale_py", "ale-py"),
     "MiniGrid-": ("minigrid", "minigrid"),
@@ -31,9 +30,9 @@ PACKAGES = {
     "MiniWorld-": ("miniworld", "miniworld"),
     "ActionBalance/": ("action_balance.gym", "action-balance"),
 }
-#: Steps of the trial.
-TRIED = 10
-#: What Gymnasium calls the old way, and how to leave it.
+#: Steps of the test.
+TEST_STEPS = 10
+#: What is wrong with environments of the old interface, and how to convert them.
 OLD_API = (
     "it has the old Gym interface: reset() must return (observation, info), and step() (observation, reward, "
     "terminated, truncated, info); change them, or wrap it, e.g. with shimmy.GymV21CompatibilityV0"
@@ -44,23 +43,26 @@ Make = Callable[[], Env[Any, Any]]
 
 @dataclass(frozen=True)
 class Task:
-    """An environment that was tried out: how to make one, and what the agent sees and does."""
+    """An environment that was tested: how to make it, and its observations and actions."""
 
     name: str
     make: Make
     layout: Layout
     choices: Choices
     own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None
-    """Makes so many at once, by the environment's own vector entry point."""
+    """Makes a vector of this many by the environment's own vector entry point."""
 
 
 def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
-    """Make one environment, look at its spaces and play a few steps: what is wrong with it is told before a run begins.
+    """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins.
 
     Args:
-        name: what errors call it.
+        name: of the environment, for error messages.
         make: makes it.
-        vectorize: sync or async; only what has an id has a vector environment of its own.
+        vectorize: sync or async; only an id has a vector environment of its own.
+
+    Returns:
+        The tested environment; a `UserError` says what is wrong with it.
     """
     if vectorize == "own":
         raise UserError(f"{name} is a function or a class, which makes one at a time: use --vectorize sync or async")
@@ -69,18 +71,18 @@ def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
         if not isinstance(env, Env):
             what = type(env).__mro__[-2].__module__.split(".")[0]
             hint = (
-                f"it is of {what}; {OLD_API}"
+                f"it is from {what}; {OLD_API}"
                 if what == "gym"
                 else f"it is a {type(env).__name__}; let its class inherit from it"
             )
-            raise UserError(f"{name} is no gymnasium.Env: {hint}")
+            raise UserError(f"{name} is not a gymnasium.Env: {hint}")
         try:
             layout, choices = Layout.of(env.observation_space), Choices.of(env.action_space)
         except AttributeError as error:
             raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
-        _try_out(name, env)
+        _test(name, env)
     finally:
         if isinstance(env, Env):
             env.close()
@@ -88,18 +90,21 @@ def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
 
 
 def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]]) -> Task:
-    """Look at the spaces of an environment's own vector class, which may see something else than a single one.
+    """Check the spaces of an environment's own vector class, which may differ from those of a single one.
 
     Args:
-        name: what errors call it.
+        name: of the environment, for error messages.
         make: makes a single one.
         own: makes many.
+
+    Returns:
+        The environment; a `UserError` says what is wrong with it.
     """
     vector: VectorEnv[Any, Any, Any] = _made(name, partial(own, 1))
     try:
         if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
             raise UserError(
-                f"{name}: its own vector environment begins episodes a step late (autoreset_mode NEXT_STEP): "
+                f"{name}: its own vector environment begins episodes one step late (autoreset_mode NEXT_STEP): "
                 f"use --vectorize sync or async"
             )
         try:
@@ -115,27 +120,30 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION.
 
     Args:
-        rest: what stands after ``gym:``.
+        rest: the name after ``gym:``.
         kwargs: arguments of the environment.
-        wrappers: as MODULE:NAME, applied in order.
+        wrappers: wrappers as MODULE:NAME, applied in order.
         vectorize: sync, async or own.
+
+    Returns:
+        The tested environment; a `UserError` says what is wrong with it.
     """
     name = f"gym:{rest}"
     module, _, inner = rest.rpartition(":")
     if module == "__main__" or "<" in rest:
         raise UserError(
-            f"{name} is a function of a script: go on in Python with action_balance.resume(RUN, FUNCTION), or "
+            f"{name} is a function of a script: resume in Python with action_balance.resume(RUN, FUNCTION), or "
             f"train with a function of a module"
         )
     if module:
-        function = getattr(_imported(module, name), inner, None)
+        function = getattr(load_module(module, name), inner, None)
         if inner not in gymnasium.registry and callable(function):
             return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]), vectorize)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
             if rest.startswith(beginning):
-                _imported(package, name, install)
+                load_module(package, name, install)
         _check_id(rest, "")
     made = [_wrapper(one) for one in wrappers]
     if vectorize == "own":
@@ -147,31 +155,25 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     return examine(name, partial(_by_id, rest, kwargs, made))
 
 
-def told(error: BaseException) -> str:
-    """An exception in one line, with the place in the user's code."""
+def one_line(error: BaseException) -> str:
+    """An exception of an environment in one line, with the place in the user's code.
+
+    Args:
+        error: the exception.
+
+    Returns:
+        What went wrong.
+    """
+    if isinstance(error, BadObservation):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
-        return "an observation has another shape or type than its observation_space: mend one of them"
-    return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
-
-
-def _imported(module: str, name: str, install: str = "") -> Any:
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and module.startswith(error.name):
-            hint = f"pip install {install}" if install else "look at its spelling, or install its package"
-            raise UserError(f"{name} needs the module {module}, which is not installed: {hint}") from None
-        raise UserError(f"{module} cannot be imported: {told(error)}") from None
-    except Exception as error:
-        raise UserError(f"{module} cannot be imported: {told(error)}") from None
+        return "an observation differs from its observation_space in shape or type: fix one of them"
+    return describe_error(error)
 
 
 def _check_id(given: str, module: str) -> None:
-    """That Gymnasium knows this id; otherwise a `UserError` that suggests the nearest."""
+    """Raise a `UserError` with a suggestion if Gymnasium does not know an id."""
     try:
         gymnasium.spec(given)
     except gym_error.Error as error:
@@ -187,16 +189,16 @@ def _check_id(given: str, module: str) -> None:
             "install its package, or write gym:MODULE:ID to import a module",
         )
         if module:
-            where, hint = f"{module} has neither registered it nor a function of that name", "look at its spelling"
-        said = f" ({reason(error)})" if isinstance(error, gym_error.DeprecatedEnv) else ""
-        raise UserError(f"unknown environment 'gym:{given}': {where}{said}: {hint}") from None
+            where, hint = f"{module} neither registers it nor has a function of that name", "check its spelling"
+        details = f" ({reason(error)})" if isinstance(error, gym_error.DeprecatedEnv) else ""
+        raise UserError(f"unknown environment 'gym:{given}': {where}{details}: {hint}") from None
 
 
 def _wrapper(named: str) -> Callable[[Any], Any]:
     module, _, name = named.rpartition(":")
     if not module:
         raise UserError(f"--wrapper {named} is not MODULE:NAME, e.g. gymnasium.wrappers:FlattenObservation")
-    found = getattr(_imported(module, f"--wrapper {named}"), name, None)
+    found = getattr(load_module(module, f"--wrapper {named}"), name, None)
     if not callable(found):
         raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
     wrapper: Callable[[Any], Any] = found
@@ -216,9 +218,9 @@ def _call(function: Callable[..., Any], kwargs: dict[str, Any], wrappers: Sequen
 def _by_id(given: str, kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
     module, _, inner = given.rpartition(":")
     package = module or next((one for begin, (one, _) in PACKAGES.items() if inner.startswith(begin)), "")
-    if package:  # a worker begins with nothing
+    if package:  # a worker has imported nothing yet
         importlib.import_module(package)
-    # Gymnasium's checker looks at every step of the first environment; we have looked already.
+    # Gymnasium's checker tests every step of the first environment, which is tested already.
     return _wrapped(gymnasium.make(inner, disable_env_checker=True, **kwargs), wrappers)
 
 
@@ -237,25 +239,25 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
     except TypeError as error:
-        raise UserError(f"{name} cannot be made: {told(error)}; look at --env-kwargs and --wrapper") from None
+        raise UserError(f"{name} cannot be made: {one_line(error)}; check --env-kwargs and --wrapper") from None
     except Exception as error:
-        raise UserError(f"{name} cannot be made: {told(error)}") from None
+        raise UserError(f"{name} cannot be made: {one_line(error)}") from None
 
 
-def _try_out(name: str, env: Any) -> None:
-    """A few steps, and whether what they bring is as Gymnasium says."""
+def _test(name: str, env: Any) -> None:
+    """Play a few steps, and check that their outcomes are as Gymnasium defines them."""
     try:
-        brought = env.reset(seed=0, options={})
-        if not isinstance(brought, tuple) or len(brought) != 2:
+        outcome = env.reset(seed=0, options={})
+        if not isinstance(outcome, tuple) or len(outcome) != 2:
             raise UserError(f"{name}: {OLD_API}")
-        check(env.observation_space, brought[0])
+        check(env.observation_space, outcome[0])
         env.action_space.seed(0)
-        for _ in range(TRIED):
-            brought = env.step(env.action_space.sample())
-            if not isinstance(brought, tuple) or len(brought) != 5:
+        for _ in range(TEST_STEPS):
+            outcome = env.step(env.action_space.sample())
+            if not isinstance(outcome, tuple) or len(outcome) != 5:
                 raise UserError(f"{name}: {OLD_API}")
-            check(env.observation_space, brought[0])
-            if brought[2] or brought[3]:
+            check(env.observation_space, outcome[0])
+            if outcome[2] or outcome[3]:
                 check(env.observation_space, env.reset()[0])
     except BadObservation as error:
         raise UserError(f"{name}: {error}") from None
@@ -265,12 +267,12 @@ def _try_out(name: str, env: Any) -> None:
         if _is_old(env, error):
             raise UserError(f"{name}: {OLD_API}") from None
         if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
-            raise UserError(f"{name}: {told(error)}: give reset() the arguments seed and options") from None
-        raise UserError(f"{name} failed when it was tried out: {told(error)}") from None
+            raise UserError(f"{name}: {one_line(error)}: give reset() the arguments seed and options") from None
+        raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
 
 
 def _is_old(env: Any, error: Exception) -> bool:
-    """Whether a wrapper has failed because of what the environment inside returns."""
+    """Whether a wrapper has failed because the environment inside has the old interface."""
     if not isinstance(error, ValueError | TypeError | AssertionError):
         return False
     try:

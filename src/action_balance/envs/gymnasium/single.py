@@ -1,4 +1,4 @@
-"""One environment of a vector environment: all that a worker has to load, so nothing here needs JAX."""
+"""One environment of a vector environment: everything that a worker loads, without JAX."""
 
 import multiprocessing
 import signal
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium import Env, ObservationWrapper, Wrapper, spaces
 
-from action_balance.envs.gymnasium.make import Task, told
-from action_balance.envs.gymnasium.spaces import BadObservation, Layout
+from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.spaces import Layout
 
-#: Key of what went wrong in a worker.
+#: Key of an error in the infos of a worker.
 FAILED = "action_balance_failed"
 
 
@@ -28,30 +28,30 @@ class Flat(ObservationWrapper[Any, Any, Any]):
 
 
 class Silent(Wrapper[Any, Any, Any, Any]):
-    """An environment without infos: nobody reads them, and those of varying shape cannot be put together."""
+    """An environment without infos: nobody reads them, and infos of varying shape cannot be batched."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The beginning of an episode."""
+        """Begin an episode."""
         return self.env.reset(**options)[0], {}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         observation, reward, terminated, truncated, _ = self.env.step(action)
         return observation, reward, terminated, truncated, {}
 
 
 class Guarded(Silent):
-    """An environment in a worker, which tells what went wrong in one line instead of ending with it."""
+    """An environment in a worker that reports an exception in one line instead of ending with it."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The beginning of an episode."""
+        """Begin an episode."""
         try:
             return super().reset(**options)
         except Exception as error:
             return self._nothing(), {FAILED: one_line(error)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Take one step."""
         try:
             return super().step(action)
         except Exception as error:
@@ -62,24 +62,20 @@ class Guarded(Silent):
         return np.zeros(space.shape or (), space.dtype)
 
 
-def one_line(error: Exception) -> str:
-    """What went wrong, in one line."""
-    if isinstance(error, BadObservation):
-        return str(error)
-    return told(error)
-
-
 def single(task: Task, guarded: bool) -> Env[Any, Any]:
     """One environment of a vector environment.
 
     Args:
-        task: what to make.
-        guarded: whether it is in a worker, or is to be as those that are.
+        task: the environment.
+        guarded: whether it runs in a worker, or must behave as if it did.
+
+    Returns:
+        The environment.
     """
     if guarded and multiprocessing.parent_process() is not None:
-        # Ctrl-C in a terminal reaches all processes; when workers end is for the training to say.
+        # Ctrl-C in a terminal reaches all processes, and only the training decides when workers end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # see `gym_workers`
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # see `workers`
     env = task.make()
     if not task.layout.plain:
         env = Flat(env, task.layout)

@@ -1,6 +1,6 @@
-"""What the agent makes of Gymnasium's spaces: a frame of every observation, and choices of every action.
+"""From Gymnasium's spaces to what the agent uses: observations become frames, and choices become actions.
 
-Axes: M environments, D numbers of a vector, H, W pixels, C channels.
+Axes: M environments, D numbers of a vector, H, W pixels, C channels or action components.
 """
 
 from collections.abc import Iterator
@@ -9,82 +9,102 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
+from jaxtyping import Float32, Integer, Shaped
 
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-#: The smallest height and width that the convolutions see; smaller images are vectors.
+#: The smallest height and width that the convolutions take; smaller images become vectors.
 LEAST_PIXELS = 44
-#: Beyond this, squares of deviations would leave the range of float32.
+#: Larger numbers than this have squares outside the range of float32.
 LARGEST = 1e15
-#: The most numbers of a vector: networks of more would not fit.
+#: The longest vector: networks for longer ones would not fit into memory.
 MOST_NUMBERS = 1_000_000
 
 
 class BadObservation(Exception):
-    """An observation that cannot be used; the message is a part of a line that says what to do."""
+    """An observation that cannot be used; the message is the part of a line after the name of the environment."""
 
 
 def _outside(what: str) -> BadObservation:
-    return BadObservation(f"an observation is not in its observation_space: {what}; mend one of them")
+    return BadObservation(f"an observation is not in its observation_space: {what}; fix one of them")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How observations become frames: vectors of float32, (D,), or images of uint8, (H, W) or (H, W, C)."""
+    """How observations become frames: float32 vectors, (D,), or uint8 images, (H, W) or (H, W, C)."""
 
     space: Space[Any]
     shape: tuple[int, ...]
-    """Of a frame."""
+    """Shape of a frame."""
     places: tuple[tuple[str, int], ...]
-    """Names of the parts of a vector in their order, and how many numbers each has."""
+    """Names of the parts of a vector in their order, each with its length."""
     left_out: tuple[str, ...] = ()
-    """Names of what is text."""
+    """Names of the parts that are text."""
     order: tuple[int, ...] | None = None
     """Axes of an image in the order H, W, others; None for vectors."""
     bounds: tuple[float, float] = (0.0, 255.0)
-    """The lowest and the highest number of an image, which become 0 and 255."""
+    """The smallest and the largest number of an image, which become 0 and 255."""
 
     @classmethod
     def of(cls, space: Space[Any]) -> "Layout":
-        """The layout of a space; a `UserError` for one that has none."""
+        """The layout of an observation space.
+
+        Args:
+            space: the space.
+
+        Returns:
+            The layout; a `UserError` if the agent cannot use such observations.
+        """
         if isinstance(space, spaces.Box) and (order := _image_axes(space.shape)) is not None:
             sizes = [space.shape[axis] for axis in order]
             channels = int(np.prod(sizes[2:], dtype=int))
             shape = (sizes[0], sizes[1], channels) if channels > 1 else (sizes[0], sizes[1])
             if space.dtype != np.uint8 and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
                 raise UserError(
-                    f"an image of {space.dtype} without bounds cannot be seen: give its observation_space a low and a "
-                    f"high, or make it uint8; if it is no image, use --wrapper gymnasium.wrappers:FlattenObservation"
+                    f"images of {space.dtype} need bounds: give the observation_space a low and a high, or make it "
+                    f"uint8; if they are not images, use --wrapper gymnasium.wrappers:FlattenObservation"
                 )
             return cls(space, shape, (), (), order, (float(space.low.min()), float(space.high.max())))
         places, left_out = _places(space, "")
         total = sum(count for _, count in places)
         if not total:
-            raise UserError(
-                f"nothing can be seen of observations in {short(space)}: use a Box, Discrete, or a Dict of them"
-            )
+            raise UserError(f"observations in {short(space)} hold no numbers: use Box, Discrete, or a Dict of them")
         if total > MOST_NUMBERS:
-            raise UserError(
-                f"{total:,} numbers are too many for a vector: make the observation smaller with a --wrapper"
-            )
+            raise UserError(f"a vector of {total:,} numbers is too long: make the observation smaller with a --wrapper")
         return cls(space, (total,), tuple(places), tuple(left_out))
 
     @property
     def dtype(self) -> str:
-        """Of a frame."""
+        """Type of a frame's numbers."""
         return "float32" if self.order is None else "uint8"
+
+    def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
+        """Observations and actions as the agent knows them; nobody knows the scale of a vector.
+
+        Args:
+            stack: frames of an observation.
+            nvec: choices of each action component.
+
+        Returns:
+            The specification.
+        """
+        shape = (stack, *self.shape)
+        if self.order is not None:
+            return EnvSpec("image-stack", shape, nvec, dtype=self.dtype)
+        return EnvSpec("vector-stack", shape, nvec, dtype=self.dtype, parts=self.places, normalize_obs=True)
 
     @property
     def plain(self) -> bool:
-        """Whether a batch of observations is an array of numbers; otherwise each becomes a frame on its own."""
+        """Whether a batch of observations is one array; otherwise each observation becomes a frame on its own."""
         return isinstance(self.space, spaces.Box)
 
     def describe(self) -> str:
-        """In one line."""
+        """Size and parts of a frame, in one line."""
         if self.order is not None:
             height, width, *channels = self.shape
             colours = f" with {channels[0]} channels" if channels else ""
-            return f"images of {height} x {width}{colours}"
+            return f"images of {height} x {width} pixels{colours}"
         begin, parts = 0, []
         for name, count in self.places:
             last = f"-{begin + count - 1}" if count > 1 else ""
@@ -94,26 +114,44 @@ class Layout:
         said = f"vectors of {self.shape[0]} numbers: {', '.join(shown)}"
         return f"{said}; left out: {', '.join(self.left_out)} (text)" if self.left_out else said
 
-    def frame(self, observation: Any) -> np.ndarray:
-        """The vector of one observation that is not `plain`, (D,)."""
+    def frame(self, observation: Any) -> Float32[np.ndarray, " D"]:
+        """The vector of one observation that is not `plain`."""
         parts = list(_numbers(self.space, observation, ""))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and the highest that each number of a vector may be, (D,)."""
+    def limits(self) -> tuple[Float32[np.ndarray, " D"], Float32[np.ndarray, " D"]]:
+        """Lower and upper bound of each number of a vector."""
         low, high = zip(*_limits(self.space), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
-    def outside(self, vectors: np.ndarray, low: np.ndarray, high: np.ndarray) -> BadObservation:
-        """What to say of vectors, (M, D), of which some number is not between its limits, (D,)."""
+    def outside(
+        self, vectors: Float32[np.ndarray, "M D"], low: Float32[np.ndarray, " D"], high: Float32[np.ndarray, " D"]
+    ) -> BadObservation:
+        """The error for vectors with a number outside its bounds.
+
+        Args:
+            vectors: the vectors.
+            low: lower bounds.
+            high: upper bounds.
+
+        Returns:
+            The error.
+        """
         row, place = (int(axis) for axis in np.argwhere((vectors < low) | (vectors > high))[0])
         ends = np.cumsum([count for _, count in self.places])
         name = self.places[int(np.searchsorted(ends, place, side="right"))][0]
         value = vectors[row, place]
-        return _outside(f"{name} has {value:.6g}, and its space goes from {low[place]:.6g} to {high[place]:.6g}")
+        return _outside(f"{name} has {value:.6g}, and the space is from {low[place]:.6g} to {high[place]:.6g}")
 
-    def frames(self, batch: np.ndarray) -> np.ndarray:
-        """Frames of a batch of plain observations, (M, ...): new arrays, also where nothing changes."""
+    def frames(self, batch: Shaped[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
+        """Frames of a batch of plain observations; always a new array.
+
+        Args:
+            batch: the observations.
+
+        Returns:
+            The frames.
+        """
         if self.order is None:
             return np.array(batch, np.float32).reshape(len(batch), -1)
         images = np.transpose(batch, (0, *(axis + 1 for axis in self.order))).reshape(len(batch), *self.shape)
@@ -126,21 +164,29 @@ class Layout:
 
 @dataclass(frozen=True)
 class Choices:
-    """How the agent's choices become actions."""
+    """How the agent's choices become actions of a space."""
 
-    actions: int | tuple[int, ...]
-    """A, or the choices of each component."""
-    start: np.ndarray
-    """The lowest of each, () or (C,)."""
+    nvec: tuple[int, ...]
+    """Number of choices of each component."""
+    start: Integer[np.ndarray, "..."]
+    """The smallest action of each component, (C,), or () of a `Discrete` space."""
     shape: tuple[int, ...]
-    """Of one action."""
+    """Shape of one action."""
     dtype: Any
+    """Type of an action."""
 
     @classmethod
     def of(cls, space: Space[Any]) -> "Choices":
-        """Those of a space; a `UserError` for one that has none."""
+        """The choices of an action space.
+
+        Args:
+            space: the space.
+
+        Returns:
+            The choices; a `UserError` if the actions are not discrete.
+        """
         if isinstance(space, spaces.Discrete):
-            made = cls(int(space.n), np.asarray(space.start), (), space.dtype)
+            made = cls((int(space.n),), np.asarray(space.start), (), space.dtype)
         elif isinstance(space, spaces.MultiDiscrete):
             counts = tuple(int(count) for count in space.nvec.ravel())
             made = cls(counts, np.asarray(space.start).ravel(), space.shape, space.dtype)
@@ -149,53 +195,73 @@ class Choices:
             made = cls((2,) * count, np.zeros(count, int), space.shape, space.dtype)
         elif isinstance(space, spaces.Box):
             raise UserError(
-                f"its actions are continuous, {short(space)}, and only discrete ones can be balanced: divide them into "
-                f"a few choices with a wrapper (--wrapper MODULE:NAME), or look for a discrete option (--env-kwargs)"
+                f"its actions are continuous, {short(space)}, and only discrete ones are supported: divide them into a "
+                f"few choices with a wrapper (--wrapper MODULE:NAME), or look for a discrete option (--env-kwargs)"
             )
         else:
             raise UserError(
-                f"its actions are {short(space)}, and only Discrete, MultiDiscrete and MultiBinary ones can be "
-                f"balanced: change them with a wrapper (--wrapper MODULE:NAME)"
+                f"its actions are {short(space)}, and only Discrete, MultiDiscrete and MultiBinary are supported: "
+                f"convert them with a wrapper (--wrapper MODULE:NAME)"
             )
-        if max(made.actions if isinstance(made.actions, tuple) else (made.actions,)) < 2:
-            raise UserError("it has one action only: there is nothing to learn")
+        if max(made.nvec) < 2:
+            raise UserError("it has only one action: there is nothing to learn")
         return made
 
-    def __call__(self, chosen: np.ndarray) -> np.ndarray:
-        """The actions of a group, (M, ...), from choices that begin with 0, (M,) or (M, C)."""
+    def __call__(self, chosen: Integer[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
+        """The actions of a group.
+
+        Args:
+            chosen: choices from 0 on: (M,) with one component, also if the space has an axis for it, else (M, C).
+
+        Returns:
+            The actions, each with the shape of the space.
+        """
         if not self.shape:
             return chosen + self.start
         return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)
 
 
 def check(space: Space[Any], observation: Any, name: str = "") -> None:
-    """A `BadObservation` for one that is not in its space. Numbers of another type are, if nothing of them is lost."""
+    """Raise a `BadObservation` if an observation is not in its space; other types that lose nothing are accepted.
+
+    Args:
+        space: the space.
+        observation: the observation.
+        name: of the part that is checked.
+    """
     if isinstance(space, spaces.Dict | spaces.Tuple):
         for key, inner in _parts(space):
             check(inner, _part(observation, key), f"{name}.{key}" if name else str(key))
     elif isinstance(space, spaces.Box):
         numbers = _array(observation, space.shape, name)
         if numbers.dtype.kind == "f" and np.dtype(space.dtype).kind != "f":
-            raise _outside(f"{name or 'it'} is of {numbers.dtype}, and its space of {space.dtype}")
+            raise _outside(f"{name or 'it'} is {numbers.dtype}, and the space is {space.dtype}")
         outside = (numbers < space.low) | (numbers > space.high)
         if outside.any():
             place = tuple(int(axis) for axis in np.argwhere(outside)[0])
             value, low, high = (x[place] for x in (numbers, space.low, space.high))
             raise _outside(
-                f"{name or 'it'} has {value:.6g} at place {place}, and its space goes from {low:.6g} to {high:.6g}"
+                f"{name or 'it'} has {value:.6g} at index {place}, and the space is from {low:.6g} to {high:.6g}"
             )
     elif _places(space, name)[0]:
         list(_numbers(space, observation, name))
 
 
-def short(thing: Any) -> str:
-    """In one line."""
-    text = " ".join(str(thing).split())
+def short(space: Space[Any]) -> str:
+    """A space on one line, shortened.
+
+    Args:
+        space: the space.
+
+    Returns:
+        Its text.
+    """
+    text = " ".join(str(space).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _image_axes(shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes of an image in the order H, W, others: grey, colours last or first, or a stack of either."""
+    """The axes of an image in the order H, W, others: grey, channels last or first, or a stack of either."""
     large = [axis for axis, size in enumerate(shape) if size >= LEAST_PIXELS]
     if len(shape) not in (2, 3, 4) or len(large) != 2 or large[1] != large[0] + 1:
         return None
@@ -203,7 +269,7 @@ def _image_axes(shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _places(space: Space[Any], name: str) -> tuple[list[tuple[str, int]], list[str]]:
-    """Names and sizes of the parts of a vector, and names of what is text."""
+    """Names and lengths of the parts of a vector, and names of the parts that are text."""
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         return [(name, int(np.prod(space.shape, dtype=int)))], []
     if isinstance(space, spaces.Discrete):
@@ -216,7 +282,7 @@ def _places(space: Space[Any], name: str) -> tuple[list[tuple[str, int]], list[s
     if space.dtype is not None and np.dtype(space.dtype).kind == "U":
         return [], [name or "observation"]
     raise UserError(
-        f"observations in {short(space)} cannot be seen: use Box, Discrete, MultiDiscrete, MultiBinary, or Dict and "
+        f"observations in {short(space)} are not supported: use Box, Discrete, MultiDiscrete, MultiBinary, or Dict and "
         f"Tuple of them, e.g. with a wrapper (--wrapper MODULE:NAME)"
     )
 
@@ -241,7 +307,7 @@ def _numbers(space: Space[Any], observation: Any, name: str) -> Iterator[np.ndar
 
 
 def _limits(space: Space[Any]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The lowest and the highest of the numbers that `_numbers` makes, (n,) float32 each."""
+    """Bounds of the numbers that `_numbers` returns, (n,) float32 each."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         for _, inner in _parts(space):
             yield from _limits(inner)
@@ -263,12 +329,12 @@ def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """Finite numbers of this shape."""
     given = np.asarray(observation)
     if given.dtype.kind not in "biuf":
-        raise _outside(f"{name or 'it'} is of {given.dtype}, and not of numbers")
+        raise _outside(f"{name or 'it'} is {given.dtype}, which is not a number type")
     if given.shape != shape:
-        raise _outside(f"{name or 'it'} has shape {given.shape}, and its space has {shape}")
+        raise _outside(f"{name or 'it'} has shape {given.shape}, and the space has {shape}")
     if given.dtype.kind == "f" and not (np.abs(given) <= LARGEST).all():
-        what = "NaN" if np.isnan(given).any() else f"infinity or numbers beyond {LARGEST:g}"
-        hint = "find where the environment makes them, or replace them in a wrapper, e.g. with numpy.nan_to_num"
+        what = "NaN" if np.isnan(given).any() else f"infinite numbers, or numbers beyond {LARGEST:g}"
+        hint = "fix the environment, or replace them in a wrapper, e.g. with numpy.nan_to_num"
         raise BadObservation(f"an observation has {what}{f' in {name}' if name else ''}: {hint}")
     return given
 
@@ -277,7 +343,7 @@ def _one_hot(numbers: np.ndarray, starts: np.ndarray, counts: np.ndarray, name: 
     if numbers.dtype.kind not in "iub" or ((numbers < starts) | (numbers >= starts + counts)).any():
         said = numbers.tolist() if len(numbers) > 1 else numbers[0]
         least, most = starts.min(), (starts + counts - 1).max()
-        raise _outside(f"{name or 'it'} is {said}, and its space has the whole numbers from {least} to {most}")
+        raise _outside(f"{name or 'it'} is {said}, and the space has the integers from {least} to {most}")
     vector = np.zeros(int(counts.sum()), np.float32)
     vector[np.cumsum(counts) - counts + (numbers - starts)] = 1
     return vector

@@ -1,39 +1,40 @@
-"""Any Gymnasium environment behind the contract of the host, through Gymnasium's own vector environments.
+"""Any Gymnasium environment as a `HostEnvironment`, on top of Gymnasium's own vector environments.
 
-A vector environment of M is a group. It does not begin episodes by itself: where one has ended, it is reset at once, so
-that both what was reached and what a new episode begins with are known. Axes: G groups, M environments of a group.
+A vector environment of M is a group. Where an episode ends, its environment is reset in the same step, so that both the
+last observation and the first of the next episode are known. Axes: G groups, M environments of a group.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
+from jaxtyping import Integer, Shaped
 
-from action_balance.envs.gymnasium.make import Task
-from action_balance.envs.gymnasium.single import FAILED, one_line, single
+from action_balance.envs.gymnasium.config import Vectorize
+from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.single import FAILED, single
 from action_balance.envs.gymnasium.spaces import LARGEST, BadObservation, check
 from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-#: Who steps the environments of a group: one after the other, each in a process of its own, or their own vector class.
-Vectorize = Literal["sync", "async", "own"]
-#: Times in a row that a group may lose a worker without a step between.
+#: How often in a row a group may lose a worker without a step in between.
 LIVES = 3
-#: Seconds after which a worker that does not answer is replaced: before the training gives up waiting.
+#: Seconds after which a worker that does not answer is replaced; shorter than the time after which a training ends.
 TIMEOUT = 60.0
 
 
 class GymEnvironment:
-    """N copies of an environment, behind the contract of `HostEnvironment`.
+    """N copies of an environment as a `HostEnvironment`.
 
-    Learning sees the reward times a scale; what is reported is the reward as it is. Environment i is reset with the
-    i-th seed, whatever the groups.
+    The agent learns from the scaled reward; the reported score is not scaled. Environment i is reset with the i-th
+    seed, whatever the groups.
     """
 
     def __init__(
@@ -47,19 +48,20 @@ class GymEnvironment:
         reward_scale: float = 1.0,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Start them.
+        """Start the environments.
 
         Args:
-            task: what to make.
+            task: the environment.
             envs: N.
             groups: G, a divisor of N.
-            seed: of all that is random in them.
-            vectorize: who steps them.
-            stack: K, frames that the policy sees.
-            reward_scale: what learning sees the reward times.
-            say: is called with a line for what the user should know, from any thread.
+            seed: random seed of all of them.
+            vectorize: how they step together.
+            stack: K, frames of an observation.
+            reward_scale: factor of the reward that the agent learns from.
+            say: called with a line that the user should read, from any thread.
         """
-        self.task, self._stack, self._scale, self._say = task, stack, reward_scale, say
+        self.task, self._scale, self._say = task, reward_scale, say
+        self.spec: EnvSpec = task.layout.spec(stack, task.choices.nvec)
         self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
@@ -68,25 +70,10 @@ class GymEnvironment:
         box = task.layout.space
         low, high = (box.low, box.high) if isinstance(box, spaces.Box) else task.layout.limits()
         self._low, self._high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
-        # Bytes of all values cannot be out of bounds.
+        # Bytes that may have any value cannot be out of bounds.
         self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
         self._vectors = [self._make() for _ in range(groups)]
-        self.reseed(seed)
-
-    @property
-    def actions(self) -> int | tuple[int, ...]:
-        """A, or the choices of each component."""
-        return self.task.choices.actions
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        """Of a vector or an image."""
-        return self.task.layout.shape
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        """So many frames, oldest first."""
-        return (self._stack, *self.frame_shape)
+        self._seed = seed if isinstance(seed, tuple) else (seed,)
 
     @property
     def groups(self) -> int:
@@ -98,29 +85,25 @@ class GymEnvironment:
         """M."""
         return self._size
 
-    def reseed(self, seed: int | tuple[int, ...]) -> None:
-        """From now on, resets begin from this seed."""
-        self._seed = seed
-        each = np.random.SeedSequence(seed).generate_state(self.groups * self._size)
-        self._seeds = each.reshape(self.groups, -1) % 2**31
-
-    def reset(self) -> np.ndarray:
-        """The first frame of every environment, (G, M, ...); a second reset begins from the seed again."""
-        self._newest = [self._begin(group, self._seeds[group]) for group in range(self.groups)]
+    def reset(self, seed: tuple[int, ...] | None = None) -> Shaped[np.ndarray, "G M ..."]:
+        """Begin an episode in every environment; see `HostEnvironment.reset`."""
+        self._seed = self._seed if seed is None else seed
+        each = np.random.SeedSequence(self._seed).generate_state(self.groups * self._size) % 2**31
+        self._newest = [self._begin(group, seeds) for group, seeds in enumerate(each.reshape(self.groups, -1))]
         return np.stack(self._newest)
 
-    def send(self, group: int, actions: np.ndarray) -> None:
-        """Begin a step of one group with these choices, (M,) or (M, C) integers from 0."""
+    def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
+        """Begin a step of one group; see `HostEnvironment.send`."""
         vector, chosen = self._vectors[group], self.task.choices(np.asarray(actions))
         if isinstance(vector, AsyncVectorEnv):
             try:
                 vector.step_async(chosen)
             except LOST:
-                return  # nothing is under way, which is found when it is received
+                return  # `receive` finds that no step is under way
         self._sent[group] = chosen
 
     def receive(self, group: int) -> HostStep:
-        """What the step brought. Where a worker has died, the group begins anew and its episodes are cut."""
+        """Wait for the step of a group; see `HostEnvironment.receive`. If a worker has died, the group restarts."""
         vector, chosen = self._vectors[group], self._sent[group]
         self._sent[group] = None
         if chosen is None:
@@ -140,25 +123,31 @@ class GymEnvironment:
         return step
 
     def _step(
-        self, vector: VectorEnv[Any, Any, Any], seen: Any, score: Any, terminated: Any, truncated: Any, info: Any
+        self,
+        vector: VectorEnv[Any, Any, Any],
+        observations: Any,
+        score: Any,
+        terminated: Any,
+        truncated: Any,
+        info: Any,
     ) -> HostStep:
         self._check_failed(info)
         ended = terminated | truncated
-        frame = reached = self._frames(vector, seen)
+        frame = next_obs = self._frames(vector, observations)
         if ended.any():
             if vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
-                reached = np.array(frame)
+                next_obs = np.array(frame)
                 for place in np.flatnonzero(ended):
-                    reached[place] = self._last(info["final_obs"][place])
+                    next_obs[place] = self._frame(info["final_obs"][place])
             else:
-                seen, info = self._reset(vector, options={"reset_mask": ended})
+                observations, info = self._reset(vector, options={"reset_mask": ended})
                 self._check_failed(info)
-                frame = self._frames(vector, seen)
+                frame = self._frames(vector, observations)
             terminated, truncated = np.array(terminated), truncated & ~terminated
         score = np.array(score, np.float32)
         if not math.isfinite(score.sum()):
-            raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: find where the environment makes it")
-        return HostStep(frame, reached, score * np.float32(self._scale), score, terminated, truncated)
+            raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: fix the environment")
+        return HostStep(frame, next_obs, score * np.float32(self._scale), score, terminated, truncated)
 
     @staticmethod
     def _reset(vector: VectorEnv[Any, Any, Any], **given: Any) -> tuple[Any, dict[str, Any]]:
@@ -169,44 +158,45 @@ class GymEnvironment:
 
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:
-            said = next(one for one in info[FAILED] if one)
-            raise EnvironmentFailed(f"{self.task.name} failed in a worker: {said}")
+            message = next(one for one in info[FAILED] if one)
+            raise EnvironmentFailed(f"{self.task.name} failed in a worker: {message}")
 
-    def _last(self, seen: Any) -> np.ndarray:
-        """The frame of one observation."""
+    def _frame(self, observation: Any) -> np.ndarray:
         layout = self.task.layout
-        return layout.frames(np.asarray(seen)[None])[0] if layout.plain else layout.frame(seen)
+        return layout.frames(np.asarray(observation)[None])[0] if layout.plain else layout.frame(observation)
 
-    def _frames(self, vector: VectorEnv[Any, Any, Any], seen: Any) -> np.ndarray:
+    def _frames(self, vector: VectorEnv[Any, Any, Any], observations: Any) -> np.ndarray:
         """Frames of a group, (M, ...)."""
         layout = self.task.layout
         if not layout.plain:
             own = self._vectorize == "own"
-            parts = [layout.frame(one) for one in iterate(vector.observation_space, seen)] if own else seen
+            parts = (
+                [layout.frame(one) for one in iterate(vector.observation_space, observations)] if own else observations
+            )
             vectors = np.array(parts)
             if not ((vectors >= self._low) & (vectors <= self._high)).all():
                 self._say_outside(layout.outside(vectors, self._low, self._high))
             return vectors
-        if self._bounded and not ((seen >= self._low) & (seen <= self._high)).all():
-            self._outside(seen)
-        return layout.frames(seen)
+        if self._bounded and not ((observations >= self._low) & (observations <= self._high)).all():
+            self._outside(observations)
+        return layout.frames(observations)
 
-    def _outside(self, seen: np.ndarray) -> None:
-        """Say once that an observation is out of its bounds; NaN is an error."""
+    def _outside(self, observations: np.ndarray) -> None:
+        """Warn once that an observation is out of its bounds; NaN is an error."""
         try:
-            for one in seen:
+            for one in observations:
                 check(self.task.layout.space, one)
         except BadObservation as error:
-            if not (np.abs(seen) <= LARGEST).all():
+            if not (np.abs(observations) <= LARGEST).all():
                 raise EnvironmentFailed(f"{self.task.name}: {error}") from None
             self._say_outside(error)
 
     def _say_outside(self, error: BadObservation) -> None:
-        self._say(f"{self.task.name}: {error}. This is said once, and the run goes on")
+        self._say(f"{self.task.name}: {error}. This is reported once, and the run continues")
         self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
 
     def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
-        """The first frames of a group, (M, ...), also if a worker dies before it has brought them."""
+        """The first frames of a group, (M, ...), even if a worker dies meanwhile."""
         while True:
             try:
                 return self._first(group, seeds)
@@ -216,11 +206,11 @@ class GymEnvironment:
     def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
         vector: Any = self._vectors[group]
         try:
-            # Classes of others may know one number only, and count on from it.
+            # A vector class of its own may accept one number only, from which it counts on.
             each = [int(seed) for seed in seeds]
-            seen, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
+            observations, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
-            return self._frames(vector, seen)
+            return self._frames(vector, observations)
         except UserError:
             raise
         except Exception as error:
@@ -229,8 +219,7 @@ class GymEnvironment:
             raise self._wrong(error) from error
 
     def _wrong(self, error: BaseException) -> EnvironmentFailed:
-        said = one_line(error) if isinstance(error, Exception) else str(error)
-        return EnvironmentFailed(f"{self.task.name} failed: {said}")
+        return EnvironmentFailed(f"{self.task.name} failed: {one_line(error)}")
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
         make = partial(single, self.task, self._vectorize == "async")
@@ -241,28 +230,27 @@ class GymEnvironment:
                 return Workers([make] * self._size)
         except Exception as error:
             if isinstance(error, LOST) and self._vectorize == "async":
-                said = (
-                    "a worker ended before its first step; in a script, begin the training below "
-                    'if __name__ == "__main__": (workers import the script), or try --vectorize sync'
-                )
-                raise EnvironmentFailed(f"{self.task.name}: {said}") from None
+                raise EnvironmentFailed(
+                    f"{self.task.name}: a worker ended before its first step; in a script, start the training below "
+                    'if __name__ == "__main__": (workers import the script), or use --vectorize sync'
+                ) from None
             raise self._wrong(error) from error
         if self.task.own is None:
-            raise ValueError("there is no vector environment of its own")
+            raise ValueError("the environment has no vector class of its own")
         return self.task.own(self._size)
 
     def _lost(self, group: int) -> HostStep:
-        """What a step brought in which a worker has died, or has not answered: all of its group are made anew.
+        """Restart a group of which a worker has died or not answered, and make up the outcome of its step.
 
-        It is not known. It counts as a step that stayed where it was, without a reward, and as the end of an episode
-        whose return is not counted.
+        The step counts as one that stayed where it was, without a reward, and as the end of an episode whose return is
+        not counted.
         """
         before, self._newest[group] = self._newest[group], self._begin(group, self._renew(group))
-        nothing, none = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
-        return HostStep(self._newest[group], before, nothing, nothing, none, ~none, lost=True)
+        zero, false = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
+        return HostStep(self._newest[group], before, zero, zero, false, ~false, lost=True)
 
     def _renew(self, group: int) -> np.ndarray:
-        """Make a group anew; the seeds that it is to be reset with, (M,)."""
+        """Start a group again; the seeds to reset it with, (M,)."""
         vector = self._vectors[group]
         if isinstance(vector, AsyncVectorEnv):
             end(vector)
@@ -270,18 +258,17 @@ class GymEnvironment:
         self._failures[group] += 1
         if self._failures[group] > LIVES:
             raise EnvironmentFailed(
-                f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; try --vectorize sync"
+                f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; use --vectorize sync"
             )
         self._say(
-            f"{self.task.name}: a worker has died or not answered; {self._size} environments begin anew, and the "
-            f"episodes that were under way in them are not counted"
+            f"{self.task.name}: a worker has died or not answered; {self._size} environments restart, and their "
+            f"unfinished episodes are not counted"
         )
         self._vectors[group] = self._make()
-        base = self._seed if isinstance(self._seed, tuple) else (self._seed,)
-        return np.random.SeedSequence((*base, group, self._restarts[group])).generate_state(self._size) % 2**31
+        return np.random.SeedSequence((*self._seed, group, self._restarts[group])).generate_state(self._size) % 2**31
 
     def close(self) -> None:
-        """Stop them."""
+        """Stop the environments."""
         for vector in self._vectors:
             if isinstance(vector, AsyncVectorEnv):
                 close(vector)

@@ -1,4 +1,4 @@
-"""Processes that step Gymnasium environments, one each. Ctrl-C is for the training alone, from their first moment."""
+"""Processes that step one Gymnasium environment each. They ignore Ctrl-C, which is for the training, from the start."""
 
 import contextlib
 import multiprocessing
@@ -10,24 +10,24 @@ from gymnasium import Env
 from gymnasium.error import NoAsyncCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
-#: Seconds that workers have to end their step, when all end.
+#: Seconds that workers have to finish their step when all of them end.
 GRACE = 5.0
 #: What a broken connection to a worker raises.
 LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
 
 
 class Workers(AsyncVectorEnv[Any, Any]):
-    """Gymnasium's asynchronous environments; where beginning them is interrupted, none goes on."""
+    """Gymnasium's asynchronous environments; if starting them is interrupted, all of them end."""
 
     def __init__(self, makes: Sequence[Callable[[], Env[Any, Any]]]) -> None:
-        """Begin them, and wait until they are there.
+        """Start the workers, and wait until they are ready.
 
         Args:
-            makes: makes the environment of each, and has it ignore interrupts before, as `gym_single.single` does.
+            makes: functions that ignore interrupts and then make one environment each, as `single` does.
         """
-        _begin_server()
+        _start_server()
         try:
-            # Not forked: there are threads here.
+            # Not forked, because this process has threads.
             super().__init__(makes, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
         except BaseException:
             end(self)
@@ -35,7 +35,11 @@ class Workers(AsyncVectorEnv[Any, Any]):
 
 
 def close(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Let the workers end; what is under way in them is waited for, for a while."""
+    """Let the workers finish their step, for a while, and end.
+
+    Args:
+        vector: the workers.
+    """
     try:
         for wait in () if vector.closed else (vector.step_wait, vector.reset_wait):
             with contextlib.suppress(NoAsyncCallError):
@@ -46,7 +50,11 @@ def close(vector: AsyncVectorEnv[Any, Any]) -> None:
 
 
 def end(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Stop the workers, also those that do not listen, or are not all there."""
+    """Kill the workers, including those that do not respond or have not started completely.
+
+    Args:
+        vector: the workers.
+    """
     for process in getattr(vector, "processes", ()):
         if process.pid is not None:
             process.kill()
@@ -57,14 +65,14 @@ def end(vector: AsyncVectorEnv[Any, Any]) -> None:
     vector.closed = True
 
 
-def _begin_server() -> None:
-    """Have a server that workers are forked from, with interrupts blocked: workers inherit that.
+def _start_server() -> None:
+    """Start the server that workers are forked from with interrupts blocked, which workers inherit.
 
-    Otherwise one that comes while they still load libraries would end them, with a traceback each.
+    Otherwise an interrupt would end workers that are still importing libraries, with a traceback each.
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
-    resource_tracker.ensure_running()  # as the server would do, and it unblocks them
+    resource_tracker.ensure_running()  # the server would do it, and it unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from action_balance.envs.atari.emulator import SKIP
+from action_balance.envs.atari.games import SKIP, title
 from action_balance.plots.drawing import (
     INK,
     PAPER,
@@ -27,7 +27,6 @@ from action_balance.plots.drawing import (
     thinned,
 )
 from action_balance.studies.atari.analysis import Cell, as_in_paper
-from action_balance.studies.atari.settings import title
 from action_balance.studies.paper import TABLE_2
 from action_balance.studies.statistics import FEWEST
 

@@ -7,8 +7,7 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.emulator import SKIP
-from action_balance.envs.atari.replay import ROOM_BYTE
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import thinned
@@ -16,7 +15,7 @@ from action_balance.runs import RunFolder
 from action_balance.studies import campaign, statistics
 from action_balance.studies.atari import analysis, figures, page
 from action_balance.studies.atari.analysis import Cell, cells
-from action_balance.studies.atari.settings import COMPARED, AtariSettings, title
+from action_balance.studies.atari.settings import COMPARED, AtariSettings
 from action_balance.studies.campaign import Report, Study
 from action_balance.studies.checks import check_count
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
@@ -61,7 +60,7 @@ def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) 
     """
     from action_balance.studies.evaluation.run import evaluate
 
-    if config.env.game not in ROOM_BYTE:
+    if config.env.short_name not in ROOM_BYTE:
         return False
     there = read_evaluation(path)
     if there is not None and there.update == config.agent.updates and there.games >= games:

@@ -6,7 +6,8 @@ from action_balance.config.agent import Config, Precision
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import Normalization
-from action_balance.envs.registry import PREFIX, EnvConfig
+from action_balance.envs.atari.config import PREFIX, AtariConfig
+from action_balance.envs.atari.games import games
 from action_balance.errors import UserError
 from action_balance.studies.checks import check_names, check_seeds
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
@@ -17,14 +18,6 @@ COMPARED = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")
 
 #: The settings of the paper's runs.
 PRESET = PRESETS["atari-paper"]
-
-#: Titles of games that differ from their names.
-TITLES = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!"}
-
-
-def title(game: str) -> str:
-    """Title of a game."""
-    return TITLES.get(game, game.replace("_", " ").title())
 
 
 @dataclass(frozen=True)
@@ -81,12 +74,12 @@ class AtariTraining:
 
     def makes(self, run: TrainConfig) -> bool:
         """Whether these settings train such a run, whatever its lag."""
-        ours = replace(self, lag=None).run(str(run.env.game), run.agent.method, run.seed, run.agent.bonus.normalize)
+        ours = replace(self, lag=None).run(run.env.short_name, run.agent.method, run.seed, run.agent.bonus.normalize)
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
         """Config of a run with one seed."""
-        return TrainConfig(EnvConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
+        return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
 
 
 @dataclass(frozen=True)
@@ -121,8 +114,4 @@ class AtariSettings:
 
 def _known_games(asked: tuple[str, ...]) -> list[str]:
     """The paper's games; all of the emulator's if others are asked for, so that reading results needs no emulator."""
-    if set(asked) <= set(TABLE_2):
-        return list(TABLE_2)
-    from action_balance.envs.atari.emulator import games
-
-    return list(games())
+    return list(TABLE_2 if set(asked) <= set(TABLE_2) else games())

@@ -14,8 +14,8 @@ import numpy as np
 
 from action_balance.agent.learner import Metrics
 from action_balance.config.agent import METHODS, Config, HostConfig
+from action_balance.config.env import EnvConfig
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import SIZES, EnvConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
@@ -139,7 +139,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         seen[real] = path
         run, config = _open(path)
         seeds = _read(path, config, metric)
-        _add(groups[_sized(config.env)][_as_it_learns(config.agent)], seeds)
+        _add(groups[config.env.comparable()][_as_it_learns(config.agent)], seeds)
         notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
     environments = _environments(groups)
     for name, curves in environments.items():
@@ -155,10 +155,10 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     if len(environments) > 1 and any(len(curves) < len(labels) for curves in environments.values()):
         notes.append("not every curve is in every environment: there are no scores of all environments together")
     together = _together(environments, labels)
-    if together and len({one.name for one in groups}) > 1 and any(one.gym is not None for one in groups):
+    if together and len({one.name for one in groups}) > 1 and not all(one.common_scale for one in groups):
         together = {}
         notes.append(
-            "Gymnasium environments have scales of their own: there are no scores of all environments together"
+            "returns of these environments have different scales: there are no scores of all environments together"
         )
     return Comparison(metric, environments, together, baseline, tuple(notes))
 
@@ -168,16 +168,9 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         raise UserError(f"{path} is a file: give the folder of a run")
     run = RunFolder.open(path)
     try:
-        return run, TrainConfig.from_data(run.config)
+        return run, TrainConfig.from_dict(run.config)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def _sized(environment: EnvConfig) -> EnvConfig:
-    """With its size, usual or asked for; a game has none."""
-    if environment.gym is not None:  # who steps it does not matter
-        return replace(environment, vectorize="sync")
-    return environment if environment.game is not None else replace(environment, size=environment.cells)
 
 
 def _as_it_learns(agent: Config) -> Config:
@@ -244,7 +237,7 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
 
 def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """What environment and curve of each run are called; runs that differ only in their seeds have the same two."""
-    keys = [(_sized(config.env), _as_it_learns(config.agent)) for config in configs]
+    keys = [(config.env.comparable(), _as_it_learns(config.agent)) for config in configs]
     groups: dict[EnvConfig, dict[Config, None]] = defaultdict(dict)
     for environment, agent in keys:
         groups[environment][agent] = None
@@ -266,31 +259,21 @@ def _varying(groups: Mapping[EnvConfig, Iterable[Config]]) -> dict[str, list[str
 
 
 def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> str:
-    others = [_settings(other) for other in groups if _name(other) == _name(environment)]
-    return _label(_name(environment), _settings(environment), _differing(others))
+    others = [_settings(other) for other in groups if other.short_name == environment.short_name]
+    return _label(environment.short_name, _settings(environment), _differing(others))
 
 
 def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
     """Curves by environment, both labelled and in order."""
     varying = _varying(groups)
     named: dict[str, tuple[Curve, ...]] = {}
-    for environment in sorted(groups, key=_rank):
+    for environment in sorted(groups, key=lambda one: one.sort_key):
         ordered = sorted(groups[environment].items(), key=lambda item: _place(item[0], varying))
         named[_environment_label(environment, groups)] = tuple(
             _curve(_label(config.method, _settings(config), varying[config.method]), config, seeds)
             for config, seeds in ordered
         )
     return named
-
-
-def _name(environment: EnvConfig) -> str:
-    return environment.game or environment.gym or f"{environment.name} {environment.size}"
-
-
-def _rank(environment: EnvConfig) -> tuple[float, str, int, int, str]:
-    """Worlds are in the order that they are told in, and by size; games come after them, by name."""
-    place = math.inf if environment.on_host else list(SIZES).index(environment.name)
-    return place, environment.name, environment.size or 0, environment.episode_steps, environment.view
 
 
 def _place(config: Config, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:

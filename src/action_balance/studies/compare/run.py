@@ -48,7 +48,7 @@ def _write(result: Comparison, out: Path) -> None:
             ),
         ),
     )
-    drawing.save(learning_curves(result), out, FIGURE)
+    drawing.save(learning_curves(result), lambda name, content: write_atomically(out / name, content), FIGURE)
 
 
 def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:

@@ -35,7 +35,7 @@ def reproduce_entropy(
 
 def _belongs(config: TrainConfig) -> bool:
     agent = config.agent
-    return config.env.game == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
+    return config.env.short_name == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
 
 
 def _report(records: Sequence[Record]) -> Report:

@@ -17,12 +17,11 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
 from action_balance.engines.device.evaluate import action_modes
 from action_balance.engines.host.evaluate_atari import FILMED, Game, Played, evaluate_games
-from action_balance.envs.atari.emulator import SKIP
-from action_balance.envs.atari.replay import ROOM_BYTE, replay
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP
+from action_balance.envs.atari.replay import replay
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.films import atari as atari_film
-from action_balance.studies.atari.settings import title
 from action_balance.studies.evaluation.score_table import score_table, short, spread
 
 #: How the way of acting is told in the film.
@@ -134,7 +133,7 @@ def _film(config: TrainConfig, played: Played, console: Console) -> bytes:
     bonus = np.asarray(jax.vmap(lambda one: normalize(one, kind))(thoughts.action_bonus))
     story = atari_film.Story(
         method=config.agent.method,
-        title=f"{title(record.game)}, {ACTING[FILMED]}",
+        title=f"{config.env.title}, {ACTING[FILMED]}",
         taken=record.actions,
         logits=thoughts.logits,
         behaviour=thoughts.behaviour if balanced else None,

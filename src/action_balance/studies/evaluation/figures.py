@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from action_balance.envs.scene import Scene
 from action_balance.plots.drawing import STYLED
 from action_balance.plots.heatmaps import one_row
-from action_balance.plots.scene import Scene
 
 
 @style.context(STYLED)

@@ -17,6 +17,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import ActionMode, Evaluation, action_modes, evaluate_run, most_episodes
 from action_balance.engines.host.evaluate_atari import MOST_GAMES
 from action_balance.engines.loop import seen_by, trainer
+from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.base import Environment
 from action_balance.errors import MOST, UserError
 from action_balance.files import Data
@@ -36,21 +37,21 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
         console: the screen.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.from_data(folder.config)
+    config = TrainConfig.from_dict(folder.config)
     _check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     for warning in restored.warnings:
         console.print(warning, highlight=False, soft_wrap=True)
     console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
-    if config.env.gym is not None:
-        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
-    elif config.env.game is None:
-        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
-    else:
+    if isinstance(config.env, AtariConfig):
         from action_balance.studies.evaluation import atari as evaluate_atari
 
         played = evaluate_atari.play(config, config.env.game, restored.state, episodes, seed, console)
         show, (summary, files) = evaluate_atari.show, played
+    elif config.env.engine == "host":
+        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
+    else:
+        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
     about = {"method": config.agent.method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
@@ -61,11 +62,11 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
 
 
 def _check(episodes: int, seed: int, config: TrainConfig) -> None:
-    if not config.env.on_host:
+    if config.env.engine == "device":
         environment = config.environment(jax.random.key(config.seed))
         most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
     else:
-        most, what = (MOST_GAMES, "games at once") if config.env.game else (MOST, "episodes")
+        most, what = (MOST_GAMES, "games at once") if isinstance(config.env, AtariConfig) else (MOST, "episodes")
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > most:
@@ -80,11 +81,8 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     checkpoints = folder.checkpoints()
     there = checkpoints.updates()
     if not there:
-        first = f"update {min(config.checkpoint_every or 50, config.agent.updates)}"
-        if config.env.game is not None and config.checkpoint_every is None:
-            first = "a few minutes"
         raise UserError(
-            f"{folder.path} has no checkpoint yet: the first is written after {first}, "
+            f"{folder.path} has no checkpoint yet: the first is written after {config.first_checkpoint}, "
             f"or when the training is interrupted"
         )
     choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
@@ -143,7 +141,7 @@ def summarize(
         trained: how often each state was reached in training, (K, S).
     """
     summary = _summary(config, found)
-    if environment.states:
+    if environment.spec.states:
         reached = _visits(found, trained)
         summary["coverage"] = {
             "reachable": int(environment.reachable().sum()),
@@ -184,10 +182,9 @@ def _pictures(
     """Heat map and film by file name; none for environments without a map."""
     from action_balance.films.grid import film
     from action_balance.plots.drawing import NAMES, to_png
-    from action_balance.plots.scene import scene_of
     from action_balance.studies.evaluation import figures as evaluation_figures
 
-    scene = scene_of(environment)
+    scene = config.env.scene(environment)
     if scene is None:
         return {}
     method = config.agent.method

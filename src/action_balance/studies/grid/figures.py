@@ -91,4 +91,4 @@ def save(folder: ResultFolder, **figures: Figure | None) -> None:
     """Write figures by name; those that are None are left out."""
     for name, figure in figures.items():
         if figure is not None:
-            drawing.save(figure, folder.figures, name)
+            drawing.save(figure, folder.write, f"figures/{name}")

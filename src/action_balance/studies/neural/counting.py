@@ -93,7 +93,7 @@ def study(config: TrainConfig, states: TrainState) -> Counting:
     """
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
-    observations = jax.vmap(environment.observe)(jnp.arange(environment.states))
+    observations = jax.vmap(environment.observe)(jnp.arange(environment.spec.states))
 
     def one_state(state: TrainState, observation: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         logits, _, bonus = act(state, observation, config.agent)

@@ -28,10 +28,10 @@ from action_balance.plots.drawing import (
     new_figure,
 )
 from action_balance.plots.heatmaps import one_row
-from action_balance.plots.scene import scene_of
 from action_balance.studies import statistics
 from action_balance.studies.neural.analysis import World
 from action_balance.studies.neural.counting import Counting
+from action_balance.studies.neural.settings import WORLDS
 
 #: Last value, method and label of a curve.
 End = tuple[float, str, str]
@@ -56,7 +56,7 @@ def coverage(world: World) -> Figure:
 @style.context(STYLED)
 def visits(world: World) -> Figure | None:
     """Mean visits of each state in the whole training, a panel per method; None without a map."""
-    scene = scene_of(world.environment)
+    scene = WORLDS[world.name].scene(world.environment)
     if scene is None:
         return None
     panels = {

@@ -70,7 +70,7 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
         drawn = {f"{study}_{draw.__name__}": draw(world) for draw in (*shown, figures.visits)}
     for name, figure in drawn.items():
         if figure is not None:
-            drawing.save(figure, folder.figures, name)
+            drawing.save(figure, folder.write, f"figures/{name}")
     steps = sum(config.seeds * config.agent.updates * config.agent.steps_per_update for config in runs.values())
     timing = {"seconds": round(seconds, 3), "environment_steps": steps}
 

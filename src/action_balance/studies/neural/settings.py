@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from action_balance.config.agent import METHODS, Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.studies.checks import check_names, check_seeds
 
 #: The methods that the study compares.
@@ -13,10 +13,10 @@ COMPARED = ("random", "ppo", "rnd", "action-balance", "action-balance-rnd")
 #: The worlds: the paper's open grid; its corridor, with rooms so large that chance rarely finds the treasure; the deep
 #: sea. The last one is small: it compares what was learned with true counts.
 WORLDS = {
-    "open": EnvConfig("open"),
-    "corridor": EnvConfig("corridor", 25),
-    "deep-sea": EnvConfig("deep-sea", 10),
-    "counting": EnvConfig("corridor", 5),
+    "open": env_config("open"),
+    "corridor": env_config("corridor", size=25),
+    "deep-sea": env_config("deep-sea", size=10),
+    "counting": env_config("corridor", size=5),
 }
 
 

@@ -18,7 +18,6 @@ from action_balance.files import Data
 from action_balance.plots.drawing import NAMES
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS, METRICS, TIMING
-from action_balance.studies.atari.settings import title
 from action_balance.studies.compare import analysis as compare
 
 #: A curve has at most about so many points: each is the mean of as many updates as that takes.
@@ -75,7 +74,7 @@ class Watched:
             return cls(path, None, None)
         folder = RunFolder.open(path)
         try:
-            return cls(path, folder, TrainConfig.from_data(folder.config))
+            return cls(path, folder, TrainConfig.from_dict(folder.config))
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
 
@@ -171,8 +170,8 @@ def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """What environment and curve of each run are called; games by their titles."""
     names = []
     for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
-        game = config.env.game
-        names.append((environment if game is None else title(game) + environment[len(game) :], label))
+        env = config.env
+        names.append((environment.replace(env.short_name, env.title, 1), label))
     return names
 
 

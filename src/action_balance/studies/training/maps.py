@@ -7,14 +7,13 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import jax
 import numpy as np
 
+from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.packing import packed, unpacked
 from action_balance.plots.drawing import NAMES
-from action_balance.plots.scene import Scene, scene_of
 from action_balance.runs import Place, read_metrics, read_new
 from action_balance.runs.metrics import VISITS
 from action_balance.studies.training import data as view_data
@@ -46,7 +45,7 @@ def _fresh(run: Watched, before: Place) -> Data | None:
 
 def _scene(run: Watched) -> Scene | None:
     assert run.config is not None
-    return scene_of(run.config.environment(jax.random.key(run.config.seed)))
+    return run.config.scene()
 
 
 def players(runs: Sequence[Watched]) -> list[Data]:

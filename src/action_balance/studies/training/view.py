@@ -12,7 +12,8 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.files import Data, found_inside, own_file, write_atomically
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import EVALUATED, EVALUATION
+from action_balance.runs.folder import EVALUATION
+from action_balance.runs.legacy import EVALUATION_FILES
 from action_balance.runs.results import SUMMARY
 from action_balance.studies.explore import page as explore_page
 from action_balance.studies.explore import run as explore
@@ -180,7 +181,11 @@ def explore_result(path: Path, summary: Data) -> str:
 
 def served_files(runs: Sequence[Path]) -> dict[str, Path]:
     """The files of runs that a page may ask for, by URL path: what an evaluation may write, and nothing else."""
-    return {f"/files/{number}/{name}": run / EVALUATION / name for number, run in enumerate(runs) for name in EVALUATED}
+    return {
+        f"/files/{number}/{name}": run / EVALUATION / name
+        for number, run in enumerate(runs)
+        for name in EVALUATION_FILES
+    }
 
 
 def run_of(file: Path) -> Path:

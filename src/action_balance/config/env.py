@@ -1,0 +1,169 @@
+"""Base classes of the environment families; nothing here imports JAX.
+
+A family is one frozen dataclass: its fields are the settings of an environment, its methods make the environment, and
+its class attributes answer what the rest of the package would otherwise have to ask about a particular family. A family
+of your own is such a class in any module; name it ``MODULE:CLASS``.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.host_base import HostEnvironment
+    from action_balance.envs.scene import Scene
+    from action_balance.envs.spec import EnvSpec
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
+
+    name: str
+    """Name of the environment, as on the command line."""
+
+    #: Who steps it: the device, in one compiled program with the agent, or the host.
+    engine: ClassVar[Literal["device", "host"]]
+    #: What one environment of the family is called in a sentence, without an article.
+    label: ClassVar[str] = "environment"
+    #: Place of the family wherever families are listed; those of users come last.
+    order: ClassVar[int] = 100
+    #: How names of the family are written, for help texts.
+    forms: ClassVar[tuple[str, ...]] = ()
+    #: Packages whose versions a run records, because results may depend on them.
+    packages: ClassVar[tuple[str, ...]] = ()
+    #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
+    has_images: ClassVar[bool | None] = None
+    #: Whether states can be enumerated; None if only the `EnvSpec` of a particular environment tells.
+    has_states: ClassVar[bool | None] = None
+    #: Whether ``--threads`` has a meaning.
+    uses_threads: ClassVar[bool] = False
+    #: Whether returns of different environments of the family may be averaged.
+    common_scale: ClassVar[bool] = False
+    #: Seconds between two checkpoints where they are too large for every 50 updates.
+    checkpoint_seconds: ClassVar[float | None] = None
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Well-known names of the family, for suggestions and completion."""
+        return ()
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The name of this family that someone meant who wrote an unknown name; None if there is none."""
+        del name
+        return None
+
+    @classmethod
+    def with_article(cls) -> str:
+        """``an Atari game``."""
+        return f"{'an' if cls.label[0].lower() in 'aeiou' else 'a'} {cls.label}"
+
+    @property
+    def short_name(self) -> str:
+        """What tables and legends call the environment."""
+        return self.name
+
+    @property
+    def title(self) -> str:
+        """What headings call the environment."""
+        return self.short_name
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of a file name."""
+        return re.sub(r"[^\w.-]", "-", self.name)
+
+    @property
+    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
+        """Orders environments: by family, place in the family, name, and settings."""
+        return self.order, 0, self.name, ()
+
+    def comparable(self) -> Self:
+        """The same environment with explicit defaults and without settings that do not change what is learned."""
+        return self
+
+    @property
+    def spec(self) -> "EnvSpec":
+        """Observations and actions."""
+        raise NotImplementedError
+
+    def scene(self, environment: "Environment") -> "Scene | None":
+        """How the states of an environment are drawn as a map; None if there is no map.
+
+        Args:
+            environment: one on the device, made by this family.
+
+        Returns:
+            The map.
+        """
+        del environment
+        return None
+
+
+@dataclass(frozen=True)
+class DeviceEnvConfig(EnvConfig):
+    """An environment that is compiled together with the agent."""
+
+    engine: ClassVar[Literal["device", "host"]] = "device"
+
+    def make(self, key: "jax.Array") -> "Environment":
+        """Make the environment.
+
+        Args:
+            key: random key of whatever is drawn once per environment.
+
+        Returns:
+            The environment.
+        """
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> "EnvSpec":
+        """Observations and actions."""
+        import jax
+
+        return self.make(jax.random.key(0)).spec
+
+
+@dataclass(frozen=True)
+class HostEnvConfig(EnvConfig):
+    """An environment that steps on the host, outside of compiled programs."""
+
+    engine: ClassVar[Literal["device", "host"]] = "host"
+    has_states: ClassVar[bool | None] = False
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it steps in the thread that calls it; others step in threads or processes of their own."""
+        return True
+
+    def make(
+        self,
+        envs: int,
+        groups: int,
+        seed: tuple[int, ...],
+        threads: int = 0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> "HostEnvironment":
+        """Make N environments that step in G groups.
+
+        Args:
+            envs: N.
+            groups: G, a divisor of N.
+            seed: random seed of all of them.
+            threads: emulator threads of each group; 0 for one per core.
+            say: called with a line that the user should read, from any thread.
+
+        Returns:
+            The environments.
+        """
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """One line about what the agent observes, for the beginning of a run; empty if the name says it all."""
+        return ""

@@ -1,0 +1,64 @@
+"""Plain data of version 0.1.0 (run format 2) in the form of this version (run format 3)."""
+
+from dataclasses import fields
+from typing import Any
+
+from action_balance.config.registry import env_class
+from action_balance.files import Data
+
+#: Settings of two families: only 0.1.0 wrote them together.
+_BOTH = {"view", "vectorize"}
+
+
+def upgrade_config(data: Data) -> Data:
+    """The settings of a run.
+
+    In 0.1.0, ``env`` had the settings of all families.
+
+    Args:
+        data: ``config`` of a ``config.json``.
+
+    Returns:
+        The same settings as this version writes them. Data of this version are returned unchanged, and so is whatever
+        is damaged: the checks that follow report it.
+    """
+    env = data.get("env")
+    if not isinstance(env, dict) or not isinstance(env.get("name"), str) or not env.keys() >= _BOTH:
+        return data
+    return {**data, "env": _upgrade_env(env)}
+
+
+def _upgrade_env(env: Data) -> Data:
+    own = {field.name: field.default for field in fields(env_class(env["name"]))}
+    # A size that was not chosen was null, also where the default is a number now.
+    return {
+        name: value for name, value in env.items() if name in own and not (value is None and own[name] is not None)
+    }
+
+
+def upgrade_env_spec(seen: Any, config: Data) -> Data | None:
+    """The specification of a run's environment.
+
+    0.1.0 recorded it as ``seen``, for Gymnasium environments only, and without the stack.
+
+    Args:
+        seen: of a ``manifest.json``.
+        config: ``config`` of the ``config.json`` beside it.
+
+    Returns:
+        Plain data for `EnvSpec.from_dict`; None where nothing was recorded, or it is damaged.
+    """
+    try:
+        actions = seen["actions"]
+        image = seen["dtype"] == "uint8"
+        return {
+            "kind": "image-stack" if image else "vector-stack",
+            "shape": [config["env"].get("stack", 1), *seen["shape"]],
+            "nvec": actions if isinstance(actions, list) else [actions],
+            "dtype": seen["dtype"],
+            "states": 0,
+            "parts": seen["parts"],
+            "normalize_obs": not image,
+        }
+    except (AttributeError, KeyError, TypeError):
+        return None

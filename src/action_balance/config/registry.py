@@ -1,0 +1,151 @@
+"""Environment families by name: an alias of ``MODULE:CLASS``, which is also how users name their own classes."""
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from dataclasses import fields
+from typing import Any
+
+from action_balance.config.env import EnvConfig
+from action_balance.errors import UserError, check_name, flag
+from action_balance.files import reason
+
+#: Where the class of each family is, by name or, with a colon, by the beginning of its names.
+FAMILIES = {
+    "open": "action_balance.envs.grid.config:GridConfig",
+    "goal": "action_balance.envs.grid.config:GridConfig",
+    "corridor": "action_balance.envs.grid.config:GridConfig",
+    "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
+    "atari:": "action_balance.envs.atari.config:AtariConfig",
+    "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
+}
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception of someone else's code in one line, with its place.
+
+    Args:
+        error: the exception.
+
+    Returns:
+        Type, message, file and line.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
+
+
+def load_module(module: str, needed_by: str, install: str = "") -> Any:
+    """Import a module that a user named, also from the current folder.
+
+    Args:
+        module: its name.
+        needed_by: what needs it, for the error message.
+        install: package to install if it is missing, where that is known.
+
+    Returns:
+        The module; a `UserError` if it cannot be imported.
+    """
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            hint = f"pip install {install}" if install else "check its spelling, or install its package"
+            raise UserError(f"{needed_by} needs the module {module}, which is not installed: {hint}") from None
+        raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
+    except Exception as error:
+        raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
+
+
+def load_object(path: str) -> Any:
+    """What ``MODULE:NAME`` names.
+
+    Args:
+        path: the module and the name, with a colon between them.
+
+    Returns:
+        The object; a `UserError` if there is no such module or name.
+    """
+    module, _, name = path.rpartition(":")
+    if not module or not name:
+        raise UserError(f"'{path}' is not MODULE:NAME, e.g. my_module:MyClass")
+    loaded = load_module(module, path)
+    if not hasattr(loaded, name):
+        near = difflib.get_close_matches(name, [one for one in dir(loaded) if not one.startswith("_")], n=1)
+        raise UserError(f"{module} has no {name}: " + (f"did you mean {near[0]}?" if near else "check its spelling"))
+    return getattr(loaded, name)
+
+
+def families() -> list[type[EnvConfig]]:
+    """The built-in families, in order."""
+    found: list[type[EnvConfig]] = [load_object(path) for path in dict.fromkeys(FAMILIES.values())]
+    return sorted(found, key=lambda family: family.order)
+
+
+def known_names() -> list[str]:
+    """Names of environments to suggest and to complete."""
+    return [name for family in families() for name in family.names()]
+
+
+def env_class(name: str) -> type[EnvConfig]:
+    """The family of an environment.
+
+    Args:
+        name: of the environment: an alias, a prefix and the rest, or ``MODULE:CLASS``.
+
+    Returns:
+        The class of its settings; a `UserError` with a suggestion if the name is unknown.
+    """
+    for alias, path in FAMILIES.items():
+        if name == alias.rstrip(":") or (alias.endswith(":") and name.startswith(alias)):
+            found: type[EnvConfig] = load_object(path)
+            return found
+    for family in families():
+        if meant := family.suggest(name):
+            raise UserError(f"unknown environment '{name}': did you mean {meant}?")
+    if ":" not in name.strip(":") or difflib.get_close_matches(name, known_names(), n=1, cutoff=0.8):
+        check_name("environment", name, known_names())
+    own = load_object(name)
+    if not isinstance(own, type) or not issubclass(own, EnvConfig) or not hasattr(own, "engine"):
+        raise UserError(f"{name} is not an environment family: inherit from DeviceEnvConfig or HostEnvConfig")
+    if "__dataclass_fields__" not in vars(own):
+        raise UserError(f"{name} is not a dataclass: decorate it with @dataclass(frozen=True)")
+    return own
+
+
+def env_config(name: str, **settings: Any) -> EnvConfig:
+    """An environment with its settings, checked.
+
+    Args:
+        name: of the environment, as on the command line.
+        settings: of its family; what is left out has its default.
+
+    Returns:
+        The settings; a `UserError` if the name or a setting is unknown, or a value is not allowed.
+    """
+    family = env_class(name)
+    known = [field.name for field in fields(family) if field.name != "name"]
+    for setting in settings:
+        if setting not in known:
+            hint = f"its settings are {', '.join(map(flag, known))}" if known else "leave it out"
+            raise UserError(f"{family.with_article()} has no {flag(setting)}: {hint}")
+    return family(name, **settings)
+
+
+def resolve_class(kind: type, data: dict[str, Any]) -> type:
+    """The class to build from plain data where a setting is declared as a base class.
+
+    Args:
+        kind: what the setting is declared as.
+        data: its plain data.
+
+    Returns:
+        The family that the data name, or ``kind`` itself.
+    """
+    if kind is EnvConfig and isinstance(data.get("name"), str):
+        return env_class(data["name"])
+    return kind

@@ -1,0 +1,84 @@
+"""Settings of Atari games."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from action_balance.config.env import HostEnvConfig
+from action_balance.envs.atari.games import PAPER_GAMES, SIZE, STACK, check_game, count_actions, title
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+
+if TYPE_CHECKING:
+    from action_balance.envs.host_base import HostEnvironment
+
+PREFIX = "atari:"
+
+
+@dataclass(frozen=True)
+class AtariConfig(HostEnvConfig):
+    """An Atari game under the protocol of RND (Burda et al., 2019), which leaves nothing to set."""
+
+    label: ClassVar[str] = "Atari game"
+    order: ClassVar[int] = 2
+    forms: ClassVar[tuple[str, ...]] = ("atari:GAME",)
+    packages: ClassVar[tuple[str, ...]] = ("ale-py", "gymnasium")
+    has_images: ClassVar[bool | None] = True
+    uses_threads: ClassVar[bool] = True
+    common_scale: ClassVar[bool] = True
+    checkpoint_seconds: ClassVar[float | None] = 300.0
+
+    def __post_init__(self) -> None:
+        if self.name in (PREFIX, PREFIX[:-1]):
+            raise UserError(f"{self.name} needs a game: e.g. {PREFIX}pitfall")
+        check_game(self.game)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The games of the paper."""
+        return tuple(f"{PREFIX}{game}" for game in PAPER_GAMES)
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The game of the paper with this name."""
+        return f"{PREFIX}{name}" if name in PAPER_GAMES else None
+
+    @property
+    def game(self) -> str:
+        """The emulator's name of the game."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def short_name(self) -> str:
+        """The emulator's name of the game."""
+        return self.game
+
+    @property
+    def title(self) -> str:
+        """The title of the game."""
+        return title(self.game)
+
+    @property
+    def in_process(self) -> bool:
+        """Emulators have threads of their own."""
+        return False
+
+    @cached_property
+    def spec(self) -> EnvSpec:
+        """Four grey frames, and the game's own actions."""
+        return EnvSpec("image-stack", (STACK, SIZE, SIZE), (count_actions(self.game),), dtype="uint8")
+
+    def make(
+        self,
+        envs: int,
+        groups: int,
+        seed: tuple[int, ...],
+        threads: int = 0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> "HostEnvironment":
+        """Start N emulators in G groups; see `HostEnvConfig.make`."""
+        from action_balance.envs.atari.emulator import Atari
+
+        del say
+        return Atari(self.game, envs, groups, seed, threads)

@@ -1,0 +1,1 @@
+"""The deep sea family."""

@@ -1,0 +1,81 @@
+"""Settings of the deep sea."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from action_balance.config.env import DeviceEnvConfig
+from action_balance.errors import UserError
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.scene import Scene
+
+#: The largest N: an observation has N x N numbers.
+LARGEST = 1000
+
+
+def check_size(size: int) -> None:
+    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
+    if size < 2:
+        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+    if size > LARGEST:
+        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
+
+
+@dataclass(frozen=True)
+class DeepSeaConfig(DeviceEnvConfig):
+    """Deep sea: only one of 2^N action sequences finds the treasure (Osband et al., 2019)."""
+
+    size: int = 20
+    """N: rows, columns, and steps of an episode."""
+
+    label: ClassVar[str] = "deep sea"
+    order: ClassVar[int] = 1
+    forms: ClassVar[tuple[str, ...]] = ("deep-sea",)
+    has_images: ClassVar[bool | None] = False
+    has_states: ClassVar[bool | None] = True
+    common_scale: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_size(self.size)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The only name."""
+        return cls.forms
+
+    @property
+    def short_name(self) -> str:
+        """Name and size."""
+        return f"{self.name} {self.size}"
+
+    @property
+    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
+        """By size."""
+        return self.order, 0, self.name, (self.size,)
+
+    def make(self, key: "jax.Array") -> "Environment":
+        """A sea whose actions are drawn from the key."""
+        from action_balance.envs.deep_sea.environment import DeepSea
+
+        return DeepSea(self.size, key)
+
+    def scene(self, environment: "Environment") -> "Scene":
+        """The sea from the side, its surface at the top; nobody can be in its upper right half."""
+        import numpy as np
+
+        from action_balance.envs.deep_sea.environment import DeepSea
+        from action_balance.envs.grid.world import GridWorld
+        from action_balance.envs.scene import Scene
+
+        assert isinstance(environment, DeepSea)
+        size = environment.size
+        row, column = np.divmod(np.arange(size * size), size)
+        right = np.asarray(environment.right_is)[column]
+        # The diver sinks, and y grows upwards.
+        walls = [(int(x), size - 1 - int(y)) for y, x in zip(*np.nonzero(~np.tri(size, dtype=bool)), strict=True)]
+        world = GridWorld.create(size, size, walls, (0, size - 1), [(size - 1, 0)], size)
+        order = np.stack([1 - right, right], axis=1)
+        return Scene(world, (size - 1 - row) * size + column, ("left", "right"), order, shows_the_end=False)

@@ -1,0 +1,87 @@
+"""Deep sea: an N x N chain in which only one of 2^N action sequences finds the treasure.
+
+Osband et al., Behaviour Suite for Reinforcement Learning, 2019; https://arxiv.org/abs/1908.03568.
+
+The diver starts in the upper left corner and sinks one row per step. One action moves it right, at a cost of 0.01 / N,
+the other left; which is which is drawn for every column. The treasure, reward 1, lies at the bottom of the last column:
+to reach it, the diver must move right N times. An episode has N steps.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from action_balance.envs.base import Step
+from action_balance.envs.deep_sea.config import check_size
+from action_balance.envs.spec import EnvSpec
+
+
+class DeepSeaState(eqx.Module):
+    """Position of the diver."""
+
+    row: Int[Array, ""]
+    column: Int[Array, ""]
+
+
+class DeepSea(eqx.Module):
+    """The environment. Its state is seen one-hot; the meaning of its two actions is drawn from a key."""
+
+    size: int = eqx.field(static=True)
+    right_is: Int[Array, " N"]  # the action that moves right, for every column
+
+    def __init__(self, size: int, key: PRNGKeyArray) -> None:
+        """Draw a sea.
+
+        Args:
+            size: N.
+            key: random key of the meaning of the actions.
+        """
+        check_size(size)
+        self.size = size
+        self.right_is = jax.random.bernoulli(key, shape=(size,)).astype(jnp.int32)
+
+    @property
+    def spec(self) -> EnvSpec:
+        """The cell, one-hot, and two actions."""
+        cells = self.size * self.size
+        return EnvSpec("vector", (cells,), (2,), states=cells)
+
+    @property
+    def episode_steps(self) -> int:
+        """One step for every row."""
+        return self.size
+
+    def reachable(self) -> Bool[np.ndarray, " S"]:
+        """The lower left half: a diver that sinks one row moves at most one column to the right."""
+        return np.tri(self.size, dtype=bool).ravel()
+
+    def _observe(self, state: DeepSeaState) -> Float[Array, " S"]:
+        # Below the last row, the observation is zero, as in bsuite.
+        cell = jnp.where(state.row < self.size, state.row * self.size + state.column, -1)
+        return jax.nn.one_hot(cell, self.size * self.size)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[DeepSeaState, Float[Array, " S"]]:
+        """The upper left corner."""
+        del key
+        state = DeepSeaState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
+        return state, self._observe(state)
+
+    def step(self, state: DeepSeaState, action: Int[Array, ""], key: PRNGKeyArray) -> tuple[DeepSeaState, Step]:
+        """One row down, and one column to the left or right."""
+        right = action == self.right_is[state.column]
+        treasure = right & (state.column == self.size - 1) & (state.row == self.size - 1)
+        column = jnp.clip(state.column + jnp.where(right, 1, -1), 0, self.size - 1)
+        reached = DeepSeaState(state.row + 1, column)
+        terminated = reached.row == self.size
+        reward = jnp.where(treasure, 1.0, 0.0) - jnp.where(right, 0.01 / self.size, 0.0)
+        first, first_obs = self.reset(key)
+        following = jax.tree.map(lambda a, b: jnp.where(terminated, a, b), first, reached)
+        next_obs = self._observe(reached)
+        observation = jnp.where(terminated, first_obs, next_obs)
+        return following, Step(observation, next_obs, reward, terminated, jnp.zeros((), bool))
+
+    def index(self, observation: Float[Array, " S"]) -> Int[Array, ""]:
+        """The cell; 0 for the observation after the last row."""
+        return observation.argmax().astype(jnp.int32)

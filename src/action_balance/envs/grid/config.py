@@ -1,0 +1,104 @@
+"""Settings of the grid worlds."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+
+from action_balance.config.env import DeviceEnvConfig
+from action_balance.errors import MOST, check_name, check_numbers, flag
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.grid.world import GridWorld
+    from action_balance.envs.scene import Scene
+
+#: What the agent observes of its cell: x and y scaled to [-1, 1], or both one-hot.
+View = Literal["coordinates", "one-hot"]
+
+#: Default size of each world: cells along a side, or along a side of a room of the corridor.
+SIZES = {"open": 40, "goal": 40, "corridor": 11}
+
+#: The largest size: visits are counted for every cell and seed.
+LARGEST = 1000
+
+
+@dataclass(frozen=True)
+class GridConfig(DeviceEnvConfig):
+    """The paper's grid worlds: open (Section IV-A), goal (Section IV-B) and corridor (Figure 1)."""
+
+    size: int | None = None
+    """Cells along a side, or along a side of a room of the corridor (default: 40; corridor: 11)."""
+    episode_steps: int = 200
+    """Time limit of an episode."""
+    view: View = "one-hot"
+    """What the agent observes of its cell: one-hot column and row, or scaled coordinates."""
+
+    label: ClassVar[str] = "grid world"
+    order: ClassVar[int] = 0
+    forms: ClassVar[tuple[str, ...]] = tuple(SIZES)
+    has_images: ClassVar[bool | None] = False
+    has_states: ClassVar[bool | None] = True
+    common_scale: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_name("environment", self.name, SIZES)
+        check_name(flag("view"), self.view, get_args(View))
+        check_numbers(self, "episode_steps", low=1, high=MOST)
+        check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
+        self.world()
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The three worlds."""
+        return cls.forms
+
+    @property
+    def cells(self) -> int:
+        """The size, as set or the default."""
+        return self.size if self.size is not None else SIZES[self.name]
+
+    @property
+    def short_name(self) -> str:
+        """Name and size."""
+        return f"{self.name} {self.cells}"
+
+    @property
+    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
+        """By world, then by size, time limit and view."""
+        return self.order, list(SIZES).index(self.name), self.name, (self.cells, self.episode_steps, self.view)
+
+    def comparable(self) -> Self:
+        """With its size."""
+        return replace(self, size=self.cells)
+
+    def world(self) -> "GridWorld":
+        """The world; a `UserError` if its goal is out of reach."""
+        from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
+
+        size = self.cells
+        if self.name == "open":
+            return open_world(size, self.episode_steps)
+        if self.name == "goal":
+            return goal_world((size * 2 // 5, size * 2 // 5), size, self.episode_steps)
+        return corridor_world(size, episode_steps=self.episode_steps)
+
+    def make(self, key: "jax.Array") -> "Environment":
+        """The environment; nothing is drawn from the key."""
+        from action_balance.envs.grid.environment import GridEnvironment
+
+        del key
+        return GridEnvironment(self.world(), self.view)
+
+    def scene(self, environment: "Environment") -> "Scene":
+        """The world itself."""
+        import numpy as np
+
+        from action_balance.envs.grid.environment import GridEnvironment
+        from action_balance.envs.grid.world import ACTIONS
+        from action_balance.envs.scene import Scene
+
+        assert isinstance(environment, GridEnvironment)
+        world = environment.world
+        order = np.tile(np.arange(len(ACTIONS)), (world.cells, 1))
+        return Scene(world, np.arange(world.cells), ACTIONS, order, shows_the_end=True)

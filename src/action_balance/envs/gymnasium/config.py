@@ -1,0 +1,173 @@
+"""Settings of Gymnasium environments; Gymnasium itself is imported when one is made."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+
+from action_balance.config.env import HostEnvConfig
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError, check_name, check_numbers, flag
+
+if TYPE_CHECKING:
+    from gymnasium import Env
+
+    from action_balance.envs.gymnasium.make import Task
+    from action_balance.envs.host_base import HostEnvironment
+
+PREFIX = "gym:"
+
+#: How environments step together: one after the other, each in its own process, or by their own vector class.
+Vectorize = Literal["sync", "async", "own"]
+
+
+def parse_kwargs(words: Sequence[str]) -> str:
+    """Arguments of an environment from the command line.
+
+    Args:
+        words: each ``KEY=VALUE`` or a JSON object.
+
+    Returns:
+        All of them as one JSON object; empty without any.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not word.lstrip().startswith("{") and equals and key.isidentifier():
+            try:
+                found[key] = json.loads(value)
+            except ValueError:
+                found[key] = {"True": True, "False": False, "None": None}.get(value, value)
+            continue
+        try:
+            given = json.loads(word)
+        except ValueError:
+            given = None
+        if not isinstance(given, dict):
+            raise UserError(f"--env-kwargs {word:.40} is neither KEY=VALUE nor a JSON object, e.g. size=6")
+        found |= given
+    return json.dumps(found, sort_keys=True) if found else ""
+
+
+@dataclass(frozen=True)
+class GymnasiumConfig(HostEnvConfig):
+    """A Gymnasium environment: an id, MODULE:ID, or MODULE:FUNCTION."""
+
+    env_kwargs: str = field(default="", metadata={"nargs": "+", "metavar": "KEY=VALUE", "parse": parse_kwargs})
+    """Arguments of the environment: KEY=VALUE, or a JSON object."""
+    wrapper: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "MODULE:NAME"})
+    """Wrapper of the environment; several are applied in order."""
+    vectorize: Vectorize = "sync"
+    """How environments step together: sync (in this process), async (each in its own process) or own (by their own
+    vector class)."""
+    stack: int = 1
+    """Number of newest observations that the policy sees."""
+    reward_scale: float = 1.0
+    """Factor of the rewards that the agent learns from; reported returns are not scaled."""
+
+    label: ClassVar[str] = "Gymnasium environment"
+    order: ClassVar[int] = 3
+    forms: ClassVar[tuple[str, ...]] = ("gym:ID",)
+    packages: ClassVar[tuple[str, ...]] = ("gymnasium",)
+
+    def __post_init__(self) -> None:
+        if self.name in (PREFIX, PREFIX[:-1]):
+            raise UserError(f"{self.name} needs the id of an environment: e.g. {PREFIX}CartPole-v1")
+        check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
+        check_numbers(self, "stack", low=1, high=64)
+        check_numbers(self, "reward_scale", above=True)
+        if isinstance(self.env_kwargs, Mapping):  # from Python
+            given = json.dumps(dict(self.env_kwargs), sort_keys=True) if self.env_kwargs else ""
+            object.__setattr__(self, "env_kwargs", given)
+        object.__setattr__(self, "wrapper", tuple(self.wrapper))
+        try:
+            is_object = isinstance(json.loads(self.env_kwargs or "{}"), dict)
+        except ValueError:
+            is_object = False
+        if not is_object:
+            raise UserError(f"--env-kwargs {self.env_kwargs:.40} is not a JSON object")
+
+    @classmethod
+    def from_function(cls, make: "Callable[[], Env[Any, Any]]", **settings: Any) -> Self:
+        """Settings of an environment that a Python function makes.
+
+        Args:
+            make: makes one environment.
+            settings: fields of this class, except for the name, which is that of the function.
+
+        Returns:
+            The settings.
+        """
+        name = getattr(make, "__qualname__", type(make).__name__)
+        return cls(f"{PREFIX}{getattr(make, '__module__', '__main__')}:{name}", **settings).with_function(make)
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The same with the prefix, if it looks like an id."""
+        return f"{PREFIX}{name}" if name.rpartition("-v")[2].isdigit() else None
+
+    @property
+    def id(self) -> str:
+        """The name without its prefix."""
+        return self.name.removeprefix(PREFIX)
+
+    @property
+    def short_name(self) -> str:
+        """The name without its prefix."""
+        return self.id
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it steps in the thread that calls it."""
+        return self.vectorize != "async"
+
+    def comparable(self) -> Self:
+        """Without who steps it."""
+        return replace(self, vectorize="sync")
+
+    @cached_property
+    def task(self) -> "Task":
+        """The environment, made once and tested."""
+        from action_balance.envs.gymnasium.make import find
+
+        return find(self.id, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
+
+    def with_function(self, make: "Callable[[], Env[Any, Any]]") -> Self:
+        """The same settings, with a function that makes the environment in place of its name.
+
+        Args:
+            make: makes one environment.
+
+        Returns:
+            The settings. The function is not one of them: it is neither compared nor written to a file.
+        """
+        from action_balance.envs.gymnasium.make import examine
+
+        made = replace(self)
+        made.__dict__["task"] = examine(self.name, make, self.vectorize)  # where `cached_property` keeps it
+        return made
+
+    @property
+    def spec(self) -> EnvSpec:
+        """A stack of images, or of vectors, whose scale nobody knows."""
+        layout = self.task.layout
+        return layout.spec(self.stack, self.task.choices.nvec)
+
+    def make(
+        self,
+        envs: int,
+        groups: int,
+        seed: tuple[int, ...],
+        threads: int = 0,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> "HostEnvironment":
+        """Start N environments in G groups; see `HostEnvConfig.make`."""
+        from action_balance.envs.gymnasium.vector import GymEnvironment
+
+        del threads
+        return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, say)
+
+    def describe(self) -> str:
+        """The parts of an observation."""
+        return f"observations: {self.task.layout.describe()}"
