@@ -1,52 +1,58 @@
-"""Files that are whole or not there, and the one line for when they cannot be written."""
+"""Files that are written whole or not at all, and one-line reasons where that fails."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
-import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from action_balance.errors import UserError
 
-#: Plain data, as JSON has it.
+#: Plain data, as JSON holds it.
 Data = dict[str, Any]
+#: What a file is to hold: bytes, or a function that writes to it.
+Content = bytes | Callable[[BinaryIO], object]
 
 
 def reason(error: BaseException) -> str:
     """Why something failed, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    code = re.search(r"os_error_code='(\d+)'", str(error))  # TensorStore's long story of a full disk ends so
-    if code:
-        return os.strerror(int(code.group(1)))
     lines = str(error).strip().splitlines()
     return textwrap.shorten(lines[0], 160) if lines else type(error).__name__
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra, in the folder of action-balance: no registry of packages has this one."""
+    """The command that installs an extra, run in the project's folder: the project is in no package index."""
     return f'pip install ".[{extra}]"'
 
 
 def missing(package: str, need: str = "training", extra: str = "train") -> UserError:
-    """What to say when a package that not everybody needs is not installed."""
+    """The error for an optional package that is not installed."""
     advice = f"{install(extra)} in the folder of action-balance"
     return UserError(f"{package} is not installed, and {need} needs it: {advice}")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """The whole file or nothing, also when the disk is full or the power goes."""
+def write_durably(path: Path, content: Content) -> None:
+    """Write a file, which is on the disk when this returns; an ``OSError`` leaves a part of it."""
+    with open(path, "wb") as file:
+        if isinstance(content, bytes):
+            file.write(content)
+        else:
+            content(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_atomically(path: Path, content: Content) -> None:
+    """Write a whole file or nothing, even if the disk is full or the power fails."""
     partial = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(partial, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(partial, content)
         os.replace(partial, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -55,18 +61,18 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def found_inside(root: Path, path: Path) -> Path | None:
-    """The real file that a path leads to; None where there is none, or links lead to it out of a folder."""
+    """The real file behind a path; None if there is none, or if links lead out of ``root`` to it."""
     try:
         real = path.resolve(strict=True)
         return real if real.is_file() and real.is_relative_to(root.resolve(strict=True)) else None
-    except (OSError, RuntimeError):  # the latter for links in a circle
+    except (OSError, RuntimeError):  # the latter for circular links
         return None
 
 
 def own_file(folder: Path, name: str) -> Path:
-    """A file of a folder to read data from, there or not; a `UserError` where a link leads out of the folder to it.
+    """The path of a file in a folder, whether it exists or not; a `UserError` if a link leads out of the folder.
 
-    Others may have made the folder, and a page that is passed on must not hold what is elsewhere on this machine.
+    Somebody else may have made the folder, and a page that is passed on must not contain other files of this machine.
     """
     path = folder / name
     if path.exists() and not path.resolve().is_relative_to(folder.resolve()):
@@ -74,28 +80,36 @@ def own_file(folder: Path, name: str) -> Path:
     return path
 
 
+def load_json(file: Path) -> Data | None:
+    """A JSON object; None where the file is missing, damaged or something else."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def to_json(data: Data) -> bytes:
-    """A JSON file for people to read. Numbers that are not finite are a ``ValueError``."""
+    """A JSON file that people can read; a ``ValueError`` for numbers that are not finite."""
     return (json.dumps(data, indent=2, allow_nan=False) + "\n").encode()
 
 
-def digest(path: Path, durable: bool = False) -> str:
-    """The SHA-256 of a file; ``durable`` also has the system put it on the disk."""
+def fingerprint(data: Data) -> str:
+    """The SHA-256 of plain data, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file."""
     with open(path, "rb") as file:
-        if durable:
-            os.fsync(file.fileno())
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def make_sure_of_room(folder: Path, size: int) -> None:
-    """Raise the ``OSError`` of a full disk before anything is written, by asking for all of the room at once."""
-    if not hasattr(os, "posix_fallocate"):
-        return
-    placeholder = folder / ".room"
-    with open(placeholder, "wb") as file:
+def sync_folder(path: Path) -> None:
+    """Have the system put the names in a folder on the disk, where it can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.posix_fallocate(file.fileno(), 0, size)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # others: not every file system can do it
-                raise
-    placeholder.unlink()
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

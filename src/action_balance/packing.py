@@ -1,4 +1,4 @@
-"""Arrays as short text, for a page and for lines of a run, and JSON that no value can break out of."""
+"""Arrays as short text, for pages and for lines of a run, and JSON that is safe inside a script element."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ from action_balance.files import Data
 
 
 def packed(array: np.ndarray) -> Data:
-    """An array as base64 of zlib of its little-endian numbers, row by row, with the name of their type.
+    """An array as base64 of zlib of its little-endian numbers in C order, with the name of their type.
 
-    Whole numbers take as few bits as hold them all; other numbers are 32-bit floats.
+    Integers take as few bits as hold them all and must not be negative; other numbers become 32-bit floats.
     """
     if np.issubdtype(array.dtype, np.integer) or array.dtype == bool:
         if array.size and int(array.min()) < 0:
@@ -28,12 +28,12 @@ def packed(array: np.ndarray) -> Data:
 
 
 def unpacked(data: Data) -> np.ndarray:
-    """What `packed` has packed, one axis."""
+    """The numbers that `packed` has packed, along one axis."""
     dtype = {"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]]
     return np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), dtype)
 
 
 def script_json(data: Any) -> str:
-    """JSON for a script element: nothing in it can end the element or begin a comment, and it is still JSON."""
+    """JSON for a script element: nothing in it can close the element or open a comment."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

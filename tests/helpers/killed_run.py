@@ -1,7 +1,12 @@
-"""A training in miniature, to be killed: ``python killed_run.py RUN UPDATES`` begins or resumes it."""
+"""A training in miniature that kills itself: ``python killed_run.py RUN UPDATES [OPERATION N]`` begins or resumes it.
 
+The process dies just before its N-th operation of a kind on files of the run, e.g. ``open timing.jsonl`` to write to it
+or ``rename checkpoints/``.
+"""
+
+import os
+import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,21 @@ def one_update(state: State) -> State:
     return {"key": key, "weights": weights, "seen": state["seen"] + 10}
 
 
+def die_before(operation: str, count: int, path: Path) -> None:
+    """Count what happens to files, and kill this process in time."""
+    left = count
+
+    def watch(event: str, about: tuple[Any, ...]) -> None:
+        nonlocal left
+        writes = event == "os.rename" or (event == "open" and set(str(about[1])) & set("wa"))
+        if writes and str(about[0]).startswith(str(path)):
+            left -= operation in f"{event} {Path(about[0]).relative_to(path)}"
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+
+
 def main(path: Path, updates: int) -> None:
     first, state = 0, initial_state()
     if path.exists():
@@ -37,21 +57,21 @@ def main(path: Path, updates: int) -> None:
         folder = RunFolder.create(path, {"updates": updates}, sys.argv)
         log = folder.metrics()
     checkpoints = folder.checkpoints()
-    print("started", flush=True)
     for update in range(first + 1, updates + 1):
-        began = time.perf_counter()
         state = one_update(state)
-        time.sleep(0.02)  # long enough to be killed in
         mean = float(state["weights"].mean())
         rows = [
             {"update": update, "seed": seed, "steps": state["seen"], "mean": mean + seed, "few": state["weights"][:3]}
             for seed in range(2)
         ]
-        log.append(rows, {"steps_per_second": 10 / (time.perf_counter() - began)})
+        log.append(rows, {"steps_per_second": 10.0})
         if update % 3 == 0:
             checkpoints.save(update, state, score=mean)
     folder.finish("finished")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    run = Path(sys.argv[1])
+    if len(sys.argv) > 3:
+        die_before(sys.argv[3], int(sys.argv[4]), run)
+    main(run, int(sys.argv[2]))

@@ -3,10 +3,8 @@
 import contextlib
 import os
 import pickle
-import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,21 +18,20 @@ import pytest
 
 from action_balance.errors import UserError
 from action_balance.runs import Checkpoints
-from action_balance.runs import checkpoints as checkpoints_module
 
 needs_mount = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount"
 )
 
 
-def _state(update: int) -> dict[str, Any]:
-    return {"weights": jnp.arange(50.0) * update, "update": jnp.int32(update), "key": jax.random.key(update)}
+def _state(update: int, numbers: int = 50) -> dict[str, Any]:
+    return {"weights": jnp.arange(float(numbers)) * update, "update": jnp.int32(update), "key": jax.random.key(update)}
 
 
-def _filled(path: Path, scores: dict[int, float | None]) -> Checkpoints:
+def _filled(path: Path, scores: dict[int, float | None], numbers: int = 50) -> Checkpoints:
     checkpoints = Checkpoints(path)
     for update, score in scores.items():
-        checkpoints.save(update, _state(update), score)
+        checkpoints.save(update, _state(update, numbers), score)
     return checkpoints
 
 
@@ -131,7 +128,7 @@ def _files(checkpoint: Path) -> list[Path]:
 def test_damage_to_any_file_of_the_newest_is_noticed_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
     checkpoints = _filled(tmp_path / "whole", {10: 1.0, 20: 2.0})
     names = [file.relative_to(tmp_path / "whole" / "00000020") for file in _files(tmp_path / "whole" / "00000020")]
-    assert len(names) > 5
+    assert [str(name) for name in names] == ["arrays.npz", "checkpoint.json"]
     for name in names:
         copy = tmp_path / "copy"
         shutil.copytree(tmp_path / "whole", copy)
@@ -202,8 +199,8 @@ def test_later_checkpoints_are_discarded_when_training_goes_back(tmp_path: Path)
         ({"weights": jnp.zeros(51)}, r"\['weights'\] is float32\[50\] in it, float32\[51\] here"),
         ({"weights": jnp.zeros(50, jnp.bfloat16)}, r"float32\[50\] in it, bfloat16\[50\] here"),
         ({"key": jax.random.key(0, impl="rbg")}, r"\['key'\] is key<fry> in it, key<rbg> here"),
-        ({"more": jnp.zeros(1)}, r"\['more'\] is not in it"),
-        ({"update": None}, r"\['update'\] is only in it"),
+        ({"more": jnp.zeros(1)}, r"\['more'\] is missing in it"),
+        ({"update": None}, r"\['update'\] exists only in it"),
     ],
 )
 def test_a_state_of_another_form_is_refused(tmp_path: Path, other: dict[str, Any], words: str) -> None:
@@ -227,38 +224,24 @@ def _small_disk(path: Path) -> Iterator[None]:
 
 
 @needs_mount
-def test_a_full_disk_prints_nothing_besides_the_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for free in (0, 20, 200):
-        _assert_a_full_disk_is_one_line(tmp_path / str(free), free)
-    assert capfd.readouterr() == ("", "")
-
-
-@needs_mount
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of TensorStore's threads
-@pytest.mark.parametrize("free", [0, 4, 8, 12, 16, 20, 24, 28, 32])
-def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int
+@pytest.mark.parametrize("free", [0, 4, 8, 12])
+def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_checkpoint_and_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], free: int
 ) -> None:
-    monkeypatch.setattr(checkpoints_module, "make_sure_of_room", lambda *_: None)
-    _assert_a_full_disk_is_one_line(tmp_path / "disk", free)
-
-
-def _assert_a_full_disk_is_one_line(disk: Path, free: int) -> None:
+    disk = tmp_path / "disk"
     with _small_disk(disk):
-        checkpoints = _filled(disk / "checkpoints", {1: 1.0, 2: 0.0})
+        checkpoints = _filled(disk / "checkpoints", {1: 1.0, 2: 0.0}, numbers=4000)
         state = os.statvfs(disk)
         (disk / "rest").write_bytes(b"x" * (state.f_bavail * state.f_frsize - 1024 * free))
-        with pytest.raises(UserError) as caught:
-            checkpoints.save(3, _state(3))
-        assert str(caught.value) == (
-            f"cannot write the checkpoint {disk}/checkpoints/00000003: No space left on device; "
-            f"the last good one, of update 2, is kept"
-        )
+        with pytest.raises(UserError, match="No space left on device; the last good one, of update 2") as caught:
+            checkpoints.save(3, _state(3, 4000))
+        assert "\n" not in str(caught.value)
         assert sorted(path.name for path in checkpoints.path.iterdir()) == ["00000001", "00000002"]
-        _assert_same(checkpoints.restore(_state(0)).state, _state(2))
+        _assert_same(checkpoints.restore(_state(0, 4000)).state, _state(2, 4000))
         (disk / "rest").unlink()
-        checkpoints.save(3, _state(3))
-        assert checkpoints.restore(_state(0)).update == 3
+        checkpoints.save(3, _state(3, 4000))
+        assert checkpoints.restore(_state(0, 4000)).update == 3
+    assert capfd.readouterr() == ("", "")
 
 
 @needs_mount
@@ -270,20 +253,6 @@ def test_a_folder_that_becomes_read_only_gives_one_line_and_stays_readable(tmp_p
         with pytest.raises(UserError, match=r"Read-only file system; the last good one, of update 1"):
             checkpoints.save(2, _state(2))
         _assert_same(checkpoints.restore(_state(0)).state, _state(1))
-
-
-def test_an_error_while_orbax_writes_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import orbax.checkpoint
-
-    checkpoints = _filled(tmp_path, {1: None})
-
-    def fail(*_: object, **__: object) -> None:
-        raise ValueError("RESOURCE_EXHAUSTED: no space\nand a long story")
-
-    monkeypatch.setattr(orbax.checkpoint.Checkpointer, "save", fail)
-    with pytest.raises(UserError, match=r"RESOURCE_EXHAUSTED: no space; the last good one, of update 1, is kept$"):
-        checkpoints.save(2, _state(2))
-    assert checkpoints.updates() == [1]
 
 
 class _Trap:
@@ -302,7 +271,7 @@ def test_nothing_in_a_checkpoint_is_pickled_and_a_pickle_put_there_is_not_execut
     sprung = tmp_path / "sprung"
     trap = pickle.dumps(_Trap(sprung))
     newest = tmp_path / "checkpoints" / "00000002"
-    for name in ("state.pkl", "arrays/arrays.npy", "arrays/state.pickle"):
+    for name in ("state.pkl", "arrays.npy"):
         (newest / name).write_bytes(trap)
     assert checkpoints.restore(_state(0)).update == 2
     for file in _files(newest):
@@ -311,39 +280,3 @@ def test_nothing_in_a_checkpoint_is_pickled_and_a_pickle_put_there_is_not_execut
     assert not sprung.exists()
     pickle.loads(trap)
     assert sprung.exists()  # the trap does work
-
-
-def test_without_orbax_and_tensorboard_the_package_says_what_to_install() -> None:
-    script = """
-import sys
-from pathlib import Path
-sys.modules["orbax"] = sys.modules["orbax.checkpoint"] = sys.modules["tensorboard"] = None
-from action_balance.errors import UserError
-from action_balance.runs import Checkpoints, MetricsLog, RunFolder
-for make in (Checkpoints, MetricsLog, lambda path: RunFolder.create(path, {}, [])):
-    try:
-        make(Path("absent"))
-    except UserError as error:
-        print(error)
-assert not Path("absent").exists()
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.count('pip install ".[train]" in the folder of action-balance') == 3
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator keeps so much")
-def test_the_memory_of_a_process_does_not_grow_with_its_checkpoints(tmp_path: Path) -> None:
-    script = f"""
-from pathlib import Path
-import numpy as np
-from action_balance.runs import Checkpoints
-checkpoints = Checkpoints(Path({str(tmp_path)!r}))
-state = list(np.random.default_rng(0).standard_normal((40, 200_000), np.float32))
-for update in range(1, 26):
-    checkpoints.save(update, state)
-    print(next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "RssAnon" in line))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    kilobytes = [int(line) for line in done.stdout.split()]
-    # 32 MB each. In ten tries at most 14 MB more in the end; 43 to 90 where the memory is not given back.
-    assert min(kilobytes[-5:]) < kilobytes[0] + 35_000

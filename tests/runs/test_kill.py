@@ -1,10 +1,9 @@
 """A run that is killed at any moment and resumed ends as one that was never killed; only one process writes."""
 
 import json
-import random
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jax
@@ -16,39 +15,33 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from action_balance.errors import UserError
 from action_balance.runs import Checkpoints, RunFolder, read_metrics
 
-UPDATES = 45
+UPDATES = 15
+
+#: Operations on files before which the run is killed, one start after the other.
+KILLS = (
+    ("open timing.jsonl", 2),  # between the files of an update, before there is a checkpoint
+    ("rename .manifest.json", 1),  # while it is being resumed
+    ("open checkpoints/.partial-00000003/arrays.npz", 1),
+    ("open checkpoints/.partial-00000003/checkpoint.json", 1),
+    ("rename checkpoints/.partial-00000006", 1),  # complete, but not yet under its name
+    ("open tensorboard/seed-1", 5),
+    ("rename checkpoints/00000003", 1),  # while it is being deleted, because there are newer ones
+)
 
 
-def _start(path: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-W", "error", killed_run.__file__, str(path), str(UPDATES)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def _run(path: Path, *more: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", "error", killed_run.__file__, str(path), str(UPDATES), *more]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def _wait_for_start(process: "subprocess.Popen[str]") -> None:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line == "started\n":
-            return
-    raise AssertionError(process.communicate()[1])
-
-
-def test_a_run_killed_at_random_moments_and_resumed_equals_one_never_killed(tmp_path: Path) -> None:
+def test_a_run_killed_again_and_again_and_resumed_equals_one_never_killed(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    output, errors = _start(whole).communicate()
-    assert (output, errors) == ("started\n", "")
-
-    moments = random.Random(0)
-    kills = 0
-    for _ in range(5):
-        process = _start(killed)
-        _wait_for_start(process)
-        time.sleep(moments.uniform(0.05, 0.35))
-        process.kill()
-        process.communicate()
-        kills += process.returncode == -9
-    assert kills >= 3
-    output, errors = _start(killed).communicate()
-    assert (output, errors) == ("started\n", "")
+    done = _run(whole)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for operation, count in KILLS:
+        assert _run(killed, operation, str(count)).returncode == -signal.SIGKILL
+    done = _run(killed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
     assert (killed / "metrics.jsonl").read_bytes() == (whole / "metrics.jsonl").read_bytes()
     assert len(read_metrics(whole)) == 2 * UPDATES
@@ -61,7 +54,7 @@ def test_a_run_killed_at_random_moments_and_resumed_equals_one_never_killed(tmp_
     assert Checkpoints(killed / "checkpoints").updates() == Checkpoints(whole / "checkpoints").updates()
 
     manifest = json.loads((killed / "manifest.json").read_text())
-    assert (manifest["status"], manifest["resumes"], len(manifest["starts"])) == ("finished", 5, 6)
+    assert (manifest["status"], manifest["resumes"]) == ("finished", len(KILLS) - 1)  # one never began
 
     events = EventAccumulator(str(killed / "tensorboard" / "seed-1")).Reload()
     scalars = [(scalar.step, scalar.value) for scalar in events.Scalars("mean")]
@@ -70,14 +63,15 @@ def test_a_run_killed_at_random_moments_and_resumed_equals_one_never_killed(tmp_
 
 
 def test_a_run_that_is_being_written_is_not_resumed_or_overwritten(tmp_path: Path) -> None:
-    process = _start(tmp_path / "run")
-    try:
-        _wait_for_start(process)
+    script = "import sys; from pathlib import Path; from action_balance.runs import RunFolder\n"
+    script += "folder = RunFolder.create(Path(sys.argv[1]), {}, []); print('begun', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", script, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "begun\n"
         with pytest.raises(UserError, match="another process"):
-            RunFolder.open(tmp_path / "run").resume(killed_run.initial_state(), ["resume"])
+            RunFolder.open(tmp_path / "run").resume(None, ["resume"])
         with pytest.raises(UserError, match="another process"):
             RunFolder.create(tmp_path / "run", {}, ["train"], overwrite=True)
-    finally:
-        process.kill()
-        process.communicate()
-    RunFolder.open(tmp_path / "run").resume(killed_run.initial_state(), ["resume"])
+        writer.kill()
+    RunFolder.open(tmp_path / "run").resume(None, ["resume"])

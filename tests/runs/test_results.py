@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.files import write_atomically
 from action_balance.runs.results import SUMMARY, ResultFolder
 from action_balance.studies.grid.settings import GridSettings, RunSettings
 
@@ -55,6 +54,76 @@ def test_overwrite_deletes_the_result_and_nothing_else(tmp_path: Path) -> None:
     assert left == ["figures/thesis.png", "notes.txt", SUMMARY]
 
 
+def test_a_result_lists_its_files_before_they_exist_and_nothing_else_of_what_is_new(tmp_path: Path) -> None:
+    folder = _open(tmp_path)
+    folder.summary["ours"]["coverage"] = {"cells": 1}
+    (tmp_path / ".a.csv.part").mkdir()  # the file cannot be written
+    with pytest.raises(UserError, match="cannot write"):
+        folder.write("a.csv", b"")
+    found = json.loads((tmp_path / SUMMARY).read_text())
+    assert (found["files"], found["ours"]) == (["a.csv"], {})
+    folder.write("b.csv", b"")
+    folder.save()
+    again = _open(tmp_path)
+    assert again.summary["files"] == ["a.csv", "b.csv"]
+    assert again.summary["ours"] == {"coverage": {"cells": 1}}
+
+
+def test_a_file_that_is_not_of_the_result_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("mine")
+    folder = _open(tmp_path)
+    with pytest.raises(UserError, match=r"mine.csv is not of this result: move it away"):
+        folder.write("mine.csv", b"ours")
+    assert (tmp_path / "mine.csv").read_text() == "mine"
+
+
+def test_a_result_of_0_1_0_which_lists_no_files_is_continued_and_overwritten(tmp_path: Path) -> None:
+    folder = _open(tmp_path)
+    del folder.summary["files"]
+    folder.save()
+    for name in ("goals.csv", "figures/heatmaps.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("old")
+    again = _open(tmp_path)
+    assert again.summary["files"] == ["goals.csv", "figures/heatmaps.png"]
+    again.write("goals.csv", b"new")
+    del again.summary["files"]
+    again.save()
+    _open(tmp_path, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == [SUMMARY]
+
+
+def test_listed_names_that_lead_out_of_the_folder_are_not_deleted(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    folder = _open(tmp_path / "result")
+    folder.summary["files"] = ["../mine"]
+    folder.save()
+    _open(tmp_path / "result", overwrite=True)
+    assert (tmp_path / "mine").exists()
+
+
+def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
+    first = ResultFolder.renew(tmp_path, "report")
+    first.write("runs.csv", b"1")
+    first.summary["ours"] = {"runs": 1}
+    first.save()
+    second = ResultFolder.renew(tmp_path, "report")
+    assert (second.before["ours"], second.summary["ours"]) == ({"runs": 1}, {})
+    second.write("runs.csv", b"2")
+    second.save()
+    assert (tmp_path / "runs.csv").read_bytes() == b"2"
+    assert ResultFolder.read(tmp_path).summary["files"] == ["runs.csv"]
+    with pytest.raises(UserError, match="already holds a result of report"):
+        ResultFolder.renew(tmp_path, "another", overwrite=True)
+    (tmp_path / SUMMARY).write_text("{")
+    with pytest.raises(UserError, match="damaged"):
+        ResultFolder.renew(tmp_path, "report")
+    ResultFolder.renew(tmp_path, "report", overwrite=True)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(UserError, match="holds no result"):
+        ResultFolder.read(tmp_path)
+
+
 def test_files_of_a_result_without_a_summary_are_refused(tmp_path: Path) -> None:
     (tmp_path / "goals.csv").write_text("mine")
     for overwrite in (False, True):
@@ -76,24 +145,6 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="a file is in the way"):
             _open(path)
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "a", b"old")
-    (tmp_path / ".a.part").mkdir()  # the temporary name cannot be written
-    with pytest.raises(UserError, match="cannot write"):
-        write_atomically(tmp_path / "a", b"new")
-    assert (tmp_path / "a").read_bytes() == b"old"
-
-
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("this system has no /dev/full")
-    (tmp_path / ".a.part").symlink_to(full)
-    with pytest.raises(UserError, match="No space left"):
-        write_atomically(tmp_path / "a", b"x")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_csv_has_empty_fields_for_nan(tmp_path: Path) -> None:

@@ -31,9 +31,7 @@ def upgrade_config(data: Data) -> Data:
 def _upgrade_env(env: Data) -> Data:
     own = {field.name: field.default for field in fields(env_class(env["name"]))}
     # A size that was not chosen was null, also where the default is a number now.
-    return {
-        name: value for name, value in env.items() if name in own and not (value is None and own[name] is not None)
-    }
+    return {name: value for name, value in env.items() if name in own and not (value is None and own[name] is not None)}
 
 
 def upgrade_env_spec(seen: Any, config: Data) -> Data | None:

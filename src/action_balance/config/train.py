@@ -61,9 +61,7 @@ class TrainConfig:
         if images is False:
             _check_unused(self.agent.image, f"{self.env.name} has no images")
             if self.agent.traits.embedding == "channel":
-                raise UserError(
-                    f"an action channel needs images, and {self.env.name} has none: use action-balance-rnd"
-                )
+                raise UserError(f"an action channel needs images, and {self.env.name} has none: use action-balance-rnd")
         if states is False and self.agent.traits.next_state == "count":
             raise UserError(f"states of {self.env.name} cannot be counted: use another --method, e.g. rnd")
 

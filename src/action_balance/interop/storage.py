@@ -1,12 +1,9 @@
-"""One file for all that a bonus has learned: arrays, and its settings as JSON. Nothing in it is ever executed."""
+"""One file for everything that a bonus has learned: arrays, and its settings as JSON. Nothing in it is executed."""
 
-import io
 import json
 import os
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,9 +11,11 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Data, reason, write_atomically
-from action_balance.runs.leaves import Leaf, describe, difference, to_arrays, to_tree
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.leaves import Leaf, difference
+from action_balance.runs.trees import describe, to_arrays, to_tree
 
-#: Of the file. A change that older programs cannot read is a new one.
+#: Version of the file. A change that older programs cannot read is a new one.
 FORMAT = 1
 #: The entry with the settings, as bytes.
 _SETTINGS = "settings.json"
@@ -25,26 +24,32 @@ Settings = TypeVar("Settings")
 
 
 def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) -> None:
-    """Write a file, or replace one; it is whole or not there."""
+    """Write a file, or replace one, whole or not at all.
+
+    Args:
+        path: of the file.
+        kind: name of the class that is saved.
+        settings: plain data.
+        state: a pytree of arrays.
+    """
     header = {"action_balance": kind, "format": FORMAT, "settings": settings}
-    names = [leaf.path for leaf in describe(state)]
-    arrays: dict[str, Any] = dict(zip(names, to_arrays(state), strict=True))
-    arrays[_SETTINGS] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    content = io.BytesIO()
-    np.savez(content, allow_pickle=False, **arrays)
-    write_atomically(Path(path), content.getvalue())
+    arrays = {**to_arrays(state), _SETTINGS: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    write_atomically(Path(path), partial(write_arrays, arrays=arrays))
 
 
 def load(
     path: str | os.PathLike[str], kind: str, settings_of: Callable[[Data], Settings], like: Callable[[Settings], Any]
 ) -> tuple[Settings, Any]:
-    """Settings and state of a file.
+    """Read a file.
 
     Args:
         path: of the file.
-        kind: what it must hold.
-        settings_of: makes settings of plain data; whatever it raises means that the file is none of ours.
-        like: a tree of such a state, or of the shapes of its arrays.
+        kind: name of the class that it must hold.
+        settings_of: makes settings from plain data; whatever it raises means that the file is not ours.
+        like: a tree like the state of such settings, of arrays or of their shapes.
+
+    Returns:
+        The settings and the state.
     """
     header, arrays = _read(Path(path))
     if header["action_balance"] != kind:
@@ -58,29 +63,18 @@ def load(
     other = difference(found, describe(wanted))
     if other is not None:
         raise UserError(f"{path} does not fit its settings ({other}): use another copy of it")
-    return settings, to_tree(list(arrays.values()), found, wanted)
+    return settings, to_tree(arrays, found, wanted)
 
 
 def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
-    """What is in a file, when its checksums are right."""
+    """What is in a file, if its checksums are right."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {reason(error)}") from None
-    try:
-        # All checksums first: a damaged array could ask for any amount of memory.
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            intact = archive.testzip() is None
-        if not intact:
-            raise UserError(f"{path} is damaged: use another copy of it")
-        with np.load(io.BytesIO(content), allow_pickle=False) as entries:
-            arrays = {name: entries[name] for name in entries.files}
+        arrays = read_arrays(path)
         header = json.loads(arrays.pop(_SETTINGS).tobytes())
         name, version = str(header["action_balance"]), int(header["format"])
-    except (
-        *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError),
-        *(KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError),
-    ):
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {reason(error)}") from None
+    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _foreign(path) from None
     if version != FORMAT:
         raise UserError(f"{path} has format {version}, and this version reads {FORMAT}: use the version that wrote it")

@@ -1,8 +1,9 @@
-"""The run folder: config, manifest, metrics, checkpoints. The only place that writes a training run's files."""
+"""Run folders and result folders. Nothing here imports JAX before a state is saved or restored."""
 
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.folder import RunFolder, read_config
 from action_balance.runs.metrics import MetricsLog, read_metrics
+from action_balance.runs.results import ResultFolder
 from action_balance.runs.tail import Place, read_new, read_numbers
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "MetricsLog",
     "Place",
     "Restored",
+    "ResultFolder",
     "RunFolder",
     "read_config",
     "read_metrics",

@@ -1,7 +1,7 @@
 """TensorBoard event files, written with TensorBoard's own record writer; TensorFlow is not needed.
 
-Every start of a run writes a new file, because the last record of the one before may be half-written. After a resume
-the file begins with a restart record, on which TensorBoard forgets what it has seen from that step on.
+Every start of a run writes a new file, because the last record of the previous one may be half-written. After a resume
+the file begins with a restart record, at which TensorBoard forgets what it has seen from that step on.
 """
 
 import math
@@ -12,12 +12,12 @@ from typing import Any
 
 from action_balance.files import missing
 
-#: TensorBoard knows an event file by this part of its name, and reads the files of a folder in order of name.
+#: TensorBoard recognises an event file by this part of its name, and reads the files of a folder in order of name.
 PREFIX = "events.out.tfevents."
 
 
 class EventLog:
-    """Scalars for TensorBoard. Files are opened for each record only: there is nothing to close."""
+    """Writes scalars for TensorBoard. Files are open during a write only, so nothing has to be closed."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -34,16 +34,16 @@ class EventLog:
         self._purge_step: int | None = None
 
     def forget_from(self, step: int) -> None:
-        """Have TensorBoard forget what earlier starts wrote at ``step`` and later."""
+        """Make TensorBoard forget what earlier starts wrote at ``step`` and later."""
         self._purge_step = step
 
     def write(self, run: str, step: int, values: Mapping[str, Any]) -> None:
-        """Add scalars; lists become one scalar per entry, nan and inf are left out.
+        """Add scalars; a list becomes one scalar per entry, nan and inf are skipped.
 
         Args:
-            run: the name of the curve in TensorBoard, a folder.
-            step: the place on the horizontal axis.
-            values: by tag.
+            run: name of the curve in TensorBoard, which is a folder.
+            step: place on the horizontal axis.
+            values: scalars or lists of scalars by tag.
         """
         file = self._path / run / self._name
         records = [] if file.exists() else self._header()

@@ -1,4 +1,4 @@
-"""Where a run came from: versions, hardware, commit, command, times."""
+"""Where a run came from: versions, hardware, commit, command and times."""
 
 import os
 import platform
@@ -10,8 +10,8 @@ from importlib import metadata
 from action_balance import __version__
 from action_balance.files import Data
 
-#: What the numbers of a run may depend on.
-PACKAGES = ("jax", "jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy")
+#: Packages that the numbers of a run may depend on.
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
 def _version(package: str) -> str | None:
@@ -21,17 +21,17 @@ def _version(package: str) -> str | None:
         return None
 
 
-def versions(besides: Sequence[str] = ()) -> Data:
-    """The versions of what the numbers may depend on, and of packages besides; None where it is not installed."""
+def versions(packages: Sequence[str]) -> Data:
+    """Versions of this package, of Python and of other packages; None for one that is not installed."""
     return {
         "action-balance": __version__,
         "python": platform.python_version(),
-        **{name: _version(name) for name in (*PACKAGES, *besides)},
+        **{name: _version(name) for name in packages},
     }
 
 
 def hardware() -> Data:
-    """What the run is computed on."""
+    """The machine and its devices."""
     import jax
 
     return {
@@ -43,7 +43,7 @@ def hardware() -> Data:
 
 
 def commit() -> str | None:
-    """The commit of the working folder, with ``-dirty`` where files differ from it; None where there is none."""
+    """The commit of the working folder, with ``-dirty`` if files differ from it; None outside of a repository."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
@@ -53,26 +53,31 @@ def commit() -> str | None:
 
 
 def now() -> str:
-    """The time, in UTC."""
+    """The time in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def describe_start(command: Sequence[str], besides: Sequence[str] = ()) -> Data:
-    """What is recorded whenever a run that needs packages besides is started or resumed."""
+def describe_start(command: Sequence[str], packages: Sequence[str] = ()) -> Data:
+    """What is recorded whenever a run is started or resumed.
+
+    Args:
+        command: the command line.
+        packages: packages of its environment, whose versions are recorded, too.
+    """
     return {
         "time": now(),
         "command": list(command),
-        "versions": versions(besides),
+        "versions": versions((*PACKAGES, *packages)),
         "hardware": hardware(),
         "commit": commit(),
     }
 
 
 def changes(before: Data, after: Data) -> list[str]:
-    """What is other than at an earlier start and may change the numbers, one line each."""
+    """What has changed since an earlier start and may change the numbers, one line each."""
     old, new = before["versions"], after["versions"]
-    # what older runs have not recorded may be the same
-    lines = [f"{name} is {new[name]} now and was {old[name]}" for name in new if name in old and new[name] != old[name]]
+    # a package that the earlier start did not record may be the same
+    lines = [f"{name} is now {new[name]} and was {old[name]}" for name in new if name in old and new[name] != old[name]]
     old_devices, new_devices = before["hardware"]["devices"], after["hardware"]["devices"]
     if old_devices != new_devices:
         lines.append(f"it now runs on {', '.join(new_devices)} and ran on {', '.join(old_devices)}")

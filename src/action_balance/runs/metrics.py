@@ -1,12 +1,12 @@
 """The metrics of a run: one JSON line per update and seed, and the same numbers for TensorBoard.
 
 A line of ``metrics.jsonl`` has ``update``, ``seed`` and ``steps`` (environment steps so far), then numbers and lists of
-numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. What depends on the clock is in ``timing.jsonl``
-(one line per update: ``update``, ``steps``, numbers by name) instead, so that the same run always has the same
-``metrics.jsonl``, byte for byte, however often it was interrupted. ``visits.jsonl`` has a line now and then: how often
-each pair of state and action had been taken by then.
+numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. Numbers that depend on the clock are in
+``timing.jsonl`` instead (one line per update: ``update``, ``steps``, numbers by name), so that the same run always has
+the same ``metrics.jsonl``, byte for byte, however often it was interrupted. ``visits.jsonl`` has a line for some
+updates: how often each pair of state and action had been taken by then.
 
-Files that are only kept, and not written on, may be compressed: ``metrics.jsonl.gz`` is read in place of the file.
+The metrics of a run that is only archived may be compressed: ``metrics.jsonl.gz`` is read in place of the file.
 """
 
 import gzip
@@ -29,15 +29,15 @@ TIMING = "timing.jsonl"
 VISITS = "visits.jsonl"
 TENSORBOARD = "tensorboard"
 
-#: Bytes that are parsed at once, up to the end of the line.
+#: Bytes that are parsed at once, rounded up to a whole line.
 PIECE = 200_000
 
-#: The entries of a row that say which it is.
+#: The entries of a row that identify it.
 KEYS = ("update", "seed", "steps")
 
 
 def _plain(value: Any) -> Any:
-    """A number or array as Python's own numbers."""
+    """A number or an array as Python's own numbers."""
     return value if isinstance(value, (int, float)) else np.asarray(value).tolist()
 
 
@@ -60,7 +60,7 @@ def _line(row: Data) -> bytes:
 
 
 def parse_row(line: bytes) -> Data | None:
-    """The row of a line; None where it is half-written or damaged."""
+    """The row of a line; None if the line is half-written or damaged."""
     if not line.endswith(b"\n"):
         return None
     try:
@@ -75,9 +75,16 @@ def _is_row(row: Any) -> bool:
 
 
 def parse_numbers(lines: bytes, names: Sequence[str]) -> np.ndarray:
-    """The numbers of some names in lines, (rows, names), nan where there is none; damaged lines are left out.
+    """The numbers of some columns, (rows, names), nan where a row has none; damaged lines are skipped.
 
-    JSON is parsed twice as fast in pieces of many lines as line by line: the rows of a piece share their names.
+    JSON is parsed twice as fast in pieces of many lines as line by line, because rows of a piece share their names.
+
+    Args:
+        lines: whole lines.
+        names: of the columns.
+
+    Returns:
+        One row for each intact line.
     """
     pieces = []
     begin = 0
@@ -89,7 +96,7 @@ def parse_numbers(lines: bytes, names: Sequence[str]) -> np.ndarray:
 
 
 def _rows(lines: bytes) -> list[Data]:
-    try:  # a list for each line, so that halves of rows do not become one
+    try:  # a list for each line, so that two halves of rows do not become one row
         rows = [row for (row,) in json.loads(b"[[" + lines[:-1].replace(b"\n", b"],[") + b"]]")]
     except ValueError:
         rows = []
@@ -104,7 +111,12 @@ def _numbers(rows: Sequence[Data], names: Sequence[str]) -> np.ndarray:
     chosen = [names[number] for number in known]
     try:
         table[:, known] = [[row[name] for name in chosen] for row in rows]
-    except (KeyError, TypeError, ValueError, OverflowError):  # rows that differ, or what is no number
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # rows with other names, or no numbers
         table[:, known] = [[_number(row.get(name)) for name in chosen] for row in rows]
     return table
 
@@ -115,23 +127,23 @@ def _number(value: Any) -> float:
 
 
 def compressed(file: Path) -> Path:
-    """Where a file is when it is compressed."""
+    """The name of a file when it is compressed."""
     return file.with_name(f"{file.name}.gz")
 
 
 def kept(file: Path) -> Path:
-    """The file, or where there is none, its compressed one if it is there."""
+    """The file, or its compressed version if only that exists."""
     return file if file.exists() or not compressed(file).exists() else compressed(file)
 
 
 def unpacked(file: Path, content: bytes) -> bytes:
-    """The rows in a file that `kept` has given."""
+    """The lines in a file that `kept` has found."""
     if file.suffix != ".gz":
         return content
     try:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error):
-        raise UserError(f"{file} is damaged: put a copy of it back") from None
+        raise UserError(f"{file} is damaged: restore a copy of it") from None
 
 
 def _lines(file: Path) -> list[bytes]:
@@ -144,11 +156,11 @@ def _lines(file: Path) -> list[bytes]:
 
 
 def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
-    """The rows of a run, also of one that is being written.
+    """The rows of a run, even while it is being written.
 
     Args:
         path: the folder of the run.
-        name: ``metrics.jsonl`` or ``timing.jsonl``.
+        name: ``metrics.jsonl``, ``timing.jsonl`` or ``visits.jsonl``.
     """
     file = kept(path / name)
     lines = _lines(file)
@@ -164,20 +176,20 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
 
 
 class MetricsLog:
-    """Writes the metrics of a run. Files are opened for each update only: there is nothing to close."""
+    """Writes the metrics of a run. Files are open during an update only, so nothing has to be closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._events = EventLog(path / TENSORBOARD)
 
     def append(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any] | None = None) -> None:
-        """Write the rows of one update. They are with the system when this returns: a kill does not lose them.
+        """Write the rows of one update; killing the process afterwards does not lose them.
 
         Append before the checkpoint of the update is saved, so that no checkpoint is ahead of its metrics.
 
         Args:
             rows: one per seed: ``update``, ``seed``, ``steps``, then numbers or lists of numbers by name.
-            timing: what depends on the clock, e.g. ``steps_per_second``; of all seeds together.
+            timing: numbers that depend on the clock, e.g. ``steps_per_second``, for all seeds together.
         """
         if not rows:
             return
@@ -196,7 +208,7 @@ class MetricsLog:
             raise UserError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}") from None
 
     def append_visits(self, update: int, steps: int, counts: np.ndarray) -> None:
-        """Write how often each pair was taken so far, (states, actions), in all seeds together."""
+        """Write how often each pair was taken so far, (states, actions), by all seeds together."""
         self._append(VISITS, _line({"update": update, "steps": steps, **packed(counts)}))
 
     def _append(self, name: str, content: bytes) -> None:
@@ -207,14 +219,15 @@ class MetricsLog:
             raise UserError(f"cannot write {self.path / name}: {reason(error)}") from None
 
     def truncate_after(self, update: int) -> tuple[str, ...]:
-        """Drop what was written after ``update``, also the half of a line, to continue from its checkpoint.
+        """Drop what was written after an update, half-written lines included, to continue from its checkpoint.
+
+        Args:
+            update: the last one to keep.
 
         Returns:
-            A line for everything that is missing before it.
+            A warning if rows up to that update are missing.
         """
-        last_row = self._truncate(METRICS, update)
-        self._truncate(TIMING, update)
-        self._truncate(VISITS, update)
+        last_row, _, _ = (self._truncate(name, update) for name in (METRICS, TIMING, VISITS))
         self._events.forget_from(last_row["steps"] + 1 if last_row else 0)
         last = last_row["update"] if last_row else 0
         if last < update:
@@ -222,7 +235,7 @@ class MetricsLog:
         return ()
 
     def _truncate(self, name: str, update: int) -> Data | None:
-        """Keep the rows up to ``update``; returns the last of them."""
+        """Keep the rows up to an update, and return the last of them."""
         lines = _lines(self.path / name)
         kept: list[bytes] = []
         last = None

@@ -1,66 +1,37 @@
-"""The folder of a result: never overwritten silently, never half-written, continued where it was interrupted."""
+"""The folder of a study's result: never overwritten silently, never half-written, continued after an interrupt.
 
-import contextlib
+``summary.json`` says what the folder holds: the kind of the result, its settings, the numbers of every finished part
+under ``ours``, and the names of all its other files under ``files``.
+"""
+
+import copy
 import csv
 import io
 import json
 import math
-import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from importlib import metadata
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from action_balance import __version__
 from action_balance.errors import UserError
-from action_balance.files import Data, to_json, write_atomically
+from action_balance.files import Content, Data, load_json, reason, to_json
+from action_balance.runs import legacy
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.manifest import versions
+from action_balance.runs.owned import OwnedFolder
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-#: Written first and after every finished part: it says what the rest of the folder holds.
+#: The file that marks a folder as a result; written first, and after every finished part.
 SUMMARY = "summary.json"
 
-#: Everything that a result may hold besides its summary.
-FILES = (
-    "goals.csv",
-    "coverage.csv",
-    "coverage_final.csv",
-    "corridor.csv",
-    "reach.csv",
-    *(f"{world}_{table}.csv" for world in ("open", "corridor", "deep-sea") for table in ("states", "agents")),
-    "counting.csv",
-    "heatmaps.npz",
-    "recording.npz",
-    "report.html",
-)
-FIGURES = (
-    "coverage_rate",
-    "relative_increase",
-    "heatmaps",
-    "final_cells",
-    "goal_boxes",
-    "corridor_visits",
-    "treasure_steps",
-    "first_reach",
-    *("open_coverage", "open_visits", "counting"),
-    *(f"{world}_{name}" for world in ("corridor", "deep-sea") for name in ("found", "returns", "visits")),
-)
-CONTENTS = (*FILES, *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")))
-
-
-def versions() -> Data:
-    """What the numbers may depend on."""
-    packages = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
-    return {
-        "action-balance": __version__,
-        "python": platform.python_version(),
-        **{name: metadata.version(name) for name in packages},
-    }
+#: Packages, besides Python and JAX, that the numbers of a result may depend on.
+PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
@@ -72,39 +43,37 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     return text.getvalue().encode()
 
 
-class ResultFolder:
+class ResultFolder(OwnedFolder):
     """A folder with one ``summary.json``. Parts that are finished in it are kept and need not run again."""
 
     def __init__(self, path: Path, summary: Data) -> None:
-        self.path = path
+        super().__init__(path)
         self.summary = summary
+        self.before: Data = {}  # the summary of the report that this one replaces
+        self._saved = copy.deepcopy(summary)  # as it is in the file, once it was written
 
     @classmethod
-    def open(cls, path: Path, kind: str, settings: "DataclassInstance", overwrite: bool, extra: Data) -> "ResultFolder":
+    def open(cls, path: Path, kind: str, settings: "DataclassInstance", overwrite: bool, extra: Data) -> Self:
         """Begin a result, or continue the same one where it was interrupted.
 
         Args:
-            kind: what makes it, e.g. ``reproduce grid``.
-            settings: of everything but the choice of parts, which must be equal for a result to be continued.
+            path: the folder; it is made if it does not exist.
+            kind: what makes the result, e.g. ``reproduce grid``.
+            settings: everything except the choice of parts; a result is continued only with equal settings.
             overwrite: delete a result that is there.
-            extra: more for the summary, e.g. the map.
+            extra: more for the summary, e.g. the map; it must be equal, too.
+
+        Returns:
+            The folder.
         """
         plain = json.loads(json.dumps(asdict(settings)))
         plain.pop("studies", None)
-        fresh = {"kind": kind, "settings": plain, "versions": versions(), **extra, "ours": {}, "timings": {}}
-        folder = cls(path, fresh)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            if overwrite and (path / SUMMARY).exists():
-                folder._clear()
-        except (FileExistsError, NotADirectoryError):
-            raise UserError(f"a file is in the way of the folder {path}: choose another --out") from None
-        except OSError as error:
-            raise UserError(f"cannot write to {path}: {error.strerror or error}; choose another --out") from None
-        found = folder._read()
+        fresh = {"settings": plain, "versions": versions(PACKAGES), **extra}
+        folder = cls._new(path, kind, fresh)
+        found = folder._clear_or_read(overwrite)
         if found is not None:
-            for what in ("kind", "settings", "versions", *extra):
-                if found.get(what) != fresh[what]:
+            for what in ("kind", *fresh):
+                if found.get(what) != folder.summary[what]:
                     raise UserError(
                         f"{path} already holds a result with other {what}: choose another --out, "
                         f"or replace it with --overwrite"
@@ -113,35 +82,76 @@ class ResultFolder:
         folder.save()
         return folder
 
+    @classmethod
+    def renew(cls, path: Path, kind: str, overwrite: bool = False) -> Self:
+        """Begin a report that follows from the runs in its folder, in place of an earlier one of the same kind.
+
+        Args:
+            path: the folder; it is made if it does not exist.
+            kind: what makes the report; a result of another kind is never replaced.
+            overwrite: delete the earlier one at once, even if its summary is damaged.
+
+        Returns:
+            The folder, with the earlier summary in `before`.
+        """
+        folder = cls._new(path, kind, {"versions": versions(PACKAGES)})
+        found = load_json(path / SUMMARY) or {}
+        if found.get("kind", kind) != kind:
+            raise UserError(f"{path} already holds a result of {found['kind']}: choose another --out")
+        folder.before = folder._clear_or_read(overwrite) or {}
+        folder.summary["files"] = folder.before.get("files", [])
+        return folder
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A result that is there."""
+        folder = cls(path, {})
+        found = folder._read()
+        if found is None:
+            raise UserError(f"{path} holds no result: there is no {SUMMARY}")
+        folder.summary = found
+        return folder
+
+    @classmethod
+    def _new(cls, path: Path, kind: str, summary: Data) -> Self:
+        folder = cls(path, {"kind": kind, **summary, "ours": {}, "timings": {}, "files": []})
+        folder.make()
+        return folder
+
+    def _clear_or_read(self, overwrite: bool) -> Data | None:
+        """The summary that is there; None in a folder without a result, and where the result was deleted."""
+        if not (overwrite and (self.path / SUMMARY).exists()):
+            return self._read()
+        found = load_json(self.path / SUMMARY) or {}
+        self.summary["files"] = found.get("files", list(legacy.RESULT_FILES))
+        self.save()  # a process killed from here on leaves a result without a finished part
+        self.clear()
+        self.summary["files"] = []
+        return None
+
     def _read(self) -> Data | None:
-        """The summary that is there; None in a folder without a result."""
-        try:
-            text = (self.path / SUMMARY).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            if any((self.path / name).exists() for name in CONTENTS):
+        file = self.path / SUMMARY
+        if not file.exists():
+            if any((self.path / name).exists() for name in legacy.RESULT_FILES):
                 raise UserError(
                     f"{self.path} holds files with the names of a result but no {SUMMARY}: choose another --out, "
                     f"or move them away"
-                ) from None
+                )
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read {self.path / SUMMARY}: {error}; choose another --out") from None
         try:
-            found = json.loads(text)
-        except json.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict) or not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
-            raise UserError(
-                f"{self.path / SUMMARY} is damaged: choose another --out, or replace the result with --overwrite"
-            )
+            file.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot read {file}: {reason(error)}; choose another --out") from None
+        found = load_json(file) or {}
+        if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
+            raise UserError(f"{file} is damaged: choose another --out, or replace the result with --overwrite")
+        found.setdefault("files", [name for name in legacy.RESULT_FILES if (self.path / name).exists()])
+        self._saved = copy.deepcopy(found)
         return found
 
-    def _clear(self) -> None:
-        """Delete the result; other files in the folder stay."""
-        for name in (SUMMARY, *CONTENTS):
-            (self.path / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            self.figures.rmdir()  # if nothing else is in it
+    def contents(self) -> Iterable[str]:
+        """The files that the summary lists, and the summary."""
+        return *self.summary["files"], SUMMARY
 
     @property
     def figures(self) -> Path:
@@ -150,25 +160,30 @@ class ResultFolder:
 
     def save(self) -> None:
         """Write the summary as it now is."""
-        self.write(SUMMARY, to_json(self.summary))
+        super().write(SUMMARY, to_json(self.summary))
+        self._saved = copy.deepcopy(self.summary)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Write one file of the result."""
-        write_atomically(self.path / name, content)
+    def write(self, name: str, content: Content) -> None:
+        """Write one file of the result; a file of that name that is not of the result is not replaced."""
+        if name not in self.summary["files"]:
+            if (self.path / name).exists():
+                raise UserError(f"{self.path / name} is not of this result: move it away, or choose another --out")
+            self.summary["files"].append(name)
+            # Listed before it exists, so that no file is left over; what else is new in the summary is not yet true.
+            super().write(SUMMARY, to_json({**self._saved, "files": self.summary["files"]}))
+        super().write(name, content)
 
     def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Write a table; nan becomes an empty field."""
         self.write(name, to_csv(header, rows))
 
     def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
-        """Write arrays into an ``.npz`` file, besides those that it has."""
+        """Write arrays into an ``.npz`` file, in addition to those that it has."""
         path = self.path / name
         if path.exists():
             try:
-                with np.load(path, allow_pickle=False) as found:
-                    arrays = {**found, **arrays}
-            except (OSError, ValueError, EOFError, BadZipFile):
-                raise UserError(f"{path} is damaged: make the result anew with --overwrite") from None
-        content = io.BytesIO()
-        np.savez_compressed(content, allow_pickle=False, **{key: arrays[key] for key in sorted(arrays)})
-        self.write(name, content.getvalue())
+                arrays = {**read_arrays(path), **arrays}
+            except (OSError, DamagedArrays):
+                raise UserError(f"{path} is damaged: make the result again with --overwrite") from None
+        ordered = {key: np.asarray(arrays[key]) for key in sorted(arrays)}
+        self.write(name, partial(write_arrays, arrays=ordered, compress=True))

@@ -1,4 +1,4 @@
-"""Only what is new in a file of rows that is still being written."""
+"""Reads only what is new in a file of rows that is still being written."""
 
 import os
 from collections.abc import Sequence
@@ -14,30 +14,36 @@ from action_balance.runs.metrics import kept, parse_numbers, parse_row, unpacked
 
 @dataclass(frozen=True)
 class Place:
-    """Up to where a file was read. A resumed run has another file, which is read from its beginning."""
+    """How far a file was read. A resumed run has another file, which is read from its beginning."""
 
-    file: int = 0  # its number in the file system
+    file: int = 0  # its inode number
     offset: int = 0  # bytes
 
     def __str__(self) -> str:
         return f"{self.file}-{self.offset}"
 
     def is_anew(self, before: "Place") -> bool:
-        """Whether a file was read from its beginning, although it had been read up to a place before."""
+        """Whether a file was read from its beginning although it had been read up to a place before."""
         return before.offset > 0 and (self.file != before.file or self.offset < before.offset)
 
     @classmethod
     def parse(cls, text: str) -> "Place":
-        """The place that `str` has written; the beginning, for anything else."""
+        """The place that `str` has written; the beginning for any other text."""
         file, _, offset = text.partition("-")
         fine = all(part.isascii() and part.isdigit() and len(part) < 20 for part in (file, offset))
         return cls(int(file), int(offset)) if fine else cls()
 
 
 def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:
-    """The rows after a place and the new place; as many rows as are whole groups of ``together``.
+    """Read the rows after a place.
 
-    A place at another file or beyond the end stands for the beginning. A row that is damaged counts and is left out.
+    Args:
+        file: the file of rows.
+        place: where to begin; a place in another file, or beyond the end, means the beginning.
+        together: rows are read in whole groups of this size. A damaged row counts, and is skipped.
+
+    Returns:
+        The rows, and the place after them.
     """
     lines, after = _new_lines(file, place, together)
     rows = [row for row in map(parse_row, lines.splitlines(keepends=True)) if row is not None]
@@ -45,14 +51,14 @@ def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], P
 
 
 def read_numbers(file: Path, place: Place, names: Sequence[str], together: int = 1) -> tuple[np.ndarray, Place]:
-    """The numbers of some names in the rows that `read_new` reads, (rows, names): sooner, and in less memory."""
+    """The numbers of some columns in the rows that `read_new` reads, (rows, names): faster, and in less memory."""
     lines, after = _new_lines(file, place, together)
     return parse_numbers(lines, names), after
 
 
 def _new_lines(file: Path, place: Place, together: int) -> tuple[bytes, Place]:
     file = kept(file)
-    compressed = file.suffix == ".gz"  # places are in the rows, not in the file, which is read whole
+    compressed = file.suffix == ".gz"  # a place counts uncompressed bytes, so the file is read whole
     try:
         with open(file, "rb") as opened:
             about = os.fstat(opened.fileno())

@@ -1,0 +1,80 @@
+"""A pytree as plain NumPy arrays by path, with a table that says what they were; and back, bit for bit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.runs.leaves import NO_DATA, Leaf
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _describe(path: str, leaf: Any) -> Leaf:
+    if isinstance(leaf, (bool, int, float)):
+        return Leaf(path, type(leaf).__name__, ())
+    if not isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)):
+        return Leaf(path, NO_DATA, ())
+    if _is_key(leaf):
+        impl = str(jax.random.key_impl(leaf)) if isinstance(leaf, jax.Array) else None
+        return Leaf(path, str(leaf.dtype), leaf.shape, impl)
+    return Leaf(path, leaf.dtype.name, leaf.shape)
+
+
+def describe(tree: Any) -> list[Leaf]:
+    """The leaves of a tree, in order; they may be arrays or ``jax.ShapeDtypeStruct``."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [_describe(jax.tree_util.keystr(path), leaf) for path, leaf in leaves]
+
+
+def to_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """The leaves that hold data, by path; a PRNG key is its numbers."""
+
+    def array(leaf: Any) -> np.ndarray:
+        return np.asarray(jax.random.key_data(leaf) if isinstance(leaf, jax.Array) and _is_key(leaf) else leaf)
+
+    leaves = zip(describe(tree), jax.tree.leaves(tree), strict=True)
+    return {what.path: array(leaf) for what, leaf in leaves if what.dtype != NO_DATA}
+
+
+def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
+    """The array as the kind of thing that ``leaf`` is."""
+    if isinstance(leaf, (bool, int, float)):
+        return type(leaf)(array.item())
+    if what.key_impl is None and array.dtype.name != what.dtype:
+        array = array.view(jnp.dtype(what.dtype))  # NumPy itself does not know this type
+    if isinstance(leaf, np.generic):
+        return array[()]
+    if isinstance(leaf, np.ndarray):
+        return array
+    value = jnp.array(array)  # a copy, because a program may reuse the memory of its state
+    if what.key_impl is not None:
+        value = jax.random.wrap_key_data(value, impl=what.key_impl)
+    if isinstance(leaf, jax.Array) and leaf.committed:
+        value = jax.device_put(value, leaf.sharding)
+    return value
+
+
+def to_tree(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf], like: Any) -> Any:
+    """The inverse of `to_arrays`.
+
+    Args:
+        arrays: by path.
+        table: what they were; it must not differ from ``like`` (see `leaves.difference`).
+        like: a tree of the same structure, of arrays or of ``jax.ShapeDtypeStruct``.
+
+    Returns:
+        The tree. Every leaf is what it is in ``like``: JAX or NumPy array, number, PRNG key. A leaf without data, such
+        as an activation function, is taken from there.
+    """
+    leaves = {what.path: what for what in table}
+
+    def restore(path: Any, leaf: Any) -> Any:
+        name = jax.tree_util.keystr(path)
+        return _like(arrays[name], leaf, leaves[name]) if name in arrays else leaf
+
+    return jax.tree_util.tree_map_with_path(restore, like)
