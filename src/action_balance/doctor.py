@@ -29,6 +29,7 @@ from action_balance.envs.grid.maps import open_world
 from action_balance.errors import UserError
 from action_balance.files import install, reason
 from action_balance.tabular import agent
+from action_balance.tabular.settings import TabularSettings, coefficients
 
 NAME = "action-balance"
 
@@ -157,8 +158,8 @@ def _distils() -> None:
 
 def _explores() -> None:
     """Four updates of the tabular agent in a world of four cells: all steps are counted, and all cells are visited."""
-    world, settings = open_world(2, episode_steps=8), agent.TabularSettings(update_every=16)
-    action_coef, state_coef = np.array(agent.coefficients("action-balance-rnd", settings))
+    world, settings = open_world(2, episode_steps=8), TabularSettings(update_every=16)
+    action_coef, state_coef = np.array(coefficients("action-balance-rnd", settings))
     run = agent.begin(world, jax.random.key(0), action_coef, state_coef, world.goals)
     advance = jax.jit(agent.advance, static_argnums=2)
     for _ in range(4):

@@ -55,7 +55,7 @@ def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest
         ("S..\n..\n", "make them equal"),
         ("S#G\n", "cannot be reached"),
         ("S x\n", "use only"),
-        ("S#.\n", "no way leads away"),
+        ("S#.\n", "start"),
         ("", "empty"),
     ],
 )

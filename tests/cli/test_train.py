@@ -14,7 +14,6 @@ from action_balance.cli.train import Train
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
-from action_balance.terminal import training
 
 
 def train(*words: str) -> Train:
@@ -129,7 +128,7 @@ def test_a_file_that_is_no_config_is_one_line(
 )
 def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Path] = []
-    monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
+    monkeypatch.setattr("action_balance.terminal.training.train", lambda _, out, *__: found.append(out))
     train(*words).run(Console())
     assert found == [Path(folder)]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from action_balance.cli.form import Command
-from action_balance.studies.atari.analysis import AtariSettings
-from action_balance.studies.entropy.analysis import EntropySettings
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.entropy.settings import EntropySettings
 from action_balance.studies.grid.settings import GridSettings
-from action_balance.studies.neural.analysis import NeuralSettings
+from action_balance.studies.neural.settings import NeuralSettings
 
 if TYPE_CHECKING:
     from rich.console import Console

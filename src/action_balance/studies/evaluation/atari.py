@@ -12,7 +12,6 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
-from action_balance.cli.progress import progress_bar
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
 from action_balance.engines.device.evaluate import action_modes
@@ -23,6 +22,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.films import atari as atari_film
 from action_balance.studies.evaluation.score_table import score_table, short, spread
+from action_balance.terminal.progress import progress_bar
 
 #: How the way of acting is told in the film.
 ACTING = {"greedy": "the largest of π", "sampled": "actions sampled from π", "behaviour": "actions sampled from β"}
