@@ -162,7 +162,7 @@ def _folder(command: Command, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     if isinstance(command, Train):
         found: list[Path] = []
         monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
-        command.run(Console())
+        command.load()(Console())
         return found[0]
     return command.out if isinstance(command, Explore) else None
 

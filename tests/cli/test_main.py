@@ -62,7 +62,7 @@ def test_too_little_memory_is_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(Resume, "run", fail)
+    monkeypatch.setattr(Resume, "load", lambda _: fail)
     assert "not enough memory" in refused("resume", "somewhere", capsys=capsys)
 
 
@@ -70,7 +70,7 @@ def test_other_errors_of_the_compiler_are_not_hidden(monkeypatch: pytest.MonkeyP
     def fail(*_: object) -> None:
         raise JaxRuntimeError("INTERNAL: a bug")
 
-    monkeypatch.setattr(Resume, "run", fail)
+    monkeypatch.setattr(Resume, "load", lambda _: fail)
     with pytest.raises(JaxRuntimeError, match="a bug"):
         call("resume", "somewhere")
 
@@ -81,7 +81,7 @@ def test_an_interrupt_ends_with_what_is_finished(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt("half of it is kept")
 
-    monkeypatch.setattr(Resume, "run", interrupted)
+    monkeypatch.setattr(Resume, "load", lambda _: interrupted)
     assert call("resume", "somewhere") == 130
     assert capsys.readouterr().err == "action-balance: interrupted; half of it is kept\n"
 

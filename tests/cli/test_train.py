@@ -1,6 +1,5 @@
 """``train``: where its settings come from."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from action_balance.cli.help import command_help
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 
@@ -32,7 +32,7 @@ def saved(path: Path, *words: str) -> TrainConfig:
 def test_flags_set_the_environment_the_agent_and_the_run() -> None:
     words = ("--size", "7", "--view", "coordinates", "--method", "rnd", "--steps", "1e5", "--clip", "0.2")
     config = train("open", *words, "--seed", "3", "--seeds", "2", "--out", "x", "--overwrite")
-    assert (config.settings.env.name, config.settings.env.size, config.settings.env.view) == ("open", 7, "coordinates")
+    assert config.settings.env == env_config("open", size=7, view="coordinates")
     agent = config.settings.agent
     assert (agent.method, agent.steps, agent.ppo.clip, agent.ppo.epochs) == ("rnd", 100_000, 0.2, 4)
     assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
@@ -47,9 +47,9 @@ def test_the_environment_may_stand_anywhere(words: tuple[str, ...]) -> None:
 
 def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
     words = ("--env-kwargs", 'map_name="4x4"', "is_slippery=False", "--wrapper", "a:B", "--wrapper", "c:D")
-    env = train(*words, "gym:FrozenLake-v1").settings.env
-    assert json.loads(env.env_kwargs) == {"map_name": "4x4", "is_slippery": False}
-    assert env.wrapper == ("a:B", "c:D")
+    options = {"map_name": "4x4", "is_slippery": False}
+    expected = env_config("gym:FrozenLake-v1", env_kwargs=options, wrapper=("a:B", "c:D"))
+    assert train(*words, "gym:FrozenLake-v1").settings.env == expected
 
 
 def test_flags_override_a_preset() -> None:
@@ -74,7 +74,7 @@ def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
 def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -> None:
     earlier = saved(tmp_path, "open", "--size", "9", "--clip", "0.3")
     same_family = train("corridor", "--config", str(tmp_path)).settings
-    assert (same_family.env.name, same_family.env.size, same_family.agent) == ("corridor", 9, earlier.agent)
+    assert (same_family.env, same_family.agent) == (env_config("corridor", size=9), earlier.agent)
     other_family = train("gym:CartPole-v1", "--config", str(tmp_path), "--stack", "2").settings
     assert other_family == train("gym:CartPole-v1", "--clip", "0.3", "--stack", "2").settings
 
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_config_is_one_line(
 def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Path] = []
     monkeypatch.setattr("action_balance.terminal.training.train", lambda _, out, *__: found.append(out))
-    train(*words).run(Console())
+    train(*words).load()(Console())
     assert found == [Path(folder)]
 
 

@@ -1,6 +1,8 @@
 """The command ``compare``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +25,8 @@ class Compare(Command):
     out: Path = Path("results/compare")
     """Folder for the figure and the tables; a comparison that is there is replaced."""
 
-    def run(self, console: "Console") -> None:
-        """Compare the runs."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the comparison."""
         from action_balance.studies.compare.run import compare_runs
 
-        compare_runs(self.runs, self.metric, self.baseline, self.out, console)
+        return partial(compare_runs, self.runs, self.metric, self.baseline, self.out)

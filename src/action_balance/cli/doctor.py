@@ -1,5 +1,6 @@
 """The command ``doctor``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 class Doctor(Command):
     """Show versions and devices, and run a self-test."""
 
-    def run(self, console: "Console") -> None:
-        """Examine the installation."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the self-test."""
         from action_balance.doctor import examine
 
-        examine(console)
+        return examine

@@ -1,6 +1,8 @@
 """The command ``evaluate``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +25,8 @@ class Evaluate(Command):
     seed: int = 0
     """Random seed of the evaluation episodes."""
 
-    def run(self, console: "Console") -> None:
-        """Evaluate the run."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the evaluation."""
         from action_balance.studies.evaluation.run import evaluate
 
-        evaluate(self.run_folder, self.episodes, self.checkpoint, self.seed, console)
+        return partial(evaluate, self.run_folder, self.episodes, self.checkpoint, self.seed)

@@ -1,6 +1,8 @@
 """The command ``explore``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +25,8 @@ class Explore(Command):
     """Replace a result that is already in that folder."""
     settings: RunSettings = field(default_factory=RunSettings)
 
-    def run(self, console: "Console") -> None:
-        """Explore the map."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the exploration."""
         from action_balance.studies.explore.run import explore_map
 
-        explore_map(self.map, self.settings, self.out, self.overwrite, console)
+        return partial(explore_map, self.map, self.settings, self.out, self.overwrite)

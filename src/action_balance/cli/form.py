@@ -7,7 +7,7 @@ and ``action``: ``"append"`` (the flag takes one word and may be given several t
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -170,8 +170,12 @@ class Command:
         """Everything that the command can take, by what each variant is called."""
         return {name: cls.form(name, ())}
 
-    def run(self, console: "Console") -> None:
-        """Execute the command."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import what the command needs, which may take seconds.
+
+        Returns:
+            A function that executes the command.
+        """
         raise NotImplementedError
 
 
@@ -187,7 +191,7 @@ def _members(form: Form, kind: type[Any], path: str, base: Any) -> Iterator[tupl
 
 
 @cache
-def _field_docs(kind: type[Any]) -> dict[str, str]:
+def _field_docs(kind: Any) -> dict[str, str]:
     return field_docs(kind)
 
 

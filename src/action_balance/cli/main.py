@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from action_balance._version import __version__
 from action_balance.cli.compare import Compare
@@ -19,9 +19,6 @@ from action_balance.cli.resume import Resume
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
 from action_balance.errors import UserError, check_name
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 ABOUT = "Action balance exploration: reproduce the paper, train agents, explore your own worlds."
 EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
@@ -49,9 +46,8 @@ class Show(Command):
 
     text: str
 
-    def run(self, console: "Console | None" = None) -> None:
+    def show(self) -> None:
         """Print it; that nobody reads it to its end is not an error."""
-        del console
         try:
             print(self.text, end="", flush=True)
         except BrokenPipeError:
@@ -108,19 +104,12 @@ def _completion(shell: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command: exit code 2 and one line for what the user can fix, 130 if interrupted."""
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
     try:
         command = parse(sys.argv[1:] if arguments is None else arguments)
         if isinstance(command, Show):
-            command.run()
-            return
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, interrupt)  # replaces the handler of `__main__`
-        _run(command)
+            command.show()
+        else:
+            _run(command)
     except UserError as error:
         _end(str(error), 2)
     except KeyboardInterrupt as stop:
@@ -136,7 +125,15 @@ def _run(command: Command) -> None:
     from action_balance.terminal.console import OutputConsole
 
     use_all_cores()
-    command.run(OutputConsole())
+    execute = command.load()
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)  # replaces the handler of `__main__`, which is for libraries that load
+    execute(OutputConsole())
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -76,8 +76,9 @@ def before_marker(words: Sequence[str]) -> list[str]:
 def _unknown(form: Form, option: str, owner: Owner) -> UserError:
     if other := owner(option):
         return UserError(f"{form.name} does not take {option}, an option of {other}; see {form.program} --help")
-    near = nearest(option, (one.name for one in form.flags if not one.positional), 0.6)
-    return UserError(f"unknown option {option}{f': did you mean {near}?' if near else ';'} see {form.program} --help")
+    near = nearest(option.strip("-"), (one.name[2:] for one in form.flags if not one.positional), 0.6)
+    hint = f": did you mean --{near}?" if near else ";"
+    return UserError(f"unknown option {option}{hint} see {form.program} --help")
 
 
 def add_option(parser: argparse._ActionsContainer, one: Flag) -> argparse.Action:

@@ -1,6 +1,8 @@
 """The commands ``reproduce grid``, ``neural``, ``atari`` and ``entropy``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +26,11 @@ class Grid(Command):
     """Replace a result that is already in that folder."""
     settings: GridSettings = field(default_factory=GridSettings)
 
-    def run(self, console: "Console") -> None:
-        """Run the studies."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
         from action_balance.studies.grid.reproduce import reproduce_grid
 
-        reproduce_grid(self.settings, self.out, self.overwrite, console)
+        return partial(reproduce_grid, self.settings, self.out, self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class Neural(Command):
     """Replace a result that is already in that folder."""
     settings: NeuralSettings = field(default_factory=NeuralSettings)
 
-    def run(self, console: "Console") -> None:
-        """Run the studies."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
         from action_balance.studies.neural.reproduce import reproduce_neural
 
-        reproduce_neural(self.settings, self.out, self.overwrite, console)
+        return partial(reproduce_neural, self.settings, self.out, self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,11 @@ class Atari(Command):
     """Delete the result and all runs in that folder, and start again."""
     settings: AtariSettings = field(default_factory=AtariSettings)
 
-    def run(self, console: "Console") -> None:
-        """Run the study."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
         from action_balance.studies.atari.reproduce import reproduce_atari
 
-        reproduce_atari(self.settings, self.out, self.evaluate, self.report_only, self.overwrite, console)
+        return partial(reproduce_atari, self.settings, self.out, self.evaluate, self.report_only, self.overwrite)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ class Entropy(Command):
     """Delete the result and all runs in that folder, and start again."""
     settings: EntropySettings = field(default_factory=EntropySettings)
 
-    def run(self, console: "Console") -> None:
-        """Run the study."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
         from action_balance.studies.entropy.reproduce import reproduce_entropy
 
-        reproduce_entropy(self.settings, self.out, self.report_only, self.overwrite, console)
+        return partial(reproduce_entropy, self.settings, self.out, self.report_only, self.overwrite)

@@ -1,6 +1,8 @@
 """The command ``resume``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,8 @@ class Resume(Command):
     run_folder: Path = field(metadata={"metavar": "RUN"})
     """Folder of the run."""
 
-    def run(self, console: "Console") -> None:
-        """Resume the run."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the training."""
         from action_balance.terminal.training import resume
 
-        resume(self.run_folder, console)
+        return partial(resume, self.run_folder)

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +79,14 @@ class Train(Command):
             }
         return found
 
-    def run(self, console: "Console") -> None:
-        """Train."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the training."""
         from action_balance.terminal.training import train
 
         config = self.settings.with_defaults()
         label = re.sub(r"[^\w.+-]", "-", config.agent.label)
         out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
-        train(config, out, self.overwrite, console)
+        return partial(train, config, out, self.overwrite)
 
 
 def _start(preset: str | None, config: str | None) -> dict[str, Any]:

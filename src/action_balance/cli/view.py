@@ -1,6 +1,8 @@
 """The command ``view``."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,8 +27,8 @@ class View(Command):
     open: bool = False
     """Open the page in a browser."""
 
-    def run(self, console: "Console") -> None:
-        """Show the page."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the page."""
         from action_balance.studies.training.view import view
 
-        view(self.paths, self.save, self.live, self.port, self.open, console)
+        return partial(view, self.paths, self.save, self.live, self.port, self.open)
