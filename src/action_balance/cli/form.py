@@ -200,7 +200,7 @@ def _is_settings(kind: Any) -> bool:
 
 
 def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | None) -> Iterator[Flag]:
-    docs = _field_docs(kind)
+    docs = _field_docs(kind)  # type: ignore[arg-type] # every type is hashable
     nested: list[tuple[type[Any], str, Any]] = []
     for one, where, member, start in _members(form, kind, path, base):
         if isinstance(member, Mapping):
