@@ -40,7 +40,8 @@ from action_balance.engines.host.actor import Rollout
 from action_balance.engines.host.trainer import HostTrainer, Learner
 from action_balance.envs.host_base import HostStep
 from action_balance.envs.spec import EnvSpec
-from action_balance.studies.entropy import analysis as entropy
+from action_balance.studies.entropy import settings as entropy
+from action_balance.studies.entropy.analysis import RESOLUTION
 
 #: Method, and what the bonus vector is divided by: RND, and the paper's three.
 VARIANTS: dict[str, tuple[str, Normalization]] = {
@@ -140,7 +141,7 @@ def differences(device: Mapping[str, np.ndarray], cpu: Mapping[str, np.ndarray])
     start = {name: cpu[name] for name in cpu if name.startswith("before")}
     found = {
         "losses": _largest(losses),
-        "entropy": 0.0 if apart < entropy.RESOLUTION else _ratio(apart, _largest(below)),
+        "entropy": 0.0 if apart < RESOLUTION else _ratio(apart, _largest(below)),
         "actions": _largest([(run["sent"] != run["noted"]).mean() for run in (device, cpu)]),
         "start": _largest([_ratio(_largest(device[name] - one), _largest(one)) for name, one in start.items()]),
     }

@@ -10,7 +10,8 @@ from pathlib import Path
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import CHECKPOINTS, EVALUATION, SUMMARY, Status
-from action_balance.studies.records import RUNS, run_name
+from action_balance.studies.plan import run_name
+from action_balance.studies.records import RUNS
 
 #: Ended episodes of an update, and their mean return.
 Episodes = Sequence[tuple[int, float]]

@@ -25,8 +25,7 @@ from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.errors import UserError
 from action_balance.films import grid as film
 from action_balance.films import pixels
-from action_balance.plots import drawing
-from action_balance.studies.grid import figures
+from action_balance.plots import drawing, heatmaps
 
 gymnasium.register_envs(action_balance.gym)
 
@@ -241,7 +240,7 @@ def test_the_picture_has_walls_trail_goal_and_agent_where_they_are() -> None:
 def test_pictures_are_in_the_colours_of_the_report() -> None:
     assert pixels.rgb(drawing.PAPER) == picture.PAPER
     assert pixels.blend(drawing.RULE, film.EMPTY) == picture.FREE
-    assert pixels.rgb(figures.WALL) == picture.WALL
+    assert pixels.rgb(heatmaps.WALL) == picture.WALL
     assert pixels.rgb(film.TRAIL) == picture.TRAIL
     assert pixels.rgb(drawing.MUTED) == picture.GOAL
     assert pixels.rgb(drawing.COLOURS[drawing.HERO]) == picture.AGENT

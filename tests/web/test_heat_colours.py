@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from action_balance.studies.grid.figures import HEAT, HEAT_STOPS
+from action_balance.plots.heatmaps import HEAT, HEAT_STOPS
 
 
 def luminance(colour: str) -> float:

@@ -12,7 +12,7 @@ from action_balance.envs.picture import FADES, mask, strength
 from action_balance.envs.scene import Scene
 from action_balance.films.pixels import BETA, PI, THIRD, Box, blend, font, rgb, softmax
 from action_balance.plots.drawing import COLOURS, INK, MUTED, NAMES, PAPER, RULE
-from action_balance.studies.grid.figures import WALL
+from action_balance.plots.heatmaps import WALL
 
 #: Milliseconds of a frame and of the last one; the most frames of a film, for which steps are left out.
 FRAME, LAST, MOST_FRAMES = 125, 2000, 300

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from action_balance.config.agent import Config
 from action_balance.envs.atari.games import SKIP, title
 from action_balance.errors import UserError, flag
-from action_balance.studies.atari.analysis import PRESET, AtariSettings
-from action_balance.studies.entropy.analysis import EntropySettings
-from action_balance.studies.grid.summary import Data
-from action_balance.studies.grid.summary import number as plain
+from action_balance.files import Data
+from action_balance.studies.atari.settings import PRESET, AtariSettings
+from action_balance.studies.entropy.settings import EntropySettings
 from action_balance.studies.records import RECENT, Record
+from action_balance.studies.statistics import number as plain
 from action_balance.web import markup
 from action_balance.web.markup import counted, number, table
 

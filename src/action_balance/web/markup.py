@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.packing import script_json
 from action_balance.plots.drawing import NAMES
-from action_balance.studies.grid.summary import Data
 from action_balance.web.inline_svg import themed_svg
 
 #: What the footer of a page promises that is made from settings alone.

@@ -10,13 +10,12 @@ import numpy as np
 
 from action_balance.envs.grid.world import ACTIONS
 from action_balance.errors import UserError
-from action_balance.files import found_inside, own_file
+from action_balance.files import Data, found_inside, own_file
 from action_balance.packing import packed
 from action_balance.plots.drawing import NAMES
-from action_balance.studies.grid.figures import HEAT_STOPS
-from action_balance.studies.grid.summary import Data
-from action_balance.studies.grid.trace_file import HEATMAPS, RolloutBuffer, read, read_arrays
-from action_balance.tabular.agent import TabularSettings, coefficients
+from action_balance.plots.heatmaps import HEAT_STOPS
+from action_balance.studies.grid.trace_file import HEATMAPS, Recording, read, read_arrays
+from action_balance.tabular.settings import TabularSettings, coefficients
 
 #: A curve has at most so many points, and a distribution so many steps.
 CURVE_POINTS, QUANTILES = 240, 200
@@ -47,7 +46,7 @@ def result_data(path: Path, summary: Data) -> Data:
     return {"heat": HEAT_STOPS, "players": players, "reach": _reach(path)}
 
 
-def _player(path: Path, summary: Data, name: str, recording: RolloutBuffer) -> Data:
+def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
     settings, traces = summary["settings"], recording.traces
     rows = recording.map.splitlines()
     height, width = len(rows), len(rows[0])

@@ -13,8 +13,11 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.atari import analysis as atari
-from action_balance.studies.atari.analysis import TABLE_2, AtariSettings, AtariTraining, Cell, cells
-from action_balance.studies.records import Record, common_settings, recent_mean, run_name
+from action_balance.studies.atari.analysis import Cell, cells
+from action_balance.studies.atari.settings import AtariSettings, AtariTraining, title
+from action_balance.studies.paper import TABLE_2
+from action_balance.studies.plan import run_name
+from action_balance.studies.records import Record, common_settings, recent_mean
 
 SMALL = AtariTraining(steps=4 * 512, envs=4, warmup_rollouts=1, channels=4)
 

@@ -21,8 +21,8 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
 from action_balance.studies import campaign
-from action_balance.studies.atari.analysis import AtariSettings, AtariTraining
 from action_balance.studies.atari.reproduce import reproduce_atari
+from action_balance.studies.atari.settings import AtariSettings, AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)

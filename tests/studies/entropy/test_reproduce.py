@@ -13,9 +13,9 @@ from synthetic_runs import make_run, strip, tree
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.studies import campaign
-from action_balance.studies.atari.analysis import AtariTraining
-from action_balance.studies.entropy.analysis import FLAT, GAME, EntropySettings
+from action_balance.studies.atari.settings import AtariTraining
 from action_balance.studies.entropy.figures import binned
+from action_balance.studies.entropy.settings import FLAT, GAME, EntropySettings
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)

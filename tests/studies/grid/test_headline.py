@@ -2,9 +2,9 @@
 
 import pytest
 
+from action_balance.files import Data
 from action_balance.studies.explore import page as explore_page
 from action_balance.studies.grid import headline
-from action_balance.studies.grid.summary import Data
 
 ABOVE, AROUND = {"value": 1.5, "low": 1.25, "high": 2.0}, {"value": 1.5, "low": 0.5, "high": 2.0}
 BELOW, UNKNOWN = {"value": 0.5, "low": 0.25, "high": 0.75}, {"value": 1.5, "low": None, "high": None}

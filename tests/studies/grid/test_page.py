@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page
 
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
-from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.training import view
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.

@@ -14,8 +14,9 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.neural.analysis import NeuralSettings, Trained, World
+from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
+from action_balance.studies.neural.settings import NeuralSettings
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "action-balance-rnd")
 

@@ -28,8 +28,8 @@ from action_balance.config.agent import Config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.packing import packed, unpacked
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training import page as view_page

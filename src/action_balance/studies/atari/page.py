@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 
+from action_balance.files import Data
 from action_balance.plots.drawing import NAMES
 from action_balance.studies import campaign_page as runs_page
-from action_balance.studies.atari.analysis import COMPARED
+from action_balance.studies.atari.settings import COMPARED
 from action_balance.studies.campaign_page import game_title
-from action_balance.studies.grid.summary import Data
 from action_balance.studies.records import RECENT
 from action_balance.studies.statistics import FEWEST
 from action_balance.web import markup

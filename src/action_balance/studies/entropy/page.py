@@ -3,10 +3,12 @@
 import math
 from collections.abc import Mapping
 
+from action_balance.files import Data
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies.campaign_page import game_title
-from action_balance.studies.entropy.analysis import ACTIONS, GAME, LAST, RESOLUTION
-from action_balance.studies.grid.summary import Data
+from action_balance.studies.entropy.analysis import RESOLUTION
+from action_balance.studies.entropy.settings import ACTIONS, GAME
+from action_balance.studies.statistics import LAST
 from action_balance.web import markup
 from action_balance.web.markup import NONE, counted, figure, interval, number, parts, table
 

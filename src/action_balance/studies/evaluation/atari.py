@@ -13,7 +13,6 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
-from action_balance.cli.progress import progress_bar
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
 from action_balance.engines.evaluate import ActionMode, Evaluation, Trace, action_modes
@@ -26,6 +25,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.films import atari as atari_film
 from action_balance.studies.evaluation.score_table import score_table, short, spread
+from action_balance.terminal.progress import progress_bar
 
 #: How much of the work with a game is to replay it for its rooms.
 REPLAYING = 0.2

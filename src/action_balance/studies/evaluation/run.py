@@ -12,7 +12,6 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
-from action_balance.cli.progress import progress_bar
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
 from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
@@ -24,6 +23,7 @@ from action_balance.files import Data
 from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
 from action_balance.studies.evaluation.score_table import score_table, short, spread
+from action_balance.terminal.progress import progress_bar
 
 
 def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
@@ -159,7 +159,7 @@ def _pictures(
 ) -> dict[str, bytes]:
     """Heat map and film by file name; none for environments without a map."""
     from action_balance.films.grid import film
-    from action_balance.plots.drawing import NAMES
+    from action_balance.plots.drawing import NAMES, to_png
     from action_balance.studies.evaluation import figures as evaluation_figures
 
     scene = config.env.scene(environment)
@@ -173,7 +173,7 @@ def _pictures(
     # The environment and the film are of the first seed.
     title = f"{config.env.name}, actions sampled from π"
     gif = film(scene, trace, method, title, balanced=config.agent.balances)
-    return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
+    return {"heatmap.png": to_png(figure), "episode.gif": gif}
 
 
 def _show(summary: Data, title: str, console: Console) -> None:

@@ -3,9 +3,9 @@
 import html
 from collections.abc import Mapping
 
+from action_balance.files import Data
 from action_balance.plots.drawing import NAMES
 from action_balance.studies.grid import page
-from action_balance.studies.grid.summary import Data
 from action_balance.web import markup
 from action_balance.web import widgets as player
 from action_balance.web.markup import counted, figure, number, stacked, table

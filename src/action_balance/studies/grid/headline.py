@@ -2,9 +2,9 @@
 
 import math
 
-from action_balance.studies.grid import summary as summaries
+from action_balance.files import Data
+from action_balance.studies.grid import first_reach
 from action_balance.studies.grid.settings import STUDIES
-from action_balance.studies.grid.summary import Data
 from action_balance.web.markup import parts, told
 
 #: Of each study's headline number: its key, its title and what it is.
@@ -33,7 +33,7 @@ def shows(summary: Data) -> str:
         numbers = summary["ours"][study]
         estimate = numbers[HEADLINES[study][0]]
         _, low, high = parts(estimate)
-        if summaries.given_up(numbers) or math.isnan(low + high):
+        if first_reach.given_up(numbers) or math.isnan(low + high):
             continue
         judged += 1
         if low > 1 or high < 1:

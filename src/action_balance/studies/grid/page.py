@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from action_balance.envs.grid.maps import corridor_world
+from action_balance.files import Data
 from action_balance.plots.drawing import HERO, NAMES
-from action_balance.studies.grid import headline
-from action_balance.studies.grid import summary as summaries
+from action_balance.studies.grid import first_reach, headline
 from action_balance.studies.grid.headline import HEADLINES, TIMES
 from action_balance.studies.grid.settings import STUDIES, GridSettings
-from action_balance.studies.grid.summary import Data
 from action_balance.studies.statistics import RESAMPLES
 from action_balance.web import markup
 from action_balance.web import widgets as player
@@ -107,7 +106,7 @@ def _published(summary: Data, study: str, key: str) -> float | None:
 
 def _verdict(summary: Data, study: str) -> str:
     """What the headline number says, or why it says nothing."""
-    if summaries.given_up(summary["ours"][study]):
+    if first_reach.given_up(summary["ours"][study]):
         return "Some runs were given up, so this number is not to be relied upon."
     key = HEADLINES[study][0]
     return judged(summary["ours"][study][key], 1, *SOONER, _published(summary, study, key))
@@ -256,7 +255,7 @@ def _goals_findings(summary: Data) -> list[str]:
     if ours["ratio"] is not None:
         findings = [f"On average, RND needs {told(ours['ratio'], 2, TIMES)}. {_verdict(summary, 'goals')}"]
     compared, missed = ours["compared"], ours["compared"] - ours["agreeing"]
-    if compared and not summaries.given_up(ours):
+    if compared and not first_reach.given_up(ours):
         chance = sum(math.comb(compared, k) * 0.05**k * 0.95 ** (compared - k) for k in range(missed, compared + 1))
         surprise = "is no surprise" if chance >= 0.05 else "is more than chance explains"
         findings.append(
@@ -315,7 +314,7 @@ def _corridor_findings(summary: Data) -> list[str]:
     elif digs or hero_low > base_high:
         said = f"The intervals are apart: {NAMES[BASE] if digs else NAMES[HERO]} is the more one-sided."
     _, low, high = parts(ours["ratio"])
-    known = low <= 1 <= high and not summaries.given_up(ours)
+    known = low <= 1 <= high and not first_reach.given_up(ours)
     free = " The digging is there, then, but what it costs in steps does not show." if digs and known else ""
     return [
         f"One-sidedness is {told(base, 2)} with RND and {told(hero, 2)} with action balance RND. {said}",
@@ -324,7 +323,7 @@ def _corridor_findings(summary: Data) -> list[str]:
 
 
 def _given_up(summary: Data, study: str) -> str:
-    count, limit = summaries.given_up(summary["ours"][study]), summary["settings"]["max_steps"]
+    count, limit = first_reach.given_up(summary["ours"][study]), summary["settings"]["max_steps"]
     if not count:
         return ""
     return (

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from action_balance.config.agent import Config
+from action_balance.files import Data
 from action_balance.plots.drawing import NAMES
-from action_balance.studies.grid.summary import Data
-from action_balance.studies.neural.analysis import SOLVED, WORLDS, NeuralSettings
+from action_balance.studies.neural.analysis import SOLVED
+from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.statistics import RESAMPLES
 from action_balance.web import markup
 from action_balance.web.markup import NONE, counted, figure, interval, judged, number, parts, stacked, table, told

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from action_balance.files import Data, found_inside, own_file
 from action_balance.plots.drawing import NAMES
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs.folder import EVALUATION
 from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
-from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import CHARTS, FIRST_CHARTS, Watched, progress
