@@ -15,13 +15,12 @@ from action_balance.runs import RunFolder
 from action_balance.runs.study_results import StudyFolder
 from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign
+from action_balance.studies.atari import KIND
 from action_balance.studies.atari import analysis as atari
 from action_balance.studies.atari.analysis import COMPARED, TABLE_2, TABLE_2_RUNS, AtariSettings, Cell, cells, title
 from action_balance.studies.grid.settings import check_count
 from action_balance.studies.grid.summary import Data, describe_estimate, estimate, number
 from action_balance.studies.records import Record, common_settings, method_name, read_evaluation
-
-KIND = "reproduce atari"
 
 #: What the other methods are compared with.
 BASE = "rnd"
@@ -103,8 +102,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     folder.write_csv("runs.csv", runs_page.RUN_COLUMNS, runs_page.run_rows(runs))
     _write_tables(folder, found)
     drawing.save(atari_figures.learning_curves(found), folder.figures, "learning_curves")
-    svg = (folder.figures / "learning_curves.svg").read_text(encoding="utf-8")
-    folder.write("report.html", atari_page.atari_page(folder.summary, {"learning_curves": svg}).encode())
+    folder.write("report.html", atari_page.atari_page(folder.path, folder.summary).encode())
     folder.save()
 
 

@@ -13,6 +13,7 @@ from action_balance.studies import campaign_page as runs_page
 from action_balance.studies import campaign_screen as campaign
 from action_balance.studies import statistics
 from action_balance.studies.atari.analysis import TABLE_2_RUNS
+from action_balance.studies.entropy import KIND
 from action_balance.studies.entropy import analysis as entropy
 from action_balance.studies.entropy.analysis import (
     FLAT,
@@ -26,8 +27,6 @@ from action_balance.studies.entropy.analysis import (
 )
 from action_balance.studies.grid.summary import Data, describe_estimate, estimate
 from action_balance.studies.records import Record, common_settings
-
-KIND = "reproduce entropy"
 
 WHICH: tuple[Which, ...] = ("added", "bonus")
 
@@ -87,8 +86,7 @@ def _write(folder: StudyFolder, records: list[Record], notes: list[str], setting
     folder.write_csv("runs.csv", runs_page.RUN_COLUMNS, runs_page.run_rows(runs))
     _write_tables(folder, found)
     drawing.save(entropy_figures.entropy(found), folder.figures, "entropy")
-    svg = (folder.figures / "entropy.svg").read_text(encoding="utf-8")
-    folder.write("report.html", entropy_page.entropy_page(folder.summary, {"entropy": svg}).encode())
+    folder.write("report.html", entropy_page.entropy_page(folder.path, folder.summary).encode())
     folder.save()
 
 

@@ -11,14 +11,12 @@ from action_balance.cli.progress import progress_bar
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError
 from action_balance.runs.results import FILES, SUMMARY, ResultFolder
-from action_balance.studies.grid import corridor, coverage, goals, summary, write
+from action_balance.studies.grid import KIND, corridor, coverage, goals, summary, write
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.grid.summary import Data, describe_estimate
 from action_balance.tabular.simulate import Progress
-from action_balance.web import markup
-
-KIND = "reproduce grid"
+from action_balance.web.format import listed
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
         raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
     if finished:
         console.print(
-            f"{out} already has {markup.listed(finished)}: going on with {markup.listed(missing)}",
+            f"{out} already has {listed(finished)}: going on with {listed(missing)}",
             highlight=False,
             soft_wrap=True,
         )
@@ -91,7 +89,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
             _run_part(study, settings, folder, console)
             finished.append(study)
     except KeyboardInterrupt:
-        kept = f"{markup.listed(finished)} finished and kept in {out}" if finished else "no study was finished"
+        kept = f"{listed(finished)} finished and kept in {out}" if finished else "no study was finished"
         same = "the same command without --overwrite" if overwrite else "the same command"
         raise KeyboardInterrupt(f"{kept}; {same} goes on from there") from None
     _conclude(folder, console)
@@ -99,7 +97,6 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
 
 def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
     from action_balance.studies.grid import page
-    from action_balance.web import widgets as player
 
     began = time.perf_counter()
     with progress_bar(console, study, PARTS[study].runs(settings)) as progress:
@@ -107,8 +104,7 @@ def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console:
     seconds = time.perf_counter() - began
     folder.summary["ours"][study] = numbers
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "simulated_steps": steps}
-    data = player.result_data(folder.path, folder.summary)
-    folder.write("report.html", page.grid_page(folder.summary, player.figures_of(folder.path), data).encode())
+    folder.write("report.html", page.grid_page(folder.path, folder.summary).encode())
     folder.save()  # last: from now on the study counts as finished
 
 

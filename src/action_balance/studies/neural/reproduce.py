@@ -14,13 +14,12 @@ from action_balance.runs import RunFolder
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import campaign, statistics
 from action_balance.studies.grid.summary import Data, describe_estimate, estimate
+from action_balance.studies.neural import KIND, counting
 from action_balance.studies.neural import analysis as neural
-from action_balance.studies.neural import counting
 from action_balance.studies.neural.analysis import WORLDS, NeuralSettings, Trained, World
 from action_balance.studies.neural.counting import Counting
-from action_balance.web import markup
+from action_balance.web.format import listed
 
-KIND = "reproduce neural"
 BASE = "rnd"
 
 
@@ -35,14 +34,14 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
     if not missing:
         raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
     if finished:
-        said = f"{out} already has {markup.listed(finished)}: going on with {markup.listed(missing)}"
+        said = f"{out} already has {listed(finished)}: going on with {listed(missing)}"
         console.print(said, highlight=False, soft_wrap=True)
     try:
         for study in missing:
             _run_study(study, settings, folder, console)
             finished.append(study)
     except KeyboardInterrupt:
-        kept = f"{markup.listed(finished)} and all training runs" if finished else "all training runs"
+        kept = f"{listed(finished)} and all training runs" if finished else "all training runs"
         same = "the same command without --overwrite" if overwrite else "the same command"
         raise KeyboardInterrupt(f"{kept} so far are kept in {out}; {same} goes on from there") from None
     _conclude(folder, console)
@@ -83,8 +82,7 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
     folder.summary["ours"][study] = numbers
     agents = sum(config.seeds * config.agent.updates * config.agent.steps_per_update for config in runs.values())
     folder.summary["timings"][study] = {"seconds": round(seconds, 3), "environment_steps": agents}
-    svgs = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.figures.glob("*.svg"))}
-    folder.write("report.html", neural_page.neural_page(folder.summary, svgs).encode())
+    folder.write("report.html", neural_page.neural_page(folder.path, folder.summary).encode())
     folder.save()  # last: from now on the study counts as finished
 
 
