@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any, TypeVar
 
-from action_balance.config.agent import Config
 from action_balance.envs.atari.emulator import SKIP
 from action_balance.errors import UserError, flag
 from action_balance.files import Data

@@ -39,12 +39,10 @@ def page_of(folder: Path) -> Callable[[], str] | None:
     study = _recognised(folder)
     if study is None:
         kind = read_summary(folder).get("kind")
-        study = next((one for one in _studies() if one.KIND == kind), None)
+        study = next((one for one in _studies() if kind == one.KIND), None)
     if study is None:
         return None
-    make: Callable[[Path], str] | None = getattr(
-        importlib.import_module(f"{study.__name__}.page"), "result_page", None
-    )
+    make: Callable[[Path], str] | None = getattr(importlib.import_module(f"{study.__name__}.page"), "result_page", None)
     if make is None:
         return None
 

@@ -45,7 +45,9 @@ def read_figures(folder: Path) -> dict[str, str]:
         drawn = {one.stem: found_inside(folder, one) for one in sorted((folder / "figures").glob("*.svg"))}
         return {name: file.read_text(encoding="utf-8") for name, file in drawn.items() if file is not None}
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the figures of {folder}: {error}; reproduce the result with --overwrite") from None
+        raise UserError(
+            f"cannot read the figures of {folder}: {error}; reproduce the result with --overwrite"
+        ) from None
 
 
 def mime_type(path: Path) -> str:

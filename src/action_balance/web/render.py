@@ -59,13 +59,17 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
     """
     style = _asset("style.css") + (_asset("page.css") if data is not None else "")
     script = _script(SCRIPTS if data is not None else ("page", "main"))
-    return _environment().get_template(template).render(
-        view,
-        data=data,
-        served=served,
-        style=Markup(style),
-        script=Markup(script),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            view,
+            data=data,
+            served=served,
+            style=Markup(style),
+            script=Markup(script),
+            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        )
     )
 
 

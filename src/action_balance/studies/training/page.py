@@ -49,7 +49,12 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
     shown = {"live": live, "every": ASK_EVERY, "environments": environments, "curves": curves, "progress": statuses}
     return render(
         "studies/training/page.html",
-        {"heat": HEAT_STOPS, "players": players, "reach": [], "runs": shown | {"charts": CHARTS, "first": FIRST_CHARTS}},
+        {
+            "heat": HEAT_STOPS,
+            "players": players,
+            "reach": [],
+            "runs": shown | {"charts": CHARTS, "first": FIRST_CHARTS},
+        },
         served,
         names=[run.name for run in runs],
         methods=list(dict.fromkeys(one["method"] for one in statuses if "method" in one)),

@@ -85,7 +85,9 @@ def _check_once(paths: Sequence[Path]) -> None:
 
 
 def _of_runs(paths: Sequence[Path], live: bool = False) -> Shown:
-    return Shown(lambda link, served: runs_page([Watched.open(path, live) for path in paths], link, served, live), paths)
+    return Shown(
+        lambda link, served: runs_page([Watched.open(path, live) for path in paths], link, served, live), paths
+    )
 
 
 def _of_result(path: Path) -> Shown:
