@@ -351,6 +351,7 @@ def test_a_result_without_a_recording_has_a_page_without_players(report: Path, t
     assert "Figure: coverage rate" in text
 
 
+Numbers = tuple[Data | None, Data | None, Data | None]
 ABOVE, AROUND = {"value": 1.5, "low": 1.25, "high": 2.0}, {"value": 1.5, "low": 0.5, "high": 2.0}
 BELOW, UNKNOWN = {"value": 0.5, "low": 0.25, "high": 0.75}, {"value": 1.5, "low": None, "high": None}
 
@@ -375,7 +376,7 @@ def summary_of(coverage: Data | None, goals: Data | None, corridor: Data | None,
         ((UNKNOWN, UNKNOWN, None), ["unknown", "unknown", "unknown"]),
     ],
 )
-def test_a_headline_claims_no_more_than_its_interval(numbers: tuple[Data | None, ...], sides: list[str]) -> None:
+def test_a_headline_claims_no_more_than_its_interval(numbers: Numbers, sides: list[str]) -> None:
     found = headlines(summary_of(*numbers))
     assert [one["side"] for one in found.values()] == sides
 
