@@ -1,4 +1,4 @@
-"""Actions of two components, with two and three choices, by hand."""
+"""Actions of two components, with two and three choices, by hand; and plain discrete actions."""
 
 import math
 
@@ -7,63 +7,109 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance import distributions as components
-from action_balance.core import ppo
-from action_balance.core.balance import balance, normalize
+from action_balance.core.balance import balance
+from action_balance.distributions import Categorical, MultiCategorical
 
-PARTS = (2, 3)
+TWO = MultiCategorical((2, 3))
+PLAIN = MultiCategorical((5,))
 # Probabilities 1/4, 3/4 and 1/2, 1/4, 1/4.
 LOGITS = jnp.log(jnp.array([1.0, 3.0, 2.0, 1.0, 1.0]))
 
 
-def test_choices_are_counted_together_or_as_they_are() -> None:
-    assert components.choices(4) == (4, None)
-    assert components.choices((2, 3)) == (5, (2, 3))
+#: Logits whose softmax is (1/8, 3/8, 4/8) and (1/3, 1/3, 1/3), the second shifted.
+ROWS = jnp.array([[0.0, np.log(3.0), np.log(4.0)], [50.0, 50.0, 50.0]])
+PROBABILITIES = np.array([[0.125, 0.375, 0.5], [1 / 3, 1 / 3, 1 / 3]])
+
+THREE = Categorical(3)
+
+
+def test_choices_are_counted_over_all_components_and_one_component_has_scalar_actions() -> None:
+    assert (TWO.choices, TWO.action_shape) == (5, (2,))
+    assert (PLAIN.choices, PLAIN.action_shape) == (5, ())
 
 
 def test_log_probabilities_are_summed_over_components() -> None:
-    found = jax.jit(lambda action: components.log_prob(LOGITS, action, PARTS))(jnp.array([1, 2]))
+    found = jax.jit(lambda action: TWO.log_prob(LOGITS, action))(jnp.array([1, 2]))
     assert float(found) == pytest.approx(math.log(3 / 4 * 1 / 4))
 
 
 def test_the_probabilities_of_all_actions_sum_to_one() -> None:
-    every = [math.exp(components.log_prob(LOGITS, jnp.array([i, j]), PARTS)) for i in range(2) for j in range(3)]
+    every = [math.exp(TWO.log_prob(LOGITS, jnp.array([i, j]))) for i in range(2) for j in range(3)]
     assert sum(every) == pytest.approx(1)
 
 
 def test_entropies_and_divergences_are_summed_over_components() -> None:
     first = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75))
     second = -(0.5 * math.log(0.5) + 0.5 * math.log(0.25))
-    assert float(components.entropy(LOGITS, PARTS)) == pytest.approx(first + second)
-    uniform = components.kl_divergence(LOGITS, jnp.zeros(5), PARTS)
+    assert float(TWO.entropy(LOGITS)) == pytest.approx(first + second)
+    uniform = TWO.kl(LOGITS, jnp.zeros(5))
     assert float(uniform) == pytest.approx(math.log(2) - first + math.log(3) - second)
 
 
-def test_each_component_is_balanced_alone() -> None:
+def test_a_function_is_applied_to_each_component_alone() -> None:
     bonus = jnp.array([3.0, 4.0, 0.0, 0.0, 7.0])  # of lengths 5 and 7
-    found = components.balanced(LOGITS, bonus, jnp.float32(2.0), "l2", PARTS)
+    found = TWO.per_component(lambda x, y: balance(x, y, 2.0), LOGITS, bonus)
     np.testing.assert_allclose(found - LOGITS, [1.2, 1.6, 0, 0, 2], atol=1e-6)
     # A thousand times the bonus of one component changes nothing.
-    more = components.balanced(LOGITS, bonus.at[2:].multiply(1000), jnp.float32(2.0), "l2", PARTS)
+    more = TWO.per_component(lambda x, y: balance(x, y, 2.0), LOGITS, bonus.at[2:].multiply(1000))
     np.testing.assert_allclose(more, found, rtol=1e-6)
-    shares = components.normalized(bonus, lambda one: one / one.sum(), PARTS)
-    np.testing.assert_allclose(shares, [3 / 7, 4 / 7, 0, 0, 1], rtol=1e-6)
+    assert [part.tolist() for part in TWO.split(bonus)] == [[3, 4], [0, 0, 7]]
 
 
-def test_the_largest_score_of_each_component_is_chosen() -> None:
-    scores = jnp.array([0.1, 0.0, 9.0, 1.0, 9.5])
-    assert components.choose(scores, PARTS).tolist() == [0, 2]
-    assert int(components.choose(scores, None)) == 4
-    assert components.places(jnp.array([1, 2]), PARTS).tolist() == [1, 4]
-    assert components.frequency(jnp.array([1, 2]), 5, PARTS).tolist() == [0, 1, 0, 0, 1]
+def test_the_mode_is_the_largest_logit_of_each_component() -> None:
+    logits = jnp.array([0.1, 0.0, 9.0, 1.0, 9.5])
+    assert TWO.mode(logits).tolist() == [0, 2]
+    assert PLAIN.mode(logits).tolist() == 4
+    assert PLAIN.mode(logits).dtype == jnp.int32
 
 
-def test_actions_without_components_are_as_ever() -> None:
-    bonus, action = jnp.array([3.0, 4.0, 0.0, 0.0, 7.0]), jnp.int32(1)
-    assert components.log_prob(LOGITS, action, None) == ppo.log_prob(LOGITS, action)
-    assert components.entropy(LOGITS, None) == ppo.entropy(LOGITS)
-    np.testing.assert_array_equal(
-        components.balanced(LOGITS, bonus, jnp.float32(2), "l2", None), balance(LOGITS, bonus, 2.0)
-    )
-    np.testing.assert_array_equal(components.normalized(bonus, normalize, None), normalize(bonus))
-    assert components.frequency(action, 3, None).tolist() == [0, 1, 0]
+def test_noise_decides_a_sample_where_logits_are_equal() -> None:
+    noise = jnp.array([0.0, 1.0, 5.0, 0.0, 0.0])
+    assert TWO.sample(jnp.zeros(5), noise).tolist() == [1, 0]
+    assert PLAIN.sample(jnp.zeros(5), noise).tolist() == 2
+
+
+def test_entries_of_an_action_and_its_one_hot_vector() -> None:
+    values = jnp.array([10.0, 11.0, 20.0, 21.0, 22.0])
+    assert TWO.chosen(values, jnp.array([1, 2])).tolist() == [11, 22]
+    assert PLAIN.chosen(values, jnp.int32(3)).tolist() == [21]
+    assert TWO.one_hot(jnp.array([1, 2])).tolist() == [0, 1, 0, 0, 1]
+    assert PLAIN.one_hot(jnp.int32(1)).tolist() == [0, 1, 0, 0, 0]
+
+
+def test_one_component_is_the_categorical_distribution() -> None:
+    one = Categorical(5)
+    assert PLAIN.log_prob(LOGITS, jnp.int32(1)) == one.log_prob(LOGITS, jnp.int32(1))
+    assert PLAIN.entropy(LOGITS) == one.entropy(LOGITS)
+    assert PLAIN.kl(LOGITS, jnp.zeros(5)) == one.kl(LOGITS, jnp.zeros(5))
+    assert float(one.log_prob(LOGITS, jnp.int32(1))) == pytest.approx(math.log(3 / 8))
+    assert float(one.entropy(jnp.zeros(4))) == pytest.approx(math.log(4))
+
+
+def test_log_prob_is_that_of_the_action_under_the_softmax() -> None:
+    actual = jax.jit(jax.vmap(THREE.log_prob))(ROWS, jnp.array([1, 2]))
+    np.testing.assert_allclose(actual, np.log([0.375, 1 / 3]), rtol=1e-6)
+
+
+def test_entropy_by_hand() -> None:
+    # 1/8 ln 8 + 3/8 ln(8/3) + 1/2 ln 2 and ln 3
+    actual = jax.jit(jax.vmap(THREE.entropy))(ROWS)
+    by_hand = 3 / 8 * np.log(2) + 3 / 8 * np.log(8 / 3) + np.log(2) / 2
+    np.testing.assert_allclose(actual, [by_hand, np.log(3)], rtol=1e-6)
+
+
+def test_entropy_of_a_certain_action_is_0() -> None:
+    assert float(THREE.entropy(jnp.array([0.0, 1000.0, -1000.0]))) == 0.0
+
+
+def test_kl_divergence_by_hand_and_in_the_order_of_its_arguments() -> None:
+    divergence = jax.jit(jax.vmap(THREE.kl))
+    forward = (PROBABILITIES[0] * np.log(PROBABILITIES[0] * 3)).sum()
+    backward = -(np.log(PROBABILITIES[0] * 3) / 3).sum()
+    np.testing.assert_allclose(divergence(ROWS, ROWS[::-1]), [forward, backward], rtol=1e-5)
+    assert forward == pytest.approx(0.1243, abs=1e-4)
+    assert backward == pytest.approx(0.1525, abs=1e-4)
+
+
+def test_kl_divergence_of_equal_policies_is_0_whatever_the_shift() -> None:
+    np.testing.assert_allclose(jax.jit(jax.vmap(THREE.kl))(ROWS, ROWS + 4), [0.0, 0.0], atol=1e-6)

@@ -1,88 +1,122 @@
-"""Actions of several components, as in Gymnasium's MultiDiscrete: a choice of its own in each.
+"""The distribution over discrete actions, of one component or of several (Gymnasium's Discrete and MultiDiscrete).
 
-The policy is a product of categoricals, whose logits stand one after the other. Each component is balanced on its own:
-its part of the bonus vector is normalised alone and added to its part of the logits (Eq. 5). The probability of an
-action is the product over its components: log-probabilities, entropies and divergences are sums over them.
+An action of several components is a choice in each of them. The policy is a product of categorical distributions, and
+the logits of all components form one vector: log-probabilities, entropies and divergences are sums over components.
+This module is all that knows about components.
 
 Axes: C components, A choices of all components together. One state per call; ``vmap`` outside.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
-
-from action_balance.core import ppo
-from action_balance.core.balance import Normalization, balance
-
-#: How many choices each component has. None: actions are plain numbers, () in place of (C,).
-Parts = tuple[int, ...] | None
+from jaxtyping import Array, Float, Int
 
 
-def choices(actions: int | tuple[int, ...]) -> tuple[int, Parts]:
-    """A, and the components: of a number of actions, or of the choices in each component."""
-    return (actions, None) if isinstance(actions, int) else (sum(actions), actions)
+@dataclass(frozen=True)
+class Categorical:
+    """A categorical distribution over ``choices`` actions; actions are scalars."""
+
+    choices: int
+
+    def log_prob(self, logits: Float[Array, " A"], action: Int[Array, ""]) -> Float[Array, ""]:
+        """``log softmax(logits)[action]``."""
+        return jax.nn.log_softmax(logits)[action]
+
+    def entropy(self, logits: Float[Array, " A"]) -> Float[Array, ""]:
+        """Entropy of ``softmax(logits)``, in nats."""
+        log_probs = jax.nn.log_softmax(logits)
+        return -(jnp.exp(log_probs) * log_probs).sum()
+
+    def kl(self, logits: Float[Array, " A"], other: Float[Array, " A"]) -> Float[Array, ""]:
+        """``KL(softmax(logits) || softmax(other))``."""
+        log_probs = jax.nn.log_softmax(logits)
+        return (jnp.exp(log_probs) * (log_probs - jax.nn.log_softmax(other))).sum()
 
 
-def split(vector: jax.Array, parts: tuple[int, ...]) -> list[jax.Array]:
-    """The parts of a vector, (A,), that belong to the components."""
-    return [vector[end - size : end] for size, end in zip(parts, accumulate(parts), strict=True)]
+@dataclass(frozen=True)
+class MultiCategorical:
+    """A product of independent categorical distributions, one per component.
+
+    ``nvec`` has the number of choices of each component. A plain discrete action space is ``nvec = (A,)``, and its
+    actions are scalars; actions of several components have shape (C,).
+    """
+
+    nvec: tuple[int, ...]
+
+    @property
+    def choices(self) -> int:
+        """A, the number of choices of all components together: the length of the logits."""
+        return sum(self.nvec)
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """The shape of one action: () for one component, (C,) for several."""
+        return () if len(self.nvec) == 1 else (len(self.nvec),)
+
+    @property
+    def _components(self) -> list[tuple[Categorical, slice]]:
+        return [(Categorical(n), slice(end - n, end)) for n, end in zip(self.nvec, accumulate(self.nvec), strict=True)]
+
+    def sample(self, logits: Float[Array, " A"], noise: Float[Array, " A"]) -> Int[Array, "..."]:
+        """Sample an action with the Gumbel-max trick.
+
+        Args:
+            logits: Logits of all components.
+            noise: Samples of the standard Gumbel distribution.
+
+        Returns:
+            The action, () or (C,) int32.
+        """
+        return self.mode(logits + noise)
+
+    def mode(self, logits: Float[Array, " A"]) -> Int[Array, "..."]:
+        """The most probable action, () or (C,) int32."""
+        chosen = [logits[part].argmax().astype(jnp.int32) for _, part in self._components]
+        return jnp.stack(chosen).reshape(self.action_shape)
+
+    def log_prob(self, logits: Float[Array, " A"], action: Int[Array, "..."]) -> Float[Array, ""]:
+        """Log-probability of an action: the sum over its components."""
+        action = jnp.reshape(action, (len(self.nvec),))
+        return _sum([one.log_prob(logits[part], action[i]) for i, (one, part) in enumerate(self._components)])
+
+    def entropy(self, logits: Float[Array, " A"]) -> Float[Array, ""]:
+        """Entropy: the sum over the components."""
+        return _sum([one.entropy(logits[part]) for one, part in self._components])
+
+    def kl(self, logits: Float[Array, " A"], other: Float[Array, " A"]) -> Float[Array, ""]:
+        """Kullback-Leibler divergence from ``other``: the sum over the components."""
+        return _sum([one.kl(logits[part], other[part]) for one, part in self._components])
+
+    def per_component(self, function: Callable[..., Array], *vectors: Float[Array, " A"]) -> Float[Array, " A"]:
+        """Apply a function of vectors to each component's part of them, and join the results.
+
+        Args:
+            function: Maps the parts of all vectors that belong to one component to a vector of the same length.
+            *vectors: Vectors over all choices.
+
+        Returns:
+            The joined results.
+        """
+        return jnp.concatenate([function(*(vector[part] for vector in vectors)) for _, part in self._components])
+
+    def split(self, vector: Float[Array, " A"]) -> list[Float[Array, " _"]]:
+        """The parts of a vector over all choices, one per component."""
+        return [vector[part] for _, part in self._components]
+
+    def chosen(self, vector: Float[Array, " A"], action: Int[Array, "..."]) -> Float[Array, " C"]:
+        """The entries of a vector over all choices that belong to an action, one per component."""
+        offsets = jnp.array([part.start for _, part in self._components], jnp.int32)
+        return vector[jnp.reshape(action, (len(self.nvec),)) + offsets]
+
+    def one_hot(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
+        """The action as a vector over all choices, one-hot in each component."""
+        action = jnp.reshape(action, (len(self.nvec),))
+        return jnp.concatenate([jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec)])
 
 
-def places(action: jax.Array, parts: tuple[int, ...]) -> jax.Array:
-    """Where the choices of an action stand among all choices, (C,) -> (C,)."""
-    return action + jnp.array([end - size for size, end in zip(parts, accumulate(parts), strict=True)], jnp.int32)
-
-
-def balanced(logits: jax.Array, bonus: jax.Array, coef: jax.Array, kind: Normalization, parts: Parts) -> jax.Array:
-    """Logits of the behaviour policy (Eq. 5), (A,), component by component."""
-    return _joined(lambda x, y: balance(x, y, coef, kind), parts, logits, bonus)
-
-
-def normalized(bonus: jax.Array, function: Callable[[jax.Array], jax.Array], parts: Parts) -> jax.Array:
-    """A function of each component's part of the bonus vector, (A,) -> (A,)."""
-    return _joined(function, parts, bonus)
-
-
-def choose(scores: jax.Array, parts: Parts) -> jax.Array:
-    """The largest of the scores, or that of each component: (A,) -> () or (C,) int32."""
-    if parts is None:
-        return scores.argmax(axis=-1).astype(jnp.int32)
-    return jnp.stack([one.argmax() for one in split(scores, parts)]).astype(jnp.int32)
-
-
-def log_prob(logits: jax.Array, action: jax.Array, parts: Parts) -> jax.Array:
-    """Log-probability of an action: the sum over its components, (A,), () or (C,) -> ()."""
-    if parts is None:
-        return ppo.log_prob(logits, action)
-    return jnp.stack([ppo.log_prob(one, action[i]) for i, one in enumerate(split(logits, parts))]).sum()
-
-
-def entropy(logits: jax.Array, parts: Parts) -> jax.Array:
-    """Entropy of the policy: the sum over the components, (A,) -> ()."""
-    return _summed(ppo.entropy, parts, logits)
-
-
-def kl_divergence(logits: jax.Array, other: jax.Array, parts: Parts) -> jax.Array:
-    """Divergence of two policies: the sum over the components, (A,), (A,) -> ()."""
-    return _summed(ppo.kl_divergence, parts, logits, other)
-
-
-def frequency(action: jax.Array, choices: int, parts: Parts) -> jax.Array:
-    """What was chosen, one-hot in each component, () or (C,) -> (A,)."""
-    if parts is None:
-        return jax.nn.one_hot(action, choices)
-    return jax.nn.one_hot(places(action, parts), choices).sum(axis=0)
-
-
-def _joined(function: Callable[..., jax.Array], parts: Parts, *vectors: jax.Array) -> jax.Array:
-    if parts is None:
-        return function(*vectors)
-    return jnp.concatenate([function(*one) for one in zip(*(split(x, parts) for x in vectors), strict=True)])
-
-
-def _summed(function: Callable[..., jax.Array], parts: Parts, *vectors: jax.Array) -> jax.Array:
-    if parts is None:
-        return function(*vectors)
-    return jnp.stack([function(*one) for one in zip(*(split(x, parts) for x in vectors), strict=True)]).sum()
+def _sum(terms: list[Float[Array, ""]]) -> Float[Array, ""]:
+    return jnp.stack(terms).sum()

@@ -71,7 +71,7 @@ def test_layers_and_keys_give_different_weights() -> None:
 
 def test_a_network_of_states_takes_no_action() -> None:
     net = BonusNet(2, 3, 2, key=KEY)
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         net(jnp.zeros(2), jnp.int32(0))
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         net.all_actions(jnp.zeros(2))

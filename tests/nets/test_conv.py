@@ -104,7 +104,7 @@ def test_the_output_has_the_type_of_the_input_and_bfloat16_is_near() -> None:
 
 
 def test_a_kernel_that_is_no_multiple_of_its_stride_is_an_error() -> None:
-    with pytest.raises(ValueError, match="the side 3 of the kernel is no multiple of the stride 2"):
+    with pytest.raises(ValueError, match="kernel side 3"):
         convolve(jnp.zeros((8, 8, 1)), jnp.zeros((3, 3, 1, 1)), 2)
 
 

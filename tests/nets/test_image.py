@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from action_balance.agent.networks import networks
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.learner import init_host_state
 from action_balance.bonuses.distillation import Distillation
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.spec import EnvSpec
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet
 
 ACTIONS = 5
@@ -156,27 +159,58 @@ def count(tree: Any) -> int:
 
 def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
     def build(method: str) -> Any:
-        keys = list(jax.random.split(KEY, 3))
-        return jax.eval_shape(lambda keys: networks((4, 84, 84), 18, Config(method=method), keys), keys)
+        spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
+        stats = RunningMeanStd.empty((84, 84))
+        state = jax.eval_shape(
+            lambda key: init_host_state(Algorithm(AgentConfig(method=method), spec), stats, key), KEY
+        )
+        return state.params, state.bonus_states
 
-    learned, targets = build("action-balance-rnd")
+    params, targets = build("action-balance-rnd")
     # 84 -> 20 -> 9 -> 6 with a last side of 4, or 7 with 3.
     policy = sizes(8, 4, 32) + sizes(4, 32, 64) + sizes(4, 64, 64)
     policy += sizes(1, 6 * 6 * 64, 256) + sizes(1, 256, 448) + 2 * sizes(1, 448, 448)
     policy += sizes(1, 448, 18) + sizes(1, 448, 2)
-    assert count(learned.policy) == policy == 1_223_156
+    assert count(params.policy) == policy == 1_223_156
     target = sizes(8, 1, 32) + sizes(4, 32, 64) + sizes(3, 64, 64) + sizes(1, 7 * 7 * 64, 512)
-    assert count(targets.next_state) == target == 1_677_984
-    assert count(learned.next_state) == target + 2 * sizes(1, 512, 512)
-    assert count(targets.action) == target + 18 * 512
-    assert count(learned.action) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512
-    learned, targets = build("action-balance-rnd-channel")
-    assert count(targets.next_state) == target
+    assert count(targets["intrinsic"]) == target == 1_677_984
+    assert count(params.bonuses["intrinsic"]) == target + 2 * sizes(1, 512, 512)
+    assert count(targets["action"]) == target + 18 * 512
+    assert count(params.bonuses["action"]) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512
+    params, targets = build("action-balance-rnd-channel")
+    assert count(targets["intrinsic"]) == target
     # The channel has a kernel of its own, and the one-hot stays.
-    assert count(targets.action) == target + 18 * 512 + 8 * 8 * 32
-    assert count(learned.action) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512 + 8 * 8 * 32
-    assert [(conv.weight.shape[0], conv.stride) for conv in learned.policy.convolutions] == [(8, 4), (4, 2), (4, 1)]
-    assert [(conv.weight.shape[0], conv.stride) for conv in learned.action.convolutions] == [(8, 4), (4, 2), (3, 1)]
+    assert count(targets["action"]) == target + 18 * 512 + 8 * 8 * 32
+    assert count(params.bonuses["action"]) == target + 2 * sizes(1, 512, 512) + 3 * 18 * 512 + 8 * 8 * 32
+    assert [(conv.weight.shape[0], conv.stride) for conv in params.policy.convolutions] == [(8, 4), (4, 2), (4, 1)]
+    kernels = [(conv.weight.shape[0], conv.stride) for conv in params.bonuses["action"].convolutions]
+    assert kernels == [(8, 4), (4, 2), (3, 1)]
+
+
+def test_plain_ppo_has_no_bonus_network() -> None:
+    spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
+    algorithm = Algorithm(AgentConfig(method="ppo"), spec)
+    state = jax.eval_shape(lambda key: init_host_state(algorithm, RunningMeanStd.empty((84, 84)), key), KEY)
+    assert count(state.params) == count(state.params.policy)
+    assert count(state.optimizer[0].mu) == count(state.params.policy)
+    assert state.bonus_states == {}
+
+
+@pytest.mark.parametrize(("side", "kernel"), [(10, 3), (7, 3), (4, 2), (1, 1)])
+def test_small_images_keep_their_resolution(side: int, kernel: int) -> None:
+    policy = jax.eval_shape(lambda key: ImageActorCritic((1, side, side, 4), 2, (7, 6), ACTIONS, key=key), KEY)
+    assert [(conv.weight.shape[0], conv.stride) for conv in policy.convolutions] == [(kernel, 1)] * 3
+    left = side - 3 * (kernel - 1)
+    assert policy.trunk[0].weight.shape == (7, left * left * 4)
+    net = ImageBonusNet((side, side, 4), 2, 6, actions=ACTIONS, key=KEY)
+    assert net.all_actions(jnp.zeros((side, side, 4))).shape == (ACTIONS, 6)
+
+
+def test_bytes_are_scaled_and_other_numbers_are_not() -> None:
+    net = filled(lambda key: ImageActorCritic((1, 5, 5), 2, (7, 6), ACTIONS, key=key))
+    image = np.random.default_rng(0).integers(0, 256, (1, 5, 5)).astype(np.uint8)
+    bytes_in, floats_in = net(jnp.asarray(image)), net(jnp.asarray(image, jnp.float32) / 255)
+    np.testing.assert_allclose(bytes_in[0], floats_in[0], rtol=1e-5)
 
 
 def gain(matrix: jax.Array) -> float:
@@ -316,9 +350,9 @@ def test_errors_are_float32(dtype: str) -> None:
 
 
 def test_a_network_of_states_takes_no_action_and_one_of_pairs_asks_for_it() -> None:
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         make("state")(FRAMES[0], jnp.int32(0))
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         make("state").all_actions(FRAMES[0])
     for kind in ("one-hot", "channel"):
         with pytest.raises(TypeError, match="needs an action"):

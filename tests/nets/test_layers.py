@@ -84,7 +84,7 @@ def test_an_action_that_joins_equals_the_concatenated_one_hot() -> None:
 def test_an_action_is_asked_for_where_it_is_known_and_refused_where_not() -> None:
     with pytest.raises(TypeError, match="needs an action"):
         JOINED(jnp.zeros(3))
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         PLAIN(jnp.zeros(3), jnp.int32(0))
-    with pytest.raises(TypeError, match="knows no actions"):
+    with pytest.raises(TypeError, match="has no actions"):
         PLAIN.all_actions(jnp.zeros(3))

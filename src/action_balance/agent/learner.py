@@ -1,253 +1,167 @@
-"""Training as pure functions: `begin` makes a state, `train_step` one rollout and one update. ``vmap`` for seeds.
+"""Training as pure functions: `init_state` makes a state, `train_step` one rollout and one update. ``vmap`` for seeds.
 
-Axes: T steps, N environments, A actions, S states that can be counted.
+Axes: T steps, N environments, A choices of all action components, S enumerable states.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray
 
-from action_balance import distributions as components
-from action_balance.agent import update
-from action_balance.agent.networks import networks
-from action_balance.agent.rollout import action_coef, behaviour_logits, rollout
-from action_balance.agent.state import TrainState, Trajectory
-from action_balance.agent.update import UpdateInfo
-from action_balance.config.agent import Config
-from action_balance.core.balance import normalize
+from action_balance.agent import update, warmup
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.episodes import Episodes, add_rewards, first_reward, summarize
+from action_balance.agent.metrics import Metrics, update_metrics
+from action_balance.agent.networks import make_policy
+from action_balance.agent.rollout import action_coef, rollout
+from action_balance.agent.state import Params, TrainState, Trajectory
+from action_balance.bonuses.base import ACTION, INTRINSIC
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
 
 
-class Metrics(eqx.Module):
-    """What one update tells; numbers but for the frequencies. Means are over the samples of the rollout."""
-
-    episodes: jax.Array  # that ended
-    episode_return: jax.Array  # mean of theirs; nan without any
-    best_return: jax.Array  # the highest of theirs
-    first_reward: jax.Array  # environment steps until the first positive reward; -1 before
-    states: jax.Array  # distinct states reached so far; 0 where they cannot be counted
-    action_frequency: jax.Array  # (A,), share of each action; of each choice within its component, where there are some
-    entropy_pi: jax.Array
-    entropy_beta: jax.Array
-    entropy_bonus: jax.Array  # of the action bonus vector, divided by its sum
-    entropy_added: jax.Array  # of softmax(Normalize(r)): what the bonus makes of a policy that is uniform
-    kl_beta_pi: jax.Array
-    bonus_mean: jax.Array  # raw next-state bonus
-    bonus_scale: jax.Array  # what it is divided by
-    action_bonus_mean: jax.Array  # raw action bonus
-    loss_policy: jax.Array
-    loss_value_int: jax.Array
-    loss_value_ext: jax.Array
-    loss_next_state: jax.Array
-    loss_action: jax.Array
-    clip_fraction: jax.Array
-    first_ratio: jax.Array  # largest |ratio - 1| before the first step: 0 but for rounding, without lag
-    explained_int: jax.Array  # variance of the targets that the intrinsic value explains
-    explained_ext: jax.Array
-    parameters_finite: jax.Array  # bool
-
-
-def begin(environment: Environment, config: Config, key: jax.Array) -> TrainState:
-    """Fresh networks, and statistics of observations from a random agent."""
-    *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
-    params, targets = networks(environment.spec.shape, environment.spec.nvec[0], config, network_keys)
-    environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
-    return TrainState(
-        params=params,
-        target_params=targets,
-        optimizer=update.optimizer(config).init(params),
-        observations=warm_up(environment, config, warm_up_key),
-        returns=ReturnScale.empty(config.envs),
-        environment=environments,
-        observation=observation,
-        episode_return=jnp.zeros(config.envs),
-        visits=jnp.zeros((environment.spec.states, environment.spec.nvec[0]), jnp.int32),
-        state_visits=jnp.zeros(environment.spec.states, jnp.int32),
-        first_reward=jnp.full((), -1, jnp.int32),
-        key=key,
-        updates=jnp.zeros((), jnp.int32),
-    )
-
-
-def begin_on_host(
-    observation_shape: tuple[int, ...],
-    actions: int | tuple[int, ...],
-    observations: RunningMeanStd,
-    config: Config,
-    key: jax.Array,
-    normalizes_obs: bool = False,
+def init_agent(
+    algorithm: Algorithm, obs_stats: RunningMeanStd, network_keys: tuple[PRNGKeyArray, ...], key: PRNGKeyArray
 ) -> TrainState:
-    """Fresh networks for environments on the host, with statistics of observations that are already there."""
-    *network_keys, key = jax.random.split(key, 4)
-    params, targets = networks(observation_shape, actions, config, network_keys, normalizes_obs)
+    """A fresh agent, without environments.
+
+    Args:
+        algorithm: Settings, distribution and bonuses.
+        obs_stats: Initial statistics of observations.
+        network_keys: Random keys of the policy, the next-state bonus and the action bonus.
+        key: Random key of the training.
+
+    Returns:
+        The state before the first update.
+    """
+    config, spec = algorithm.config, algorithm.spec
+    keys = dict(zip(("policy", INTRINSIC, ACTION), network_keys, strict=True))
+    made = {slot: bonus.init(keys[slot]) for slot, bonus in algorithm.bonuses.items()}
+    params = Params(make_policy(spec, config, keys["policy"]), {slot: one[0] for slot, one in made.items()})
     return TrainState(
         params=params,
-        target_params=targets,
+        bonus_states={slot: one[1] for slot, one in made.items()},
         optimizer=update.optimizer(config).init(params),
-        observations=observations,
-        returns=ReturnScale.empty(config.envs),
-        environment=None,
+        obs_stats=obs_stats,
+        return_scale=ReturnScale.empty(config.envs),
+        env_state=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((0, components.choices(actions)[0]), jnp.int32),
-        state_visits=jnp.zeros(0, jnp.int32),
+        visits=jnp.zeros((spec.states, sum(spec.nvec)), jnp.int32),
+        state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=key,
         updates=jnp.zeros((), jnp.int32),
     )
 
 
-def warm_up(environment: Environment, config: Config, key: jax.Array) -> RunningMeanStd:
-    """Statistics of what a random agent reaches."""
-    empty = RunningMeanStd.empty(environment.spec.shape)
-    if config.traits.next_state != "rnd" and not config.traits.action:
-        return empty  # nobody looks at them
+def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> TrainState:
+    """A fresh agent with its environments on the device, and observation statistics of a random agent.
+
+    Args:
+        environment: The environment.
+        algorithm: Settings, distribution and bonuses.
+        key: Random key of the agent.
+
+    Returns:
+        The state before the first update.
+    """
+    *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
+    state = init_agent(algorithm, warm_up(environment, algorithm, warm_up_key), tuple(network_keys), key)
+    envs = algorithm.config.envs
+    environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, envs))
+    return replace(state, env_state=environments, observation=observation, episode_return=jnp.zeros(envs))
+
+
+def init_host_state(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
+    """A fresh agent whose environments are on the host.
+
+    Args:
+        algorithm: Settings, distribution and bonuses.
+        obs_stats: Observation statistics of a random agent.
+        key: Random key of the agent.
+
+    Returns:
+        The state before the first update.
+    """
+    *network_keys, key = jax.random.split(key, 4)
+    return init_agent(algorithm, obs_stats, tuple(network_keys), key)
+
+
+def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> RunningMeanStd:
+    """Observation statistics of what a uniformly random agent reaches.
+
+    Args:
+        environment: The environment.
+        algorithm: Settings, distribution and bonuses.
+        key: Random key.
+
+    Returns:
+        The statistics; empty ones where nothing uses them.
+    """
+    config, nvec = algorithm.config, algorithm.spec.nvec
+    stats, steps = RunningMeanStd.empty(algorithm.spec.frame_shape), warmup.warmup_steps(algorithm)
+    if not steps:
+        return stats
     reset_key, key = jax.random.split(key)
     environments, _ = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
 
-    def step(carry: tuple[Any, RunningMeanStd], key: jax.Array) -> tuple[tuple[Any, RunningMeanStd], None]:
-        environments, moments = carry
+    def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
-        action = jax.random.randint(action_key, (config.envs,), 0, environment.spec.nvec[0])
+        shape = (config.envs, *algorithm.distribution.action_shape)
+        action = jax.random.randint(action_key, shape, 0, nvec[0] if len(nvec) == 1 else jnp.array(nvec))
         step_keys = jax.random.split(step_key, config.envs)
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
-        return (environments, moments.update(outcome.next_obs)), None
+        return environments, [outcome.next_obs]
 
-    steps = config.bonus.warmup_rollouts * config.ppo.rollout_steps
-    return jax.lax.scan(step, (environments, empty), jax.random.split(key, steps))[0][1]
-
-
-def train_step(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Metrics]:
-    """One rollout and one update."""
-    before = state
-    state, trajectory = rollout(environment, state, config)
-    if environment.spec.states:
-        index = jax.vmap(jax.vmap(environment.index))(trajectory.next_obs)
-        acted_from = jax.vmap(jax.vmap(environment.index))(trajectory.observation)
-    else:
-        index = acted_from = jnp.zeros_like(trajectory.action)
-    learning = None
-    if not config.traits.uniform:
-        state, learning = update.learn(state, trajectory, index, config)
-    if environment.spec.states:
-        state = replace(
-            state,
-            visits=state.visits.at[acted_from, trajectory.action].add(1),
-            state_visits=state.state_visits.at[index].add(1),
-        )
-    state, episodes = _follow_episodes(state, trajectory)
-    state = replace(state, first_reward=_first_reward(state, trajectory, config), updates=state.updates + 1)
-    coef = action_coef(config, before.updates)
-    return state, metrics(state, trajectory, learning, episodes, coef, config)
+    return warmup.warm_up(stats, step, environments, jax.random.split(key, steps))
 
 
-class Episodes(NamedTuple):
-    """Those that ended in a rollout."""
-
-    number: jax.Array
-    mean_return: jax.Array  # nan without any
-    best_return: jax.Array
-
-
-def _follow_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:
-    """Returns of the episodes under way, and what the others came to."""
-
-    def step(total: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        reward, ended = now
-        total = total + reward
-        return jnp.where(ended, 0.0, total), jnp.where(ended, total, 0.0)
-
-    ended = trajectory.terminated | trajectory.truncated
-    under_way, finished = jax.lax.scan(step, state.episode_return, (trajectory.reward, ended))
-    episodes = ended.sum()
-    returned = jnp.where(episodes > 0, finished.sum() / jnp.maximum(episodes, 1), jnp.nan)
-    best = jnp.where(episodes > 0, jnp.where(ended, finished, -jnp.inf).max(), jnp.nan)
-    return replace(state, episode_return=under_way), Episodes(episodes, returned, best)
-
-
-def _first_reward(state: TrainState, trajectory: Trajectory, config: Config) -> jax.Array:
-    """Environment steps, all environments counted, until a positive reward was first seen."""
-    positive = (trajectory.reward > 0).any(axis=1)
-    when = (state.updates * config.ppo.rollout_steps + positive.argmax() + 1) * config.envs
-    return jnp.where((state.first_reward < 0) & positive.any(), when, state.first_reward)
-
-
-def _explained(targets: jax.Array, values: jax.Array) -> jax.Array:
-    spread = targets.var()
-    return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
-
-
-def _each(function: Callable[..., jax.Array]) -> Callable[..., jax.Array]:
-    """A function of one step, for those of a rollout, (T, N)."""
-    return jax.vmap(jax.vmap(function))
-
-
-def _shares(bonus: jax.Array) -> jax.Array:
-    total = bonus.sum()
-    return bonus / jnp.where(total > 0, total, 1)
-
-
-def metrics(
-    state: TrainState,
-    trajectory: Trajectory,
-    learning: UpdateInfo | None,
-    episodes: Episodes,
-    coef: jax.Array,
-    config: Config,
-) -> Metrics:
-    """What an update tells.
+def train_step(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Metrics]:
+    """One rollout and one update: Algorithm 1.
 
     Args:
-        state: after it.
-        trajectory: what it learned from.
-        learning: nothing where nothing is learned.
-        episodes: that ended in the trajectory.
-        coef: c of Eq. 5, as it was when acting.
+        environment: The environment.
+        state: The agent and the states of its environments.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The state after the update, and its metrics.
     """
-    parts = state.params.policy.parts
-    bonus = trajectory.action_bonus
-    behaviour = _each(lambda x, y: behaviour_logits(x, y, coef, config, parts))(trajectory.logits, bonus)
-    entropy = _each(lambda logits: components.entropy(logits, parts))
-    shares = _each(lambda r: components.normalized(r, _shares, parts))(bonus)
-    added = _each(lambda r: components.normalized(r, lambda one: normalize(one, config.bonus.normalize), parts))(bonus)
-    nothing = jnp.zeros(())
-    losses = None if learning is None else learning.losses
-    actions = trajectory.logits.shape[-1]
-    leaves = jax.tree.leaves(state.params)
-    return Metrics(
-        episodes=episodes.number,
-        episode_return=episodes.mean_return,
-        best_return=episodes.best_return,
-        first_reward=state.first_reward,
-        states=(state.state_visits > 0).sum(),
-        action_frequency=_each(lambda action: components.frequency(action, actions, parts))(trajectory.action).mean(
-            axis=(0, 1)
-        ),
-        entropy_pi=entropy(trajectory.logits).mean(),
-        entropy_beta=entropy(behaviour).mean(),
-        entropy_bonus=jax.scipy.special.entr(shares).sum(axis=-1).mean(),
-        entropy_added=entropy(added).mean(),
-        kl_beta_pi=_each(lambda x, y: components.kl_divergence(x, y, parts))(behaviour, trajectory.logits).mean(),
-        bonus_mean=nothing if learning is None else learning.bonus.mean(),
-        bonus_scale=nothing if learning is None else learning.scale,
-        action_bonus_mean=trajectory.action_bonus.mean(),
-        loss_policy=nothing if losses is None else losses.policy.mean(),
-        loss_value_int=nothing if losses is None else losses.value_int.mean(),
-        loss_value_ext=nothing if losses is None else losses.value_ext.mean(),
-        loss_next_state=nothing if losses is None else losses.next_state.mean(),
-        loss_action=nothing if losses is None else losses.action.mean(),
-        clip_fraction=nothing if losses is None else losses.clip_fraction.mean(),
-        first_ratio=nothing if learning is None else jnp.maximum(learning.losses.furthest_ratio[0], learning.drift),
-        explained_int=nothing
-        if learning is None
-        else _explained(learning.value_targets[..., 0], trajectory.values[..., 0]),
-        explained_ext=nothing
-        if learning is None
-        else _explained(learning.value_targets[..., 1], trajectory.values[..., 1]),
-        parameters_finite=jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all(),
+    config = algorithm.config
+    coef = action_coef(config, state.updates)
+    state, trajectory = rollout(environment, state, algorithm)
+    info = None
+    if not config.uniform:
+        state, info = update.learn(state, trajectory, algorithm)
+    if algorithm.spec.states:
+        # Every choice of every action component counts.
+        taken = jax.vmap(jax.vmap(algorithm.distribution.one_hot))(trajectory.action).astype(jnp.int32)
+        state = replace(
+            state,
+            visits=state.visits.at[trajectory.index].add(taken),
+            state_visits=state.state_visits.at[trajectory.next_index].add(1),
+        )
+    state, episodes = track_episodes(state, trajectory)
+    reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
+    state = replace(state, first_reward=reward_step, updates=state.updates + 1)
+    return state, update_metrics(state, trajectory, info, episodes, coef, algorithm)
+
+
+def track_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:
+    """Add up the returns of the episodes under way, and summarise those that ended.
+
+    Args:
+        state: The agent, with the returns of its episodes before the rollout.
+        trajectory: The rollout.
+
+    Returns:
+        The state with the returns after the rollout, and the episodes that ended in it.
+    """
+    ended = trajectory.terminated | trajectory.truncated
+    under_way, finished = jax.lax.scan(
+        lambda returns, step: add_rewards(returns, *step), state.episode_return, (trajectory.reward, ended)
     )
+    return replace(state, episode_return=under_way), summarize(finished, ended)

@@ -1,6 +1,6 @@
 """Acting: observation -> policy and action bonus -> `balance` -> environment, as one scan on the device.
 
-Axes: T steps, N environments, A actions.
+Axes: T steps, N environments, A choices of all action components.
 """
 
 from dataclasses import replace
@@ -8,96 +8,100 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Real
 
-from action_balance import distributions as components
-from action_balance.agent.state import Actor, Policy, TrainState, Trajectory
-from action_balance.bonuses.distillation import Distillation
-from action_balance.config.agent import Config
-from action_balance.core import ppo
-from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import Parts
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.state import Actor, TrainState, Trajectory
+from action_balance.config.agent import AgentConfig
 from action_balance.envs.base import Environment
 
 
-def action_coef(config: Config, updates: jax.Array) -> jax.Array:
-    """c of Eq. 5 after so many updates: constant, or on its way to its end."""
-    begin, end = config.bonus.action_coef, config.bonus.action_coef_end
-    if end is None:
-        return jnp.asarray(begin, jnp.float32)
-    return begin + (end - begin) * jnp.minimum(updates / max(config.updates - 1, 1), 1.0)
-
-
-def act(state: TrainState | Actor, observation: jax.Array, config: Config) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Logits of pi (A,), both values (2,) and the action bonus r_ab(s, .) (A,) of one observation."""
-    actor = state if isinstance(state, Actor) else state.actor(jnp.zeros(()))
-    logits, values = actor.policy(policy_view(observation, actor.policy, actor.observations, config))
-    if config.traits.uniform:
-        logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
-    if not config.traits.action:
-        return logits, values, jnp.zeros_like(logits)
-    module = Distillation(actor.target, actor.predictor)
-    return logits, values, module.all_errors(bonus_view(observation, actor.observations, config))
-
-
-def bonus_view(observation: jax.Array, moments: RunningMeanStd, config: Config) -> jax.Array:
-    """An observation as both bonus networks see it: normalised; of a stack, only the newest frame."""
-    newest = observation[-1] if observation.ndim > moments.mean.ndim else observation
-    return moments.normalize(newest, config.bonus.observation_clip)
-
-
-def policy_view(observation: jax.Array, policy: Policy, moments: RunningMeanStd | None, config: Config) -> jax.Array:
-    """An observation as the policy sees it: as it is, or normalised as for the bonus networks.
+def action_coef(config: AgentConfig, updates: Int[Array, ""]) -> Float[Array, ""]:
+    """c of Eq. 5 after a number of updates: constant, or linear from start to end.
 
     Args:
-        moments: those that acted. When learning, too: the first ratio of an update is 1 only with the same ones.
+        config: Settings of the agent.
+        updates: Updates so far.
+
+    Returns:
+        The coefficient.
     """
-    if not policy.normalizes_obs:
-        return observation
-    if moments is None:
-        raise ValueError("this policy sees whitened observations: the statistics are needed")
-    return moments.normalize(observation, config.bonus.observation_clip)
+    start, end = config.bonus.action_coef, config.bonus.action_coef_end
+    if end is None:
+        return jnp.asarray(start, jnp.float32)
+    return start + (end - start) * jnp.minimum(updates / max(config.updates - 1, 1), 1.0)
 
 
-def behaviour_logits(
-    logits: jax.Array, bonus: jax.Array, coef: jax.Array, config: Config, parts: Parts = None
-) -> jax.Array:
-    """Logits of beta (Eq. 5), (A,), in each component of an action; those of pi where there is no action bonus."""
-    return components.balanced(logits, bonus, coef, config.bonus.normalize, parts) if config.traits.action else logits
+def act(
+    actor: Actor, observation: Real[Array, "..."], index: Int[Array, ""] | int, algorithm: Algorithm
+) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]]:
+    """Evaluate the policy and the action bonus on one observation.
+
+    Args:
+        actor: The agent that acts.
+        observation: One observation.
+        index: Number of the state; 0 where states cannot be enumerated.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        Logits of pi, the intrinsic and extrinsic values, and the action bonus r_ab(s, .), which is zero without one.
+    """
+    logits, values = actor.policy(algorithm.policy_obs(observation, actor.obs_stats))
+    if algorithm.config.uniform:
+        logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
+    if algorithm.action_bonus is None:
+        return logits, values, jnp.zeros_like(logits)
+    obs = algorithm.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
+    return logits, values, algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
 
 
-def rollout(environment: Environment, state: TrainState, config: Config) -> tuple[TrainState, Trajectory]:
-    """``rollout_steps`` steps of all environments."""
+def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:
+    """Step all environments ``rollout_steps`` times.
+
+    Args:
+        environment: The environment.
+        state: The agent and the states of its environments.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The state with the environments after the rollout, and the rollout.
+    """
+    config, distribution = algorithm.config, algorithm.distribution
     key, action_key, step_key = jax.random.split(state.key, 3)
-    coef = action_coef(config, state.updates)
-    # All that is random is drawn at once. The largest sum of logit and Gumbel noise is a sample of the softmax.
+    actor = state.actor(action_coef(config, state.updates))
+    # All randomness is drawn at once.
     steps = (config.ppo.rollout_steps, config.envs)
-    noise = jax.random.gumbel(action_key, (*steps, environment.spec.nvec[0]))
+    noise = jax.random.gumbel(action_key, (*steps, distribution.choices))
     step_keys = jax.random.split(step_key, steps)
 
-    def step(
-        carry: tuple[Any, jax.Array], drawn: tuple[jax.Array, jax.Array]
-    ) -> tuple[tuple[Any, jax.Array], Trajectory]:
+    def index(observation: Array) -> Array:
+        return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
+
+    def step(carry: tuple[Any, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Any, Array], Trajectory]:
         environments, observation = carry
         noise, keys = drawn
-        logits, values, bonus = jax.vmap(lambda seen: act(state, seen, config))(observation)
-        behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config))(logits, bonus)
-        action = (behaviour + noise).argmax(axis=-1)
+        number = jax.vmap(index)(observation)
+        logits, values, bonus = jax.vmap(lambda obs, i: act(actor, obs, i, algorithm))(observation, number)
+        behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
+        action = jax.vmap(distribution.sample)(behaviour, noise)
         environments, outcome = jax.vmap(environment.step)(environments, action, keys)
         made = Trajectory(
             observation=observation,
             next_obs=outcome.next_obs,
             action=action,
-            log_prob=jax.vmap(ppo.log_prob)(behaviour, action),
+            log_prob=jax.vmap(distribution.log_prob)(behaviour, action),
             logits=logits,
             action_bonus=bonus,
             values=values,
             reward=outcome.reward,
             terminated=outcome.terminated,
             truncated=outcome.truncated,
+            index=number,
+            next_index=jax.vmap(index)(outcome.next_obs),
         )
         return (environments, outcome.observation), made
 
     (environments, observation), trajectory = jax.lax.scan(
-        step, (state.environment, state.observation), (noise, step_keys)
+        step, (state.env_state, state.observation), (noise, step_keys)
     )
-    return replace(state, environment=environments, observation=observation, key=key), trajectory
+    return replace(state, env_state=environments, observation=observation, key=key), trajectory

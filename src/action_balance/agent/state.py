@@ -1,82 +1,79 @@
-"""What training carries from update to update, and what a rollout hands to it.
+"""What training carries from update to update, and what a rollout hands to an update.
 
-Axes: T steps of a rollout, N environments, A actions, S states that can be counted.
+Axes: T steps of a rollout, N environments, A choices of all action components, S enumerable states.
 """
 
 from typing import Any
 
 import equinox as eqx
-import jax
 import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
+from action_balance.agent.networks import Policy
+from action_balance.bonuses.base import ACTION
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
-from action_balance.nets.actor_critic import ActorCritic
-from action_balance.nets.bonus import BonusNet
-from action_balance.nets.image import ImageActorCritic, ImageBonusNet, ready
-
-Policy = ActorCritic | ImageActorCritic
+from action_balance.nets.image import cast_kernels
 
 
 class Params(eqx.Module):
-    """All that is trained: theta, eta and theta' of Algorithm 1."""
+    """Everything that is trained: theta, eta and theta' of Algorithm 1."""
 
     policy: Policy
-    next_state: BonusNet | ImageBonusNet  # predictor f_hat
-    action: BonusNet | ImageBonusNet  # predictor g_hat
-
-
-class TargetParams(eqx.Module):
-    """The fixed random networks."""
-
-    next_state: BonusNet | ImageBonusNet  # f
-    action: BonusNet | ImageBonusNet  # g
+    bonuses: dict[str, PyTree]  # of the bonuses in use, by slot
 
 
 class Actor(eqx.Module):
-    """What acting depends on; it stays as it is while the learner goes on."""
+    """What acting depends on; it stays the same while the learner continues."""
 
     policy: Policy
-    predictor: BonusNet | ImageBonusNet  # of the action bonus
-    target: BonusNet | ImageBonusNet
-    observations: RunningMeanStd
-    coef: jax.Array  # (), c of Eq. 5
+    bonus_params: PyTree  # of the action bonus; None without one
+    bonus_state: PyTree
+    obs_stats: RunningMeanStd
+    coef: Float[Array, ""]  # c of Eq. 5
 
 
 class Trajectory(eqx.Module):
-    """One rollout."""
+    """One rollout, (T, N), or one step of it, (N,)."""
 
     observation: Any  # (T, N, ...), or `Frames` of stacks
-    next_obs: jax.Array  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
-    action: jax.Array  # (T, N) int32, or (T, N, C) of C components
-    log_prob: jax.Array  # (T, N), log beta(a|s) when acting
-    logits: jax.Array  # (T, N, A), of pi
-    action_bonus: jax.Array  # (T, N, A), the bonus vector that was used to act
-    values: jax.Array  # (T, N, 2), intrinsic and extrinsic
-    reward: jax.Array  # (T, N)
-    terminated: jax.Array  # (T, N) bool
-    truncated: jax.Array  # (T, N) bool
+    next_obs: Real[Array, "..."]  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
+    action: Int[Array, "..."]  # (T, N), or (T, N, C) of several components
+    log_prob: Float[Array, "*T N"]  # log beta(a|s) when acting
+    logits: Float[Array, "*T N A"]  # of pi
+    action_bonus: Float[Array, "*T N A"]  # the scores that acting used
+    values: Float[Array, "*T N 2"]  # intrinsic and extrinsic
+    reward: Float[Array, "*T N"]
+    terminated: Bool[Array, "*T N"]
+    truncated: Bool[Array, "*T N"]
+    index: Int[Array, "*T N"]  # number of s_t; 0 where states cannot be enumerated
+    next_index: Int[Array, "*T N"]  # number of s_{t+1}
 
 
 class TrainState(eqx.Module):
     """Everything that the next update depends on."""
 
     params: Params
-    target_params: TargetParams
+    bonus_states: dict[str, PyTree]  # what bonuses keep besides their parameters, by slot
     optimizer: optax.OptState
-    observations: (
-        RunningMeanStd  # of observations, or of the newest frame of a stack: for the bonus networks, and `policy_view`
-    )
-    returns: ReturnScale
-    environment: Any  # states of the N environments; None where they are on the host
-    observation: jax.Array  # (N, ...), what the agents see; (0,) where environments are on the host
-    episode_return: jax.Array  # (N,) float32, of the episodes under way
-    visits: jax.Array  # (S, A) int32, how often each action was taken in each state; (0, A) where none are counted
-    state_visits: jax.Array  # (S,) int32, how often each state was reached
-    first_reward: jax.Array  # () int32, environment steps until the first positive reward; -1 before
-    key: jax.Array
-    updates: jax.Array  # () int32
+    obs_stats: RunningMeanStd  # of observations, or of the newest frame of a stack
+    return_scale: ReturnScale
+    env_state: Any  # states of the N environments; None where they are on the host
+    observation: Real[Array, "..."]  # (N, ...), current observations; (0,) where environments are on the host
+    episode_return: Float[Array, " _"]  # (N,), of the episodes under way; (0,) where environments are on the host
+    visits: Int[Array, "S A"]  # how often each action was taken in each state
+    state_visits: Int[Array, " S"]  # how often each state was reached
+    first_reward: Int[Array, ""]  # environment steps until the first positive reward; -1 before
+    key: PRNGKeyArray
+    updates: Int[Array, ""]
 
-    def actor(self, coef: jax.Array) -> Actor:
-        """Who acts, with this c of Eq. 5."""
-        predictor, target = ready(self.params.action), ready(self.target_params.action)
-        return Actor(ready(self.params.policy), predictor, target, self.observations, coef)
+    def actor(self, coef: Float[Array, ""]) -> Actor:
+        """The policy and the action bonus as they are now.
+
+        Args:
+            coef: c of Eq. 5.
+
+        Returns:
+            The actor.
+        """
+        params, state = self.params.bonuses.get(ACTION), self.bonus_states.get(ACTION)
+        return Actor(*cast_kernels((self.params.policy, params, state)), self.obs_stats, coef)

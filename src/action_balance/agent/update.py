@@ -1,123 +1,141 @@
-"""Learning from one rollout: bonuses, advantages of both streams, epochs of PPO and of both predictors (Eq. 6).
+"""Learning from one rollout: bonuses, advantages of both reward streams, epochs of PPO and of the bonuses (Eq. 6).
 
-Axes: T steps, N environments, A actions, B samples of a minibatch.
+Axes: T steps, N environments, A choices of all action components, B samples and P bonus samples of a minibatch,
+M minibatches of all epochs.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from action_balance import distributions as components
-from action_balance.agent.rollout import act, action_coef, behaviour_logits, bonus_view, policy_view
-from action_balance.agent.state import Params, TargetParams, TrainState, Trajectory
-from action_balance.bonuses.distillation import Distillation
-from action_balance.config.agent import Config
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import action_coef
+from action_balance.agent.state import Params, TrainState, Trajectory
+from action_balance.bonuses.base import INTRINSIC, Batch, Bonus, Transitions
+from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo, returns
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.frame_stack import Frames
 
+#: The terms of the loss of a minibatch, by name. Those of bonuses are named after their slot.
+Losses = dict[str, Float[Array, "..."]]
+
+#: The term of which the largest value counts; all others add up over the parts of a minibatch.
+LARGEST = "furthest_ratio"
+
 
 class Samples(eqx.Module):
-    """What the policy's loss needs of each sample; axes (T, N) before, (B,) inside a minibatch."""
+    """What the policy's loss needs of each sample; axes (T, N), or (B,) inside a minibatch."""
 
     observation: Any  # (..., *shape), or `Frames` of stacks
-    action: jax.Array
-    log_prob: jax.Array
-    action_bonus: jax.Array  # (..., A)
-    advantage: jax.Array
-    value_targets: jax.Array  # (..., 2)
+    action: Int[Array, "..."]
+    log_prob: Float[Array, "..."]
+    action_bonus: Float[Array, "... A"]
+    advantage: Float[Array, "..."]
+    value_targets: Float[Array, "... 2"]
 
 
-class Pairs(eqx.Module):
-    """What the predictors learn from; axes (T, N) before, (P,) inside a minibatch. Of stacks, the newest frames."""
-
-    seen: jax.Array  # (..., *shape), s_t
-    action: jax.Array
-    next_obs: jax.Array  # (..., *shape), s_{t+1}
-
-
-class Losses(eqx.Module):
-    """The terms of the overall loss of a minibatch, and how far its policy has moved."""
-
-    policy: jax.Array
-    value_int: jax.Array
-    value_ext: jax.Array
-    entropy: jax.Array  # of beta
-    next_state: jax.Array  # mean error of the predictor f_hat
-    action: jax.Array  # mean error of the predictor g_hat
-    clip_fraction: jax.Array
-    furthest_ratio: jax.Array  # largest |ratio - 1|
-
-
-class Whole(NamedTuple):
-    """What the means of a minibatch are over."""
+class Totals(NamedTuple):
+    """The numbers of samples that the means of a minibatch are over."""
 
     samples: int
-    pairs: int
+    transitions: int
 
 
 class UpdateBatch(eqx.Module):
-    """What the minibatches of an update learn from; nothing in it changes with them."""
+    """What the minibatches of an update learn from; it does not change between them."""
 
     samples: Samples  # (T, N)
-    pairs: Pairs  # (T, N)
-    observations: RunningMeanStd  # with this rollout
-    coef: jax.Array  # c of Eq. 5, as it was when acting
-    environments: jax.Array  # (epochs * minibatches, N / minibatches) int32
-    share_keys: jax.Array  # (epochs * minibatches,)
-    acting: RunningMeanStd | None = None  # those that acted, where the policy sees whitened observations
+    transitions: Transitions  # (T, N), for the bonuses
+    obs_stats: RunningMeanStd  # with this rollout
+    coef: Float[Array, ""]  # c of Eq. 5 when acting
+    environments: Int[Array, "M n"]  # of each minibatch
+    subset_keys: PRNGKeyArray  # (M,), of the steps that the bonuses learn from
+    acting_stats: RunningMeanStd | None = None  # those that acted, where the policy sees normalised observations
 
 
 class UpdateInfo(eqx.Module):
-    """What an update tells besides the new state."""
+    """What an update reports besides the new state."""
 
-    bonus: jax.Array  # (T, N), the raw next-state bonus
-    scale: jax.Array  # (), what it was divided by
-    value_targets: jax.Array  # (T, N, 2)
-    losses: Losses  # each (epochs * minibatches,)
-    drift: jax.Array  # (), largest |ratio - 1| between the policy that learns and the one that acted
+    reward: Float[Array, "T N"]  # raw intrinsic reward
+    scale: Float[Array, ""]  # its divisor
+    value_targets: Float[Array, "T N 2"]
+    losses: Losses  # each (M,)
+    drift: Float[Array, ""]  # largest |ratio - 1| between the policy that learns and the one that acted
 
 
-def next_state_bonus(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> jax.Array:
-    """Bonus of every s_{t+1}, (T, N), with statistics, predictor and counts as they were before the rollout.
+def bonus_transitions(trajectory: Trajectory) -> Transitions:
+    """The transitions of a rollout as bonuses see them.
 
     Args:
-        index: numbers of the states that were reached, (T, N).
+        trajectory: The rollout.
+
+    Returns:
+        Its transitions, with the newest frame of each stack.
     """
-    if config.traits.next_state == "none":
-        return jnp.zeros_like(trajectory.reward)
-    if config.traits.next_state == "count":
-        return 1 / jnp.sqrt(1.0 + state.state_visits[index])
-    module = Distillation(state.target_params.next_state, state.params.next_state)
-    return jax.vmap(jax.vmap(lambda seen: module.error(bonus_view(seen, state.observations, config))))(
-        trajectory.next_obs
+    obs = trajectory.observation
+    return Transitions(
+        frame=obs.newest() if isinstance(obs, Frames) else obs,
+        next_frame=trajectory.next_obs,
+        action=trajectory.action,
+        index=trajectory.index,
+        next_index=trajectory.next_index,
+        terminated=trajectory.terminated,
+        truncated=trajectory.truncated,
     )
 
 
-def advantages(
-    trajectory: Trajectory, last_values: jax.Array, bonus: jax.Array, config: Config
-) -> tuple[jax.Array, jax.Array]:
-    """Advantages of the intrinsic and of the extrinsic stream, (T, N) each.
-
-    The reward's stream ends with every episode, the time limit included. The bonus's goes on into the next one, or
-    ends where the config says.
+def intrinsic_rewards(
+    state: TrainState, transitions: Transitions, algorithm: Algorithm
+) -> tuple[Float[Array, "T N"], dict[str, Any]]:
+    """Intrinsic rewards of a rollout, with everything as it was before it, and the bonuses' states after it.
 
     Args:
-        last_values: both values of what is seen after the last step, (N, 2).
-        bonus: the scaled next-state bonus, (T, N).
+        state: The agent before the update.
+        transitions: The rollout.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        Raw rewards, zero without a next-state bonus, and the new states by slot.
+    """
+    rollout = Batch(transitions, state.obs_stats, algorithm.config.bonus.observation_clip)
+    rewards, states = jnp.zeros(transitions.index.shape), {}
+    for slot, bonus in algorithm.bonuses.items():
+        states[slot] = state.bonus_states[slot]
+        if slot == INTRINSIC or type(bonus).reward is not Bonus.reward:  # an action bonus may reward nothing
+            found, states[slot] = bonus.reward(state.params.bonuses[slot], states[slot], rollout)
+            rewards = found if slot == INTRINSIC else rewards
+    return rewards, states
+
+
+def advantages(
+    trajectory: Trajectory, last_values: Float[Array, "N 2"], bonus: Float[Array, "T N"], config: AgentConfig
+) -> tuple[Float[Array, "T N"], Float[Array, "T N"]]:
+    """Generalised advantages of both reward streams (Section III-E).
+
+    The extrinsic stream is cut at every end of an episode, time limits included. The intrinsic stream continues into
+    the next episode, unless the config says otherwise.
+
+    Args:
+        trajectory: The rollout.
+        last_values: Both values of the observations after the last step.
+        bonus: The scaled intrinsic reward.
+        config: Settings of the agent.
+
+    Returns:
+        Intrinsic and extrinsic advantages.
     """
     settings = config.ppo
     ended = trajectory.terminated | trajectory.truncated
     cuts = {"never": jnp.zeros_like(ended), "terminated": trajectory.terminated, "episode": ended}
     next_values = jnp.concatenate([trajectory.values[1:], last_values[None]])
 
-    def stream(
-        rewards: jax.Array, values: jax.Array, next_values: jax.Array, cut: jax.Array, gamma: float
-    ) -> jax.Array:
+    def stream(rewards: Array, values: Array, next_values: Array, cut: Array, gamma: float) -> Array:
         discounts = gamma * (1.0 - cut)
         deltas = returns.td_errors(rewards, values, next_values, discounts)
         return returns.advantages(deltas, discounts * settings.gae_lambda)
@@ -132,118 +150,120 @@ def advantages(
 
 def loss(
     params: Params,
-    targets: TargetParams,
-    lesson: UpdateBatch,
-    batch: Samples,
-    pairs: Pairs,
-    whole: Whole,
-    config: Config,
-) -> tuple[jax.Array, Losses]:
-    """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus both prediction errors.
+    bonus_states: dict[str, Any],
+    batch: UpdateBatch,
+    samples: Samples,
+    transitions: Transitions,
+    totals: Totals,
+    algorithm: Algorithm,
+) -> tuple[Float[Array, ""], Losses]:
+    """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus the losses of the bonuses.
 
     Args:
-        batch: a minibatch, or a part of one, whose losses add up; axes (B,).
-        pairs: those of its samples that the predictors learn from, (P,).
-        whole: what the means of the minibatch are over.
+        params: What is trained.
+        bonus_states: States of the bonuses, by slot.
+        batch: The update that the minibatch belongs to.
+        samples: The minibatch, or a part of it, whose losses add up; axes (B,).
+        transitions: Those of its samples that the bonuses learn from; axes (P,).
+        totals: What the means of the whole minibatch are over.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The loss, and its terms.
     """
+    config, distribution = algorithm.config, algorithm.distribution
 
-    parts = params.policy.parts
-
-    def policy_terms(sample: Samples) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        logits, values = params.policy(policy_view(sample.observation, params.policy, lesson.acting, config))
-        behaviour = behaviour_logits(logits, sample.action_bonus, lesson.coef, config, parts)
-        ratio = jnp.exp(components.log_prob(behaviour, sample.action, parts) - sample.log_prob)
+    def policy_terms(sample: Samples) -> tuple[Array, Array, Array, Array]:
+        logits, values = params.policy(algorithm.policy_obs(sample.observation, batch.acting_stats))
+        behaviour = algorithm.behaviour_logits(logits, sample.action_bonus, batch.coef)
+        ratio = jnp.exp(distribution.log_prob(behaviour, sample.action) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
-        return ratio, surrogate, ppo.value_loss(values, sample.value_targets), components.entropy(behaviour, parts)
+        return ratio, surrogate, ppo.value_loss(values, sample.value_targets), distribution.entropy(behaviour)
 
-    def mean(terms: jax.Array) -> jax.Array:
-        return terms.sum() / whole.samples
+    def mean(terms: Array) -> Array:
+        return terms.sum() / totals.samples
 
-    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(batch)
-    terms = Losses(
-        policy=mean(surrogate),
-        value_int=mean(value_losses[:, 0]),
-        value_ext=mean(value_losses[:, 1]),
-        entropy=mean(entropy),
-        next_state=next_state_errors(params, targets, lesson.observations, pairs, config).sum() / whole.pairs,
-        action=action_errors(params, targets, lesson.observations, pairs, config).sum() / whole.pairs,
-        clip_fraction=mean((jnp.abs(ratio - 1) > config.ppo.clip).astype(jnp.float32)),
-        furthest_ratio=jnp.abs(ratio - 1).max(),
-    )
-    # A number, not a branch: every method has the same graph here, and so the same rounding.
+    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(samples)
+    terms: Losses = {
+        "policy": mean(surrogate),
+        "value_int": mean(value_losses[:, 0]),
+        "value_ext": mean(value_losses[:, 1]),
+        "entropy": mean(entropy),
+        "clip_fraction": mean((jnp.abs(ratio - 1) > config.ppo.clip).astype(jnp.float32)),
+        LARGEST: jnp.abs(ratio - 1).max(),
+    }
+    # A factor, not a branch: all methods have the same graph here, and so the same rounding.
     learns_int = float(config.intrinsic_coef > 0)
-    values = terms.value_ext + learns_int * terms.value_int
-    policy_loss = terms.policy + values - config.ppo.entropy_coef * terms.entropy
-    return policy_loss + terms.next_state + terms.action, terms
+    values = terms["value_ext"] + learns_int * terms["value_int"]
+    total = terms["policy"] + values - config.ppo.entropy_coef * terms["entropy"]
+    seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip)
+    for slot, bonus in algorithm.bonuses.items():
+        if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
+            errors = bonus.loss(params.bonuses[slot], bonus_states[slot], seen)
+            terms[slot] = errors.sum() / totals.transitions
+            total = total + terms[slot]
+    return total, terms
 
 
-def next_state_errors(
-    params: Params, targets: TargetParams, observations: RunningMeanStd, pairs: Pairs, config: Config
-) -> jax.Array:
-    """Errors of f_hat for the states that were reached (Eq. 1), (P,)."""
-    if config.traits.next_state != "rnd":
-        return jnp.zeros(len(pairs.action))
-    module = Distillation(targets.next_state, params.next_state)
-    return jax.vmap(lambda seen: module.error(bonus_view(seen, observations, config)))(pairs.next_obs)
+def loss_names(params: Params) -> list[str]:
+    """Names of the terms of the loss.
 
+    Args:
+        params: What is trained.
 
-def action_errors(
-    params: Params, targets: TargetParams, observations: RunningMeanStd, pairs: Pairs, config: Config
-) -> jax.Array:
-    """Errors of g_hat for the pairs that were taken (Eq. 2), or their mean over all actions, (P,).
-
-    Of an action with components, their sum over the components: each has a pair of its own.
+    Returns:
+        The terms of PPO, and the slots of the bonuses that are trained.
     """
-    if not config.traits.action:
-        return jnp.zeros(len(pairs.action))
-    module = Distillation(targets.action, params.action)
-    parts = params.policy.parts
-
-    def error(seen: jax.Array, action: jax.Array) -> jax.Array:
-        seen = bonus_view(seen, observations, config)
-        if parts is None:
-            return module.error(seen, action) if config.bonus.learns_from == "taken" else module.all_errors(seen).mean()
-        every = module.all_errors(seen)
-        if config.bonus.learns_from == "taken":
-            return every[components.places(action, parts)].sum()
-        return jnp.stack([one.mean() for one in components.split(every, parts)]).sum()
-
-    return jax.vmap(error)(pairs.seen, pairs.action)
+    trained = [slot for slot, one in params.bonuses.items() if jax.tree.leaves(one)]
+    return ["policy", "value_int", "value_ext", "entropy", "clip_fraction", LARGEST, *trained]
 
 
-def optimizer(config: Config) -> optax.GradientTransformation:
-    """Adam with a constant rate for all that is learned; no clipping of gradients."""
+def optimizer(config: AgentConfig) -> optax.GradientTransformation:
+    """Adam with a constant learning rate for everything that is trained; gradients are not clipped.
+
+    Args:
+        config: Settings of the agent.
+
+    Returns:
+        The optimiser.
+    """
     return optax.adam(config.ppo.learning_rate)
 
 
 def prepare(
     state: TrainState,
     trajectory: Trajectory,
-    index: jax.Array,
-    last_values: jax.Array,
-    coef: jax.Array,
-    config: Config,
-    acting: RunningMeanStd | None = None,
-    drift: jax.Array | None = None,
+    last_values: Float[Array, "N 2"],
+    coef: Float[Array, ""],
+    algorithm: Algorithm,
+    acting_stats: RunningMeanStd | None = None,
+    drift: Float[Array, "T N"] | None = None,
 ) -> tuple[TrainState, UpdateBatch, UpdateInfo]:
-    """All of an update but its minibatches: the state with new statistics, and what to learn.
+    """Everything of an update but its minibatches.
 
-    In this order (RND): bonuses with everything as it was before the rollout; then the statistics absorb it; then
-    training with the new statistics.
+    The order is that of RND: rewards with everything as it was before the rollout; then the statistics are updated;
+    then training uses the new statistics.
 
     Args:
-        index: numbers of the states that were reached, (T, N); whatever, where states cannot be counted.
-        last_values: both values of what is seen after the last step, (N, 2).
-        coef: c of Eq. 5, as it was when acting.
-        acting: the statistics that acted, where the policy sees whitened observations.
-        drift: where the policy that learns is not the one that acted, what it adds to log beta(a|s), (T, N). The
-            trajectory then has its log-probabilities and its values: steps are clipped around the policy that learns
-            (Hilton et al., 2022, https://arxiv.org/abs/2110.00641), and weigh as much as it would take them.
+        state: The agent before the update.
+        trajectory: The rollout.
+        last_values: Both values of the observations after the last step.
+        coef: c of Eq. 5 when acting.
+        algorithm: Settings, distribution and bonuses.
+        acting_stats: The statistics that acted, where the policy sees normalised observations.
+        drift: Where the policy that learns is not the one that acted, what it adds to log beta(a|s). The trajectory
+            then has its log-probabilities and values: ratios are clipped around the policy that learns (Hilton et al.,
+            2022, https://arxiv.org/abs/2110.00641), and samples are weighted by importance.
+
+    Returns:
+        The state with new statistics and bonus states, what to learn, and what to report.
     """
-    bonus = next_state_bonus(state, trajectory, index, config)
-    observations = state.observations.update(trajectory.next_obs.reshape(-1, *trajectory.next_obs.shape[2:]))
-    return_scale = state.returns.update(bonus, config.ppo.gamma_int)
-    intrinsic, extrinsic = advantages(trajectory, last_values, bonus / return_scale.scale, config)
+    config = algorithm.config
+    transitions = bonus_transitions(trajectory)
+    rewards, bonus_states = intrinsic_rewards(state, transitions, algorithm)
+    obs_stats = state.obs_stats.update(trajectory.next_obs.reshape(-1, *trajectory.next_obs.shape[2:]))
+    return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
+    intrinsic, extrinsic = advantages(trajectory, last_values, rewards / return_scale.scale, config)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
     weight = jnp.ones(()) if drift is None else jnp.exp(drift)
@@ -255,95 +275,114 @@ def prepare(
         advantage=advantage if drift is None else weight * advantage,
         value_targets=value_targets,
     )
-    key, order_key, share_key = jax.random.split(state.key, 3)
+    key, order_key, subset_key = jax.random.split(state.key, 3)
     count = config.ppo.epochs * config.ppo.minibatches
     environments = jnp.arange(config.envs)
     order_keys = jax.random.split(order_key, config.ppo.epochs)
     orders = jax.vmap(lambda key: jax.random.permutation(key, environments))(order_keys).reshape(count, -1)
-    seen = trajectory.observation
-    seen = seen.newest() if isinstance(seen, Frames) else seen
-    pairs = Pairs(seen, trajectory.action, trajectory.next_obs)
-    lesson = UpdateBatch(samples, pairs, observations, coef, orders, jax.random.split(share_key, count), acting)
-    nothing = Losses(*[jnp.zeros(count) for _ in fields(Losses)])
-    state = replace(state, observations=observations, returns=return_scale, key=key)
-    return state, lesson, UpdateInfo(bonus, return_scale.scale, value_targets, nothing, jnp.abs(weight - 1).max())
+    subset_keys = jax.random.split(subset_key, count)
+    batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats)
+    state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)
+    return state, batch, UpdateInfo(rewards, return_scale.scale, value_targets, {}, jnp.abs(weight - 1).max())
 
 
 def gradients(
     params: Params,
-    targets: TargetParams,
-    lesson: UpdateBatch,
-    number: jax.Array,
-    config: Config,
-    part: jax.Array | int = 0,
+    bonus_states: dict[str, Any],
+    batch: UpdateBatch,
+    number: Int[Array, ""],
+    algorithm: Algorithm,
+    part: Int[Array, ""] | int = 0,
     parts: int = 1,
 ) -> tuple[Params, Losses]:
-    """Gradients of a minibatch and its losses, or one of so many parts of both, which add up.
+    """Gradients and losses of a minibatch, or of one of its parts, which add up.
 
     Args:
-        number: of the minibatch.
-        part: which of its parts, of whole environments.
-        parts: how many there are.
+        params: What is trained.
+        bonus_states: States of the bonuses, by slot.
+        batch: The update that the minibatch belongs to.
+        number: Number of the minibatch.
+        algorithm: Settings, distribution and bonuses.
+        part: Number of the part, which has whole environments.
+        parts: Number of parts.
+
+    Returns:
+        Gradients, and the terms of the loss.
     """
-    environments, steps = lesson.environments[number], len(lesson.samples.action)
-    chosen = chosen_steps(lesson.share_keys[number], steps, len(environments), config)
-    whole = Whole(steps * len(environments), len(chosen) * len(environments))
+    environments, steps = batch.environments[number], len(batch.samples.action)
+    chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), algorithm.config)
+    totals = Totals(steps * len(environments), len(chosen) * len(environments))
     if parts > 1:
         each = len(environments) // parts
         environments = jax.lax.dynamic_slice_in_dim(environments, part * each, each)
         chosen = jax.lax.dynamic_slice_in_dim(chosen, part * each, each, axis=1) if chosen.ndim > 1 else chosen
-    batch = _flat(jax.tree.map(lambda leaf: leaf[:, environments], lesson.samples))
+    samples = _flat(jax.tree.map(lambda leaf: leaf[:, environments], batch.samples))
     rows = chosen if chosen.ndim > 1 else slice(None)
-    pairs = jax.tree.map(lambda leaf: _merged(leaf[rows, environments]), lesson.pairs)
+    transitions = jax.tree.map(lambda leaf: _merge_axes(leaf[rows, environments]), batch.transitions)
     gradient: Any = jax.grad(loss, has_aux=True)
-    found: tuple[Params, Losses] = gradient(params, targets, lesson, batch, pairs, whole, config)
+    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm)
     return found
 
 
-def chosen_steps(key: jax.Array, steps: int, envs: int, config: Config) -> jax.Array:
-    """Steps that the predictors learn from: as many of each environment, at random, (P, n); or all, (T,).
+def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) -> Int[Array, "..."]:
+    """The steps that bonuses learn from: the same number of each environment, at random.
 
-    RND leaves out every sample with the same probability instead; here as many are left out each time, so that nothing
-    has to be computed for them.
+    RND drops every sample with the same probability instead; here the number of dropped samples is fixed, so that
+    nothing has to be computed for them.
+
+    Args:
+        key: Random key.
+        steps: T.
+        envs: Environments of the minibatch.
+        config: Settings of the agent.
+
+    Returns:
+        (P, envs), or (T,) where all steps are used.
     """
-    count = max(1, round(config.bonus.share * steps))
+    count = max(1, round(config.bonus.update_proportion * steps))
     if count == steps:
         return jnp.arange(steps)
     return jax.random.uniform(key, (steps, envs)).argsort(axis=0)[:count]
 
 
-def learn(state: TrainState, trajectory: Trajectory, index: jax.Array, config: Config) -> tuple[TrainState, UpdateInfo]:
-    """One update.
+def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tuple[TrainState, UpdateInfo]:
+    """One update on the device.
 
     Args:
-        index: numbers of the states that were reached, (T, N); whatever, where states cannot be counted.
+        state: The agent, with the environments after the rollout.
+        trajectory: The rollout.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The agent after the update, and what to report.
     """
-    last_values = jax.vmap(lambda seen: act(state, seen, config)[1])(state.observation)
+    config = algorithm.config
     coef = action_coef(config, state.updates)
-    state, lesson, learning = prepare(state, trajectory, index, last_values, coef, config)
+    policy = state.actor(coef).policy
+    last_values = jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, state.obs_stats))[1])(state.observation)
+    acting_stats = state.obs_stats if algorithm.spec.normalize_obs else None
+    state, batch, info = prepare(state, trajectory, last_values, coef, algorithm, acting_stats)
     adam = optimizer(config)
 
-    def minibatch(
-        carry: tuple[Params, optax.OptState], number: jax.Array
-    ) -> tuple[tuple[Params, optax.OptState], Losses]:
+    def minibatch(carry: tuple[Params, optax.OptState], number: Array) -> tuple[tuple[Params, optax.OptState], Losses]:
         params, optimizer_state = carry
-        found, losses = gradients(params, state.target_params, lesson, number, config)
+        found, losses = gradients(params, state.bonus_states, batch, number, algorithm)
         changes, optimizer_state = adam.update(found, optimizer_state)
         return (optax.apply_updates(params, changes), optimizer_state), losses
 
-    numbers = jnp.arange(len(lesson.share_keys))
+    numbers = jnp.arange(len(batch.environments))
     (params, optimizer_state), losses = jax.lax.scan(minibatch, (state.params, state.optimizer), numbers)
-    return replace(state, params=params, optimizer=optimizer_state), replace(learning, losses=losses)
+    return replace(state, params=params, optimizer=optimizer_state), replace(info, losses=losses)
 
 
 def _flat(samples: Samples) -> Samples:
     """Samples of a minibatch, (T, n), as (B,); frames become stacks."""
-    seen = samples.observation
-    samples = replace(samples, observation=seen.stacks() if isinstance(seen, Frames) else seen)
-    flat: Samples = jax.tree.map(_merged, samples)
+    obs = samples.observation
+    samples = replace(samples, observation=obs.stacks() if isinstance(obs, Frames) else obs)
+    flat: Samples = jax.tree.map(_merge_axes, samples)
     return flat
 
 
-def _merged(leaf: jax.Array) -> jax.Array:
-    """With time and environments as one axis."""
+def _merge_axes(leaf: Array) -> Array:
+    """Time and environments as one axis."""
     return leaf.reshape(-1, *leaf.shape[2:])

@@ -1,1 +1,1 @@
-"""Exploration bonuses, one file each."""
+"""Exploration bonuses, one file each, behind the protocol of `bonuses.base`."""

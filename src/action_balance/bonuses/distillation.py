@@ -1,50 +1,148 @@
-"""Random network distillation: a fixed random target, a predictor that learns it, and the error between the two.
+"""Distillation of pairs: a predictor learns a fixed random target, and its error estimates how rarely a pair occurred.
 
-The error is high for inputs seen rarely (Burda et al., 2019), for states (Eq. 1) as for pairs (Eq. 2). Axes: A actions,
-D outputs of the networks. One input per call; ``vmap`` outside.
+`Distillation` is the error of states (Eq. 1) and of pairs (Eq. 2) alike; `PairDistillation` is the paper's action bonus.
+Axes: A choices of all action components, D outputs of the networks, P samples of a minibatch. `Distillation` takes one
+input per call; ``vmap`` outside.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from action_balance.bonuses.base import Batch, Bonus, BonusObs
+from action_balance.bonuses.networks import bonus_network
+from action_balance.errors import UserError, check_name, flag
+
+#: What the predictor of pairs can learn from.
+LearnsFrom = Literal["taken", "all"]
+#: How the networks of pairs see an action: a vector at every fully connected layer, or also an image (Eq. 3).
+Embedding = Literal["one-hot", "channel"]
 
 
 class Features(Protocol):
-    """What target and predictor are: networks of a state, and of a pair where they know actions."""
+    """A target or predictor: a network of a state, and of a pair where it knows actions."""
 
-    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
-        """Output of a state or a pair, (D,)."""
+    def __call__(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
+        """Output of a state or a pair."""
         ...
 
-    def all_actions(self, observation: jax.Array) -> jax.Array:
-        """Outputs of all actions of a state, (A, D)."""
+    def all_actions(self, observation: Float[Array, "..."]) -> Float[Array, "A D"]:
+        """Outputs of all actions of a state."""
         ...
 
 
-def squared_error(prediction: jax.Array, target: jax.Array) -> jax.Array:
-    """Mean over the outputs of the squared differences, (..., D) -> (...): Eq. 1 and 2 up to the factor 1 / D."""
+def squared_error(prediction: Float[Array, "*b D"], target: Float[Array, "*b D"]) -> Float[Array, " *b"]:
+    """Mean over the outputs of the squared differences: Eq. 1 and 2 up to the factor 1 / D.
+
+    Args:
+        prediction: Output of the predictor.
+        target: Output of the target.
+
+    Returns:
+        One error per input.
+    """
     return ((prediction - target) ** 2).mean(axis=-1)
 
 
 class Distillation(eqx.Module):
-    """A target and a predictor of the same input. Only the predictor is trained."""
+    """A target and a predictor of the same input (Burda et al., 2019). Only the predictor is trained."""
 
     target: Features
     predictor: Features
 
-    def error(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
+    def error(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, ""]:
         """``||f_hat(s) - f(s)||^2`` (Eq. 1) or ``||g_hat(s, a) - g(s, a)||^2`` (Eq. 2).
 
-        No gradient reaches the target.
+        Args:
+            observation: A normalised observation s.
+            action: The action a; None for the error of a state.
+
+        Returns:
+            The error. No gradient reaches the target.
         """
         target = jax.lax.stop_gradient(self.target(observation, action))
         return squared_error(self.predictor(observation, action), target)
 
-    def all_errors(self, observation: jax.Array) -> jax.Array:
-        """The bonus vector ``r_ab(s, .)`` (Eq. 4): errors of all actions of a state, (A,).
+    def all_errors(self, observation: Float[Array, "..."]) -> Float[Array, " A"]:
+        """The bonus vector ``r_ab(s, .)`` (Eq. 4): the errors of all actions of a state.
 
-        What does not depend on the action is computed once.
+        Args:
+            observation: A normalised observation s.
+
+        Returns:
+            One error per action; what does not depend on the action is computed once.
         """
         target = jax.lax.stop_gradient(self.target.all_actions(observation))
         return squared_error(self.predictor.all_actions(observation), target)
+
+
+@dataclass(frozen=True)
+class DistillationConfig:
+    """Distillation of state-action pairs, the action bonus of the paper."""
+
+    learns_from: LearnsFrom = "taken"
+    """Pairs that the predictor learns from: the action taken (paper), or all actions (authors' program)."""
+    embedding: Embedding = "one-hot"
+    """How the networks see an action: one-hot, or also as an action channel (Eq. 3; images only)."""
+
+    def __post_init__(self) -> None:
+        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
+        check_name(flag("embedding"), self.embedding, get_args(Embedding))
+
+
+@dataclass(frozen=True)
+class PairDistillation(Bonus):
+    """The action bonus ``r_ab(s, a) = ||g_hat(s, a) - g(s, a)||^2`` of all actions of a state (Eq. 2 and 4).
+
+    The parameters are those of the predictor g_hat; the state is the fixed random target g. Of an action with several
+    components, every choice of every component is a pair of its own.
+    """
+
+    Config: ClassVar[type] = DistillationConfig
+    uses_obs_stats: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """An action channel needs images."""
+        if self.config.embedding == "channel" and not self.spec.is_image:
+            raise UserError("an action channel needs images, and this environment has none: use action-balance-rnd")
+
+    def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
+        """A fresh predictor and its target."""
+        predictor_key, target_key = jax.random.split(key)
+        sizes: dict[str, Any] = {"pairs": True, "as_channel": self.config.embedding == "channel"}
+        return (
+            bonus_network(self.spec, self.agent, predictor=True, key=predictor_key, **sizes),
+            bonus_network(self.spec, self.agent, predictor=False, key=target_key, **sizes),
+        )
+
+    def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
+        """The errors of all actions."""
+        return Distillation(state, params).all_errors(obs.normalized)
+
+    def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
+        """The error of every pair that was taken."""
+        module = Distillation(state, params)
+        return rollout.each(lambda obs, action, _: self._taken(module, obs, action)), state
+
+    def loss(self, params: Any, state: Any, batch: Batch) -> Float[Array, " P"]:
+        """The errors that the predictor minimises: of the pairs that were taken, or of all actions."""
+        module = Distillation(state, params)
+        if self.config.learns_from == "taken":
+            taken: Array = batch.each(lambda obs, action, _: self._taken(module, obs, action))
+            return taken
+        split = self.distribution.split
+
+        def every(obs: BonusObs, *_: Any) -> Array:
+            return jnp.stack([part.mean() for part in split(module.all_errors(obs.normalized))]).sum()
+
+        errors: Array = batch.each(every)
+        return errors
+
+    def _taken(self, module: Distillation, obs: BonusObs, action: Array) -> Array:
+        if len(self.spec.nvec) == 1:
+            return module.error(obs.normalized, action)
+        return self.distribution.chosen(module.all_errors(obs.normalized), action).sum()

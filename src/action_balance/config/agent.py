@@ -1,80 +1,47 @@
-"""Everything that can be set about the neural agent. A method is a setting, not a class."""
+"""Settings of the neural agent. Nothing here imports JAX."""
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
-from action_balance.core.balance import Normalization
+from action_balance.config.frozen import FrozenDict
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, Method
+from action_balance.core.options import Normalization
 from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
-#: Where the intrinsic stream can be cut.
+#: Where the intrinsic return can be cut.
 Ends = Literal["never", "terminated", "episode"]
-#: What the action predictor can learn from.
-LearnsFrom = Literal["taken", "all"]
-#: What an action is to the networks of a pair: a vector at every fully connected layer, or an image (Eq. 3).
-Embedding = Literal["one-hot", "channel"]
-#: What convolutions are computed in.
+#: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
-
-
-class Method(NamedTuple):
-    """What makes a method."""
-
-    uniform: bool
-    """Act at random and learn nothing."""
-    next_state: Literal["none", "rnd", "count"]
-    """Bonus of the state that was reached: none, the error of Eq. 1, or 1 / sqrt(1 + N(s'))."""
-    action: bool
-    """Whether the policy is balanced by the action bonus of Eq. 2."""
-    embedding: Embedding = "one-hot"
-    """How the networks of the action bonus see an action; the channel is for images."""
-
-
-#: The methods by name.
-METHODS: dict[str, Method] = {
-    "random": Method(uniform=True, next_state="none", action=False),
-    # Schulman et al., 2017
-    "ppo": Method(uniform=False, next_state="none", action=False),
-    # PPO with the count that RND estimates, where states can be counted
-    "count": Method(uniform=False, next_state="count", action=False),
-    # Burda et al., 2019; the paper's baseline
-    "rnd": Method(uniform=False, next_state="rnd", action=False),
-    # the paper's Section III-D alone, as in its heat maps (Figure 5)
-    "action-balance": Method(uniform=False, next_state="none", action=True),
-    # the paper's Algorithm 1
-    "action-balance-rnd": Method(uniform=False, next_state="rnd", action=True),
-    # the same with the action channel (Section IV-C)
-    "action-balance-rnd-channel": Method(uniform=False, next_state="rnd", action=True, embedding="channel"),
-}
 
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """Policy optimisation with two reward streams; the defaults are RND's but for the learning rate."""
+    """PPO with two reward streams; the defaults are those of RND, except for the learning rate."""
 
     rollout_steps: int = 128
     """Steps of every environment between two updates."""
     epochs: int = 4
-    """Passes over a rollout."""
+    """Passes over a rollout per update."""
     minibatches: int = 4
-    """Parts of a pass: slices of environments, whose number they must divide."""
+    """Minibatches per epoch: slices of environments, whose number they must divide."""
     learning_rate: float = 3e-4
-    """Of Adam, constant, for the policy and both predictors (RND on Atari: 1e-4)."""
+    """Constant learning rate of Adam, for the policy and the bonus networks (RND on Atari: 1e-4)."""
     clip: float = 0.1
-    """The policy ratio is clipped to 1 +- this."""
+    """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float = 0.001
     """Weight of the entropy of the behaviour policy."""
     gamma_ext: float = 0.999
-    """Discount of the reward."""
+    """Discount of the extrinsic reward."""
     gamma_int: float = 0.99
-    """Discount of the next-state bonus."""
+    """Discount of the intrinsic reward."""
     gae_lambda: float = 0.95
-    """Decay of both advantage estimates."""
+    """Lambda of generalised advantage estimation, for both reward streams."""
     extrinsic_coef: float = 2.0
-    """Weight of the reward's advantages."""
+    """Weight of the extrinsic advantages."""
     intrinsic_coef: float = 1.0
-    """Weight of the next-state bonus's advantages; with 0 its value is not learned either."""
+    """Weight of the intrinsic advantages; with 0 the intrinsic value is not learned either."""
     intrinsic_ends: Ends = "never"
-    """Where the intrinsic stream is cut: never (RND), where a task ends, or where any episode does."""
+    """Where the intrinsic return is cut: never (RND), at terminal states, or at every end of an episode."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
@@ -86,46 +53,43 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class BonusConfig:
-    """Both distillation modules."""
+    """Settings that all bonuses share."""
 
     action_coef: float = 1.0
     """c, the weight of the normalised action bonus in the logits (Eq. 5)."""
     action_coef_end: float | None = None
-    """c at the last update, approached linearly; without it, c is constant."""
+    """c at the last update, approached linearly (default: c is constant)."""
     normalize: Normalization = "l2"
-    """How the bonus vector is normalised: raw, l2 or standard."""
-    learns_from: LearnsFrom = "taken"
-    """What the action predictor learns from: the action taken (paper), or all (authors' program)."""
-    share: float = 1.0
-    """Random share of each environment's samples that predictors learn from."""
+    """How the vector of action bonuses is normalised: raw, l2 or standard."""
+    update_proportion: float = 1.0
+    """Random proportion of each environment's samples that bonus networks learn from."""
     warmup_rollouts: int = 50
-    """Rollouts of a random agent that begin the statistics of observations."""
+    """Rollouts of a random agent that initialise the observation statistics."""
     observation_clip: float = 5.0
     """Normalised observations are clipped to +- this."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "action_coef", *(["action_coef_end"] if self.action_coef_end is not None else []), high=1e6)
         check_name(flag("normalize"), self.normalize, get_args(Normalization))
-        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
-        check_numbers(self, "share", high=1, above=True)
+        check_numbers(self, "update_proportion", high=1, above=True)
         check_numbers(self, "warmup_rollouts", high=MOST)
         check_numbers(self, "observation_clip", above=True)
 
 
 @dataclass(frozen=True)
 class NetConfig:
-    """Sizes of the networks for vectors."""
+    """Networks for vector observations."""
 
     hidden: int = 64
-    """Width of the policy's layers."""
+    """Width of the policy's hidden layers."""
     layers: int = 2
-    """Layers of the policy's trunk."""
+    """Hidden layers of the policy's shared trunk."""
     bonus_hidden: int = 128
-    """Width of the bonus networks' layers."""
+    """Width of the bonus networks' hidden layers."""
     bonus_outputs: int = 32
-    """Outputs of target and predictor."""
+    """Outputs of the target and predictor networks."""
     predictor_layers: int = 1
-    """Layers that a predictor has more than its target."""
+    """Additional layers of a predictor, compared with its target."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "hidden", "layers", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
@@ -134,7 +98,7 @@ class NetConfig:
 
 @dataclass(frozen=True)
 class ImageConfig:
-    """Sizes of the networks for images; the defaults are RND's (Burda et al., 2019)."""
+    """Networks for images; the defaults are those of RND (Burda et al., 2019)."""
 
     channels: int = 32
     """Channels of the first convolution; the second and third have twice as many."""
@@ -145,8 +109,8 @@ class ImageConfig:
     bonus_features: int = 512
     """Width of the bonus networks' fully connected layers, and their outputs."""
     precision: Precision = "float32"
-    """What the convolutions of the policy and of the next-state bonus are computed in; bfloat16 is faster on a GPU.
-    What is after them, statistics, losses and the action bonus, whose actions differ by less, are float32."""
+    """Number type of the convolutions of the policy and of the next-state bonus; bfloat16 is faster on a GPU. The
+    layers after them, statistics, losses and the action bonus always use float32."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
@@ -155,16 +119,16 @@ class ImageConfig:
 
 @dataclass(frozen=True)
 class HostConfig:
-    """How environments that run on the host are stepped."""
+    """How environments on the host are stepped."""
 
     groups: int | None = None
-    """Parts that step in turn: one is emulated while the agent thinks about another; usual: 2, or 1 where
-    there are fewer than 16 environments, or those of Gymnasium in this process. It does not change what an
-    environment sees."""
+    """Groups that step in turn: one steps while the agent computes actions for another (default: 2, or 1 with fewer
+    than 16 environments or with environments that step in this process). Results do not depend on it."""
     lag: int | None = None
-    """0: emulators wait for each update. 1: they go on meanwhile, with the policy before it; usual on a GPU."""
+    """0: environments wait for each update. 1: they continue meanwhile with the previous policy (default: 1 on a GPU,
+    0 on a CPU)."""
     threads: int = 0
-    """Threads of the emulators of each group; 0 for one per core."""
+    """Emulator threads of each group; 0 for one per core."""
 
     def __post_init__(self) -> None:
         check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)
@@ -173,23 +137,36 @@ class HostConfig:
 
 
 @dataclass(frozen=True)
-class Config:
+class AgentConfig:
     """How one agent is trained."""
 
     method: str = "action-balance-rnd"
-    """random, ppo, count, rnd, action-balance, action-balance-rnd or, for images, action-balance-rnd-channel."""
+    """Preset of two bonuses: random, ppo, count, rnd, action-balance, action-balance-rnd or, for images,
+    action-balance-rnd-channel."""
+    intrinsic: str | None = None
+    """Next-state bonus in place of the method's: none, rnd, count, or your own as MODULE:CLASS."""
+    action_bonus: str | None = None
+    """Bonus that balances the policy in place of the method's: none, distillation, or your own as MODULE:CLASS."""
     steps: int = 150_000
     """Environment steps of each seed; rounded down to whole updates."""
     envs: int = 8
-    """Environments that step together."""
+    """Environments that step in parallel."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
+    bonus_settings: FrozenDict = field(default_factory=FrozenDict)
+    """Settings of single bonuses, by name of the bonus."""
     net: NetConfig = field(default_factory=NetConfig)
     image: ImageConfig = field(default_factory=ImageConfig)
     host: HostConfig = field(default_factory=HostConfig)
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS)
+        for name, chosen, known in (
+            ("intrinsic", self.intrinsic, INTRINSIC_BONUSES),
+            ("action_bonus", self.action_bonus, ACTION_BONUSES),
+        ):
+            if chosen is not None and ":" not in chosen:
+                check_name(flag(name), chosen, (NONE, *known))
         check_numbers(self, "steps", "envs", low=1, high=MOST)
         if self.envs % self.ppo.minibatches:
             raise UserError(
@@ -204,31 +181,61 @@ class Config:
         if self.steps < self.steps_per_update:
             raise UserError(
                 f"{self.steps} steps are less than one rollout of {self.envs} environments x "
-                f"{self.ppo.rollout_steps} steps: ask for --steps {self.steps_per_update} or more"
+                f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
             )
-        for name in () if self.traits.action else ("action_coef", "action_coef_end", "normalize", "learns_from"):
-            usual = getattr(BonusConfig, name)
-            if getattr(self.bonus, name) != usual:
-                raise UserError(
-                    f"method {self.method} has no action bonus: leave out {flag(name)}, or set it back to {usual}"
-                )
+        if unused := self.bonus_settings.keys() - {self.intrinsic_name, self.action_bonus_name}:
+            raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
+        for name in () if self.balances else ("action_coef", "action_coef_end", "normalize"):
+            default = getattr(BonusConfig, name)
+            if getattr(self.bonus, name) != default:
+                raise UserError(f"{self.label} has no action bonus: leave out {flag(name)}, or set it to {default}")
 
     @property
-    def traits(self) -> Method:
-        """What makes the method."""
+    def preset(self) -> Method:
+        """The bonuses that the method stands for."""
         return METHODS[self.method]
 
     @property
+    def intrinsic_name(self) -> str:
+        """Name of the next-state bonus, or none."""
+        return self.preset.intrinsic if self.intrinsic is None else self.intrinsic
+
+    @property
+    def action_bonus_name(self) -> str:
+        """Name of the bonus that balances the policy, or none."""
+        return self.preset.action_bonus if self.action_bonus is None else self.action_bonus
+
+    @property
+    def label(self) -> str:
+        """The method's name, or both bonuses where they are not the method's."""
+        same = (self.intrinsic_name, self.action_bonus_name) == (self.preset.intrinsic, self.preset.action_bonus)
+        return self.method if same else f"{self.intrinsic_name}+{self.action_bonus_name}"
+
+    @property
+    def uniform(self) -> bool:
+        """Whether the agent acts uniformly at random and learns nothing."""
+        return self.preset.uniform
+
+    @property
+    def balances(self) -> bool:
+        """Whether an action bonus balances the policy (Eq. 5)."""
+        return self.action_bonus_name != NONE
+
+    def settings_of(self, bonus: str) -> FrozenDict:
+        """Settings of one bonus that differ from its defaults: the method's, then those of the config."""
+        return FrozenDict({**self.preset.bonus_settings.get(bonus, {}), **self.bonus_settings.get(bonus, {})})
+
+    @property
     def groups(self) -> int:
-        """Groups of environments on the host, asked for or usual."""
+        """Groups of environments on the host: as set, or the default."""
         if self.host.groups is not None:
             return self.host.groups
         return 2 if self.envs % 2 == 0 and self.envs >= 16 else 1
 
     @property
     def intrinsic_coef(self) -> float:
-        """Weight of the intrinsic stream: none where there is no next-state bonus."""
-        return self.ppo.intrinsic_coef if self.traits.next_state != "none" else 0.0
+        """Weight of the intrinsic stream: 0 without a next-state bonus."""
+        return self.ppo.intrinsic_coef if self.intrinsic_name != NONE else 0.0
 
     @property
     def steps_per_update(self) -> int:
@@ -237,5 +244,5 @@ class Config:
 
     @property
     def updates(self) -> int:
-        """Rollouts, and updates, of the whole training."""
+        """Updates of the whole training, one per rollout."""
         return self.steps // self.steps_per_update

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.legacy import upgrade_config
 from action_balance.config.registry import resolve_class
@@ -26,7 +26,7 @@ class TrainConfig:
     """Settings of one training run."""
 
     env: EnvConfig
-    agent: Config = field(default_factory=Config)
+    agent: AgentConfig = field(default_factory=AgentConfig)
     seed: int = 0
     """Seed of the first agent; the others have the following seeds."""
     seeds: int = 1
@@ -60,10 +60,6 @@ class TrainConfig:
             _check_unused(self.agent.net, f"{self.env.name} has images")
         if images is False:
             _check_unused(self.agent.image, f"{self.env.name} has no images")
-            if self.agent.traits.embedding == "channel":
-                raise UserError(f"an action channel needs images, and {self.env.name} has none: use action-balance-rnd")
-        if states is False and self.agent.traits.next_state == "count":
-            raise UserError(f"states of {self.env.name} cannot be counted: use another --method, e.g. rnd")
 
     def with_defaults(self) -> "TrainConfig":
         """With the settings that a run on the host chooses when it begins.

@@ -1,28 +1,42 @@
-"""Fixed representations a^E of an action (Section III-C)."""
+"""Fixed representations a^E of an action (Section III-C). Axes: A actions, H, W rows and columns of an image."""
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from action_balance.errors import UserError
 
 
-def one_hot(action: jax.Array, actions: int) -> jax.Array:
-    """The one-hot vector of an action, () -> (A,)."""
+def one_hot(action: Int[Array, ""], actions: int) -> Float[Array, " A"]:
+    """The one-hot vector of an action.
+
+    Args:
+        action: Its index a.
+        actions: k, the number of actions.
+
+    Returns:
+        A vector of length k.
+    """
     return jax.nn.one_hot(action, actions)
 
 
-def action_channel(action: jax.Array, actions: int, rows: int, columns: int, value: float = 0.01) -> jax.Array:
-    """An action as an image of its own, the action channel (Eq. 3), () -> (rows, columns).
+def action_channel(
+    action: Int[Array, ""], actions: int, rows: int, columns: int, value: float = 0.01
+) -> Float[Array, "H W"]:
+    """An action as an image, the action channel (Eq. 3).
 
-    Of ``rows // actions`` rows for each action, those of ``action`` hold ``value``, all others 0. Rows that are left
-    over at the bottom stay 0.
+    Each action has ``rows // actions`` rows; those of ``action`` hold ``value``, all others 0. Rows that are left over
+    at the bottom stay 0.
 
     Args:
-        action: its index a.
-        actions: k.
+        action: Its index a.
+        actions: k, the number of actions.
         rows: m, at least k.
         columns: n.
         value: c.
+
+    Returns:
+        The image.
     """
     if rows < actions:
         raise UserError(

@@ -1,34 +1,31 @@
-"""The terms of proximal policy optimisation (Schulman et al., 2017), per sample; means are taken outside.
+"""Terms of proximal policy optimisation (Schulman et al., 2017, https://arxiv.org/abs/1707.06347), per sample."""
 
-Axes: A actions.
-"""
-
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 
-def log_prob(logits: jax.Array, action: jax.Array) -> jax.Array:
-    """log softmax(logits)[action], (A,), () -> ()."""
-    return jax.nn.log_softmax(logits)[action]
+def clipped_surrogate(ratio: Float[Array, ""], advantage: Float[Array, ""], clip: float) -> Float[Array, ""]:
+    """Policy loss, ``-min(ratio * A, clip(ratio, 1 - clip, 1 + clip) * A)``.
 
+    Args:
+        ratio: Probability of the action under the current policy over that under the policy that acted.
+        advantage: A, the advantage of the action.
+        clip: Largest change of the ratio that is rewarded.
 
-def clipped_surrogate(ratio: jax.Array, advantage: jax.Array, clip: float) -> jax.Array:
-    """Loss ``-min(ratio * A, clip(ratio, 1 - clip, 1 + clip) * A)``."""
+    Returns:
+        The loss of one sample.
+    """
     return -jnp.minimum(ratio * advantage, jnp.clip(ratio, 1 - clip, 1 + clip) * advantage)
 
 
-def value_loss(value: jax.Array, target: jax.Array) -> jax.Array:
-    """Half the squared error, without clipping."""
+def value_loss(value: Float[Array, " *s"], target: Float[Array, " *s"]) -> Float[Array, " *s"]:
+    """Half the squared error of a value prediction, without clipping.
+
+    Args:
+        value: Predicted values.
+        target: Regression targets.
+
+    Returns:
+        The loss of each value.
+    """
     return 0.5 * (value - target) ** 2
-
-
-def entropy(logits: jax.Array) -> jax.Array:
-    """Entropy of softmax(logits), (A,) -> ()."""
-    log_probs = jax.nn.log_softmax(logits)
-    return -(jnp.exp(log_probs) * log_probs).sum()
-
-
-def kl_divergence(logits: jax.Array, other: jax.Array) -> jax.Array:
-    """KL(softmax(logits), softmax(other)), (A,), (A,) -> ()."""
-    log_probs = jax.nn.log_softmax(logits)
-    return (jnp.exp(log_probs) * (log_probs - jax.nn.log_softmax(other))).sum()

@@ -1,6 +1,6 @@
-"""Running statistics: mean and variance that merge batches exactly, and the scale of intrinsic returns.
+"""Running statistics: a mean and variance that merge batches exactly, and the scale of intrinsic returns.
 
-Axes: T time, N environments.
+Axes: T time, N environments, B samples of a batch.
 """
 
 from typing import Self
@@ -8,29 +8,44 @@ from typing import Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Real
 
 
 class RunningMeanStd(eqx.Module):
-    """Mean and variance of all that was absorbed; fields have the shape of one sample."""
+    """Mean and variance of all samples so far; fields have the shape of one sample."""
 
-    count: jax.Array  # () float32
-    mean: jax.Array  # sample shape
-    squares: jax.Array  # sample shape, sum of squared deviations from the mean
+    count: Float[Array, ""]
+    mean: Float[Array, " *s"]
+    squares: Float[Array, " *s"]  # sum of squared deviations from the mean
 
     @classmethod
     def empty(cls, shape: tuple[int, ...] = ()) -> Self:
-        """Nothing absorbed: mean 0, variance 1."""
+        """Statistics of no sample: mean 0, variance 1.
+
+        Args:
+            shape: Shape of one sample.
+
+        Returns:
+            The empty statistics.
+        """
         return cls(jnp.zeros(()), jnp.zeros(shape), jnp.zeros(shape))
 
     @property
-    def variance(self) -> jax.Array:
-        """Population variance; 1 before anything was absorbed."""
+    def variance(self) -> Float[Array, " *s"]:
+        """Population variance; 1 before the first sample."""
         return jnp.where(self.count > 0, self.squares / jnp.maximum(self.count, 1), 1.0)
 
-    def update(self, samples: jax.Array) -> Self:
-        """Merge a batch, (B, ...), by the parallel rule of Chan et al.: exact whatever the split into batches."""
+    def update(self, samples: Real[Array, "B *s"]) -> Self:
+        """Merge a batch by the parallel rule of Chan et al. (1983), which is exact however samples are batched.
+
+        Args:
+            samples: The batch.
+
+        Returns:
+            The statistics with the batch.
+        """
         size = samples.shape[0]
-        # From the first sample on, so that sums stay small far from zero and what never changes has variance 0.
+        # Relative to the first sample: sums stay small far from zero, and what never changes has variance 0.
         first = samples[0].astype(self.mean.dtype)
         offsets = samples - first
         offset = offsets.mean(axis=0)
@@ -44,30 +59,53 @@ class RunningMeanStd(eqx.Module):
             self.squares + squares + shift**2 * (self.count * size / total),
         )
 
-    def normalize(self, sample: jax.Array, clip: float = 5.0) -> jax.Array:
-        """``clip((x - mean) / std, -clip, clip)``, as both bonus networks see an observation."""
+    def normalize(self, sample: Real[Array, "..."], clip: float = 5.0) -> Float[Array, "..."]:
+        """``clip((x - mean) / std, -clip, clip)``, as bonus networks see an observation.
+
+        Args:
+            sample: One sample, or several along leading axes.
+            clip: Largest absolute value of the result.
+
+        Returns:
+            The normalised sample.
+        """
         return jnp.clip((sample - self.mean) / jnp.sqrt(self.variance + 1e-8), -clip, clip)
 
 
 class ReturnScale(eqx.Module):
-    """Standard deviation of the discounted, forward-filtered sum of intrinsic rewards.
+    """Standard deviation of the discounted, forward-filtered sum of intrinsic rewards (Burda et al., 2019).
 
     ``x_t = gamma * x_{t-1} + r_t`` runs along time, separately for each environment, and is never reset. Rewards are
     divided by the running standard deviation of x; no mean is subtracted.
     """
 
-    filtered: jax.Array  # (N,) float32, x of each environment
+    filtered: Float[Array, " N"]  # x of each environment
     moments: RunningMeanStd  # of x over time and environments
 
     @classmethod
     def empty(cls, environments: int) -> Self:
-        """No reward seen."""
+        """The scale before the first reward.
+
+        Args:
+            environments: N.
+
+        Returns:
+            The empty statistics.
+        """
         return cls(jnp.zeros(environments), RunningMeanStd.empty())
 
-    def update(self, rewards: jax.Array, gamma: float) -> Self:
-        """Filter a rollout of rewards, (T, N), and absorb every filtered value."""
+    def update(self, rewards: Float[Array, "T N"], gamma: float | Float[Array, ""]) -> Self:
+        """Filter the rewards of a rollout and merge every filtered value.
 
-        def forward(filtered: jax.Array, reward: jax.Array) -> tuple[jax.Array, jax.Array]:
+        Args:
+            rewards: Intrinsic rewards of the rollout.
+            gamma: Discount of the filter.
+
+        Returns:
+            The statistics with the rollout.
+        """
+
+        def forward(filtered: Array, reward: Array) -> tuple[Array, Array]:
             filtered = gamma * filtered + reward
             return filtered, filtered
 
@@ -75,6 +113,6 @@ class ReturnScale(eqx.Module):
         return type(self)(filtered, self.moments.update(trace.ravel()))
 
     @property
-    def scale(self) -> jax.Array:
-        """What intrinsic rewards are divided by."""
+    def scale(self) -> Float[Array, ""]:
+        """The divisor of intrinsic rewards."""
         return jnp.sqrt(self.moments.variance + 1e-8)

@@ -7,12 +7,12 @@ of a game. Axes: T steps, S states, A actions.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from action_balance.envs.picture import FADES, FREE, WALL, picture, strength
+from action_balance.envs.replay import Moment
 from action_balance.envs.scene import Scene
 from action_balance.envs.tables import Map
 from action_balance.films.panel import OUT, WIDTH, Panel, Picture, Story, paste
@@ -28,22 +28,6 @@ MOST_FRAMES = 300
 
 #: Pixels of the picture of a game, and how much wider than high a pixel of the console is on a television.
 SCREEN, WIDE = (800, 630), 5 / 3
-
-
-class Moment(Protocol):
-    """A game before a step, or after the last one."""
-
-    @property
-    def score(self) -> float:
-        """Score so far."""
-
-    @property
-    def room(self) -> int | None:
-        """Number of the room; None where it is not known."""
-
-    @property
-    def screen(self) -> Picture:
-        """The screen."""
 
 
 @dataclass(frozen=True)

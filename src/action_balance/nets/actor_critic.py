@@ -1,15 +1,16 @@
-"""The policy with its two values, for observations that are vectors. Axes: A actions."""
+"""The policy and its two value functions, for vector observations. Axes: A choices of all action components."""
 
 import equinox as eqx
 import jax
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.nets.layers import Linear
 
 
 class ActorCritic(eqx.Module):
-    """A shared trunk, then a residual layer each for actor and critic, as in the networks for images.
+    """A shared trunk, then one residual layer each for actor and critic, as in the networks for images.
 
-    Gains: sqrt(2) in the trunk, 0.1 in the residual layers, 0.01 in the heads.
+    Gains of the orthogonal initialisation: sqrt(2) in the trunk, 0.1 in the residual layers, 0.01 in the heads.
     """
 
     trunk: list[Linear]
@@ -17,20 +18,8 @@ class ActorCritic(eqx.Module):
     critic: Linear
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
-    parts: tuple[int, ...] | None = eqx.field(static=True)  # choices of each component of an action, where it has some
-    normalizes_obs: bool = eqx.field(static=True)  # whether whoever calls it whitens what it sees
 
-    def __init__(
-        self,
-        inputs: int,
-        hidden: int,
-        layers: int,
-        actions: int,
-        *,
-        parts: tuple[int, ...] | None = None,
-        normalizes_obs: bool = False,
-        key: jax.Array,
-    ) -> None:
+    def __init__(self, inputs: int, hidden: int, layers: int, actions: int, *, key: PRNGKeyArray) -> None:
         trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 5)
         widths = [inputs] + [hidden] * layers
         keys = jax.random.split(trunk_key, layers)
@@ -40,18 +29,23 @@ class ActorCritic(eqx.Module):
         self.critic = Linear(width, width, gain=0.1, key=critic_key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
-        self.parts, self.normalizes_obs = parts, normalizes_obs
 
-    def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits of pi, (A,), and the intrinsic and the extrinsic value, (2,).
+    def __call__(self, observation: Float[Array, "..."]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+        """Logits of pi, and the intrinsic and extrinsic values.
 
-        In full float32, also where the device would rather multiply with less: the first ratio of an update is 1 only
-        if the policy gives the same numbers when it acts and when it learns.
+        Products use full float32, also on devices that default to less: the first ratio of an update is 1 only if the
+        policy computes the same numbers when it acts and when it learns.
+
+        Args:
+            observation: One observation of any shape.
+
+        Returns:
+            Logits, and both values.
         """
         with jax.default_matmul_precision("highest"):
             return self._forward(observation)
 
-    def _forward(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _forward(self, observation: Array) -> tuple[Array, Array]:
         x = observation.ravel()
         for layer in self.trunk:
             x = jax.nn.relu(layer(x))

@@ -1,12 +1,13 @@
-"""The networks of the distillation modules, for observations that are vectors.
+"""Target and predictor networks of distillation bonuses, for vector observations.
 
-Fully connected layers, after a state encoder where one is wanted. In the network of a pair, the one-hot action joins
-every one of them (Section III-C). The first is linear in what joins: all actions share its product with the features.
+Fully connected layers, after an optional encoder of the state. In the network of a pair, the one-hot action is an input
+of every one of them (Section III-C). The first one is linear, so all actions share its product with the features.
 Axes: A actions, F features, D outputs.
 """
 
 import equinox as eqx
 import jax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.nets.layers import Linear
 
@@ -28,9 +29,9 @@ class BonusNet(eqx.Module):
         actions: int = 0,
         encoder_layers: int = 0,
         joined_layers: int = 1,
-        key: jax.Array,
+        key: PRNGKeyArray,
     ) -> None:
-        """A network of a pair has ``actions``; one of a state has none."""
+        """A network of pairs has ``actions``; a network of states has none."""
         gain = 2**0.5
         encoder_key, joined_key = jax.random.split(key)
         widths = [inputs] + [hidden] * encoder_layers
@@ -43,22 +44,37 @@ class BonusNet(eqx.Module):
             for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)
         ]
 
-    def encode(self, observation: jax.Array) -> jax.Array:
-        """Features of a state, (...) -> (F,)."""
+    def encode(self, observation: Float[Array, "..."]) -> Float[Array, " F"]:
+        """Features of a state."""
         x = observation.ravel()
         for layer in self.encoder:
             x = jax.nn.leaky_relu(layer(x), _SLOPE)
         return x
 
-    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
-        """Output of a state or a pair, (D,)."""
+    def __call__(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
+        """Output of a state or a pair.
+
+        Args:
+            observation: A normalised observation.
+            action: The action, in the network of a pair.
+
+        Returns:
+            The output.
+        """
         x = self.joined[0](self.encode(observation), action)
         for layer in self.joined[1:]:
             x = layer(jax.nn.leaky_relu(x, _SLOPE), action)
         return x
 
-    def all_actions(self, observation: jax.Array) -> jax.Array:
-        """Outputs of all actions of a state, (A, D): encoder and first joined layer are computed once."""
+    def all_actions(self, observation: Float[Array, "..."]) -> Float[Array, "A D"]:
+        """Outputs of all actions of a state; the encoder and the first joined layer are computed once.
+
+        Args:
+            observation: A normalised observation.
+
+        Returns:
+            One output per action.
+        """
         x = self.joined[0].all_actions(self.encode(observation))
         for layer in self.joined[1:]:
             x = layer.all_actions(jax.nn.leaky_relu(x, _SLOPE))

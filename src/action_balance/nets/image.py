@@ -1,61 +1,76 @@
-"""Networks for images: the policy and the bonus networks of RND (Burda et al., 2019), and those of a pair.
+"""Networks for images: the policy and bonus networks of RND (Burda et al., 2019), and those of pairs.
 
-Convolutions are computed in the type that is asked for, everything after them in float32.
-Axes: H, W pixels, K frames of a stack, A actions, D outputs.
+Convolutions use the number type given, everything after them float32.
+Axes: H, W pixels, K frames of a stack, A choices of all action components, D outputs.
 """
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
 
 from action_balance.core.embedding import action_channel
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.layers import Linear
 
-Net = TypeVar("Net")
+Tree = TypeVar("Tree")
 
 _SLOPE = 0.2
 _GAIN = 2**0.5
 
 
-def _convolutions(inputs: int, channels: int, last: int, key: jax.Array) -> list[Conv]:
-    """8x8 with stride 4, 4x4 with stride 2, and one with stride 1 whose side is ``last``."""
+def _convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
+    """Three convolutions for images of this height and width.
+
+    Those of RND have 8x8 pixels with stride 4, 4x4 with stride 2, and ``last`` x ``last`` with stride 1. Small images,
+    such as symbolic grids, keep their resolution: at most 3x3 pixels, with stride 1.
+    """
+    side, needed = min(shape), 8 + 4 * (4 + 2 * (last - 1) - 1)  # so that one output is left
+    kernels = [(8, 4), (4, 2), (last, 1)] if side >= needed else [(min(3, 1 + (side - 1) // 3), 1)] * 3
+    widths = (inputs, channels, 2 * channels, 2 * channels)
     keys = jax.random.split(key, 3)
-    return [
-        Conv(inputs, channels, 8, 4, key=keys[0]),
-        Conv(channels, 2 * channels, 4, 2, key=keys[1]),
-        Conv(2 * channels, 2 * channels, last, 1, key=keys[2]),
-    ]
+    return [Conv(a, b, *kernel, key=k) for a, b, kernel, k in zip(widths[:-1], widths[1:], kernels, keys, strict=True)]
 
 
 def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
-    """Numbers that come out of convolutions of an image with this height and width."""
+    """Number of outputs of the convolutions for images of this height and width."""
     height, width = shape
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
-    if min(height, width) < 1:
-        raise ValueError(
-            f"images of {shape[0]}x{shape[1]} pixels are too small for these convolutions: 44x44 are needed"
-        )
     return height * width * convolutions[-1].weight.shape[-1]
 
 
-def ready(net: Net) -> Net:
-    """A network that is called often: its kernels are already of the type that it computes in."""
-    if not isinstance(net, ImageActorCritic | ImageBonusNet):
-        return net
-    kernels = [one.as_type(net.dtype) for one in net.convolutions]
-    return eqx.tree_at(lambda of: of.convolutions, net, kernels)
+def cast_kernels(tree: Tree) -> Tree:
+    """Networks with kernels already in the number type that they compute in, for networks that are called often.
+
+    Args:
+        tree: Any tree that contains networks.
+
+    Returns:
+        The same tree with the kernels of all image networks cast.
+    """
+
+    def is_net(node: object) -> bool:
+        return isinstance(node, ImageActorCritic | ImageBonusNet)
+
+    def cast(node: Any) -> Any:
+        if not is_net(node):
+            return node
+        kernels = [one.as_type(node.dtype) for one in node.convolutions]
+        return eqx.tree_at(lambda net: net.convolutions, node, kernels)
+
+    made: Tree = jax.tree.map(cast, tree, is_leaf=is_net)
+    return made
 
 
 class ImageActorCritic(eqx.Module):
-    """The policy with its two values: ReLU convolutions, two layers, a residual layer each for actor and critic.
+    """The policy and its two values: ReLU convolutions, two layers, one residual layer each for actor and critic.
 
-    Gains: sqrt(2) until there, 0.1 in the residual layers, 0.01 in the heads.
+    Gains of the orthogonal initialisation: sqrt(2), but 0.1 in the residual layers and 0.01 in the heads.
     """
 
     convolutions: list[Conv]
@@ -65,10 +80,6 @@ class ImageActorCritic(eqx.Module):
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
     dtype: jnp.dtype = eqx.field(static=True)
-    parts: tuple[int, ...] | None = eqx.field(static=True)  # choices of each component of an action, where it has some
-
-    #: Pixels are divided by 255, and nothing else.
-    normalizes_obs = False
 
     def __init__(
         self,
@@ -78,12 +89,11 @@ class ImageActorCritic(eqx.Module):
         actions: int,
         *,
         dtype: str = "float32",
-        parts: tuple[int, ...] | None = None,
-        key: jax.Array,
+        key: PRNGKeyArray,
     ) -> None:
-        """For stacks of this shape, (K, H, W) or in colour (K, H, W, C), with dense layers of these widths."""
+        """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
-        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), channels, 4, conv_key)
+        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
         inputs = _outputs(shape[1:3], self.convolutions)
         first, width = widths
         self.trunk = [
@@ -95,19 +105,25 @@ class ImageActorCritic(eqx.Module):
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
         self.dtype = jnp.dtype(dtype)
-        self.parts = parts
 
-    def __call__(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits of pi, (A,), and both values, (2,), of a stack of frames from 0 to 255, (K, H, W) or (K, H, W, C).
+    def __call__(self, observation: Real[Array, "K H W *c"]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+        """Logits of pi, and the intrinsic and extrinsic values.
 
-        With float32, in full float32, as `ActorCritic`: the first ratio of an update is then 1 but for rounding.
+        With float32, products use full float32, as in `ActorCritic`.
+
+        Args:
+            observation: A stack of frames; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
+
+        Returns:
+            Logits, and both values.
         """
         with jax.default_matmul_precision("highest" if self.dtype == jnp.float32 else "default"):
             return self._forward(observation)
 
-    def _forward(self, observation: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def _forward(self, observation: Array) -> tuple[Array, Array]:
         x = jnp.moveaxis(observation, 0, -1)
-        x = x.reshape(*x.shape[:2], -1).astype(self.dtype) / 255  # colours of a stack are so many channels more
+        x = x.reshape(*x.shape[:2], -1).astype(self.dtype)  # colours of all frames become channels
+        x = x / 255 if observation.dtype == jnp.uint8 else x
         for layer in self.convolutions:
             x = jax.nn.relu(layer(x))
         x = x.ravel().astype(jnp.float32)
@@ -119,15 +135,15 @@ class ImageActorCritic(eqx.Module):
 
 
 class ImageBonusNet(eqx.Module):
-    """A target, or a predictor, which has more layers: leaky convolutions, then fully connected layers.
+    """A target, or a predictor, which has more layers: leaky ReLU convolutions, then fully connected layers.
 
     In the network of a pair, the action is one-hot at every fully connected layer; with a channel, it is also an image
-    of its own beside the frame (Eq. 3). The first layer is linear: ``conv([s, M_a]) = conv_s(s) + conv_M(M_a)``, and
-    the second term is a constant of each action. All actions of a state need one pass of it through the first layer.
+    beside the frame (Eq. 3). The first layer is linear: ``conv([s, M_a]) = conv_s(s) + conv_M(M_a)``, and the second
+    term is constant for each action. So all actions of a state need one pass of the state through the first layer.
     """
 
     convolutions: list[Conv]  # of the frame
-    channel: jax.Array | None  # (k, k, 1, out), of the action channel, in the first layer
+    channel: Float[Array, "k k 1 out"] | None  # kernel of the action channel in the first layer
     joined: list[Linear]  # of features and, in the network of a pair, the action
     shape: tuple[int, ...] = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -143,15 +159,15 @@ class ImageBonusNet(eqx.Module):
         as_channel: bool = False,
         layers: int = 1,
         dtype: str = "float32",
-        key: jax.Array,
+        key: PRNGKeyArray,
     ) -> None:
         """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``."""
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
-        self.convolutions = _convolutions(colours + as_channel, channels, 3, conv_key)
+        self.convolutions = _convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
         self.channel = None
         if as_channel:
-            # Drawn together, so that the whole is orthogonal.
+            # Both are drawn together, so that the whole kernel is orthogonal.
             both = self.convolutions[0].weight
             self.channel = both[:, :, colours:]
             self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :colours])
@@ -165,8 +181,16 @@ class ImageBonusNet(eqx.Module):
         self.actions = actions
         self.dtype = jnp.dtype(dtype)
 
-    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
-        """Output of a normalised frame, (H, W), or of a pair, (D,)."""
+    def __call__(self, observation: Float[Array, "H W *c"], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
+        """Output of a normalised frame, or of a pair.
+
+        Args:
+            observation: The frame.
+            action: The action, in the network of a pair.
+
+        Returns:
+            The output.
+        """
         x = self._first(observation)
         if self.channel is not None and action is not None:
             # A product, as in `Linear`.
@@ -177,8 +201,15 @@ class ImageBonusNet(eqx.Module):
             y = layer(jax.nn.relu(y), action)
         return y
 
-    def all_actions(self, observation: jax.Array) -> jax.Array:
-        """Outputs of all actions of a frame, (A, D); what they share is computed once."""
+    def all_actions(self, observation: Float[Array, "H W *c"]) -> Float[Array, "A D"]:
+        """Outputs of all actions of a frame; what they share is computed once.
+
+        Args:
+            observation: The frame.
+
+        Returns:
+            One output per action.
+        """
         x = self._first(observation)
         features = self._features(x) if self.channel is None else jax.vmap(self._features)(x + self._constants())
         y = self.joined[0].all_actions(features)
@@ -186,21 +217,21 @@ class ImageBonusNet(eqx.Module):
             y = layer.all_actions(jax.nn.relu(y))
         return y
 
-    def _first(self, frame: jax.Array) -> jax.Array:
+    def _first(self, frame: Array) -> Array:
         return self.convolutions[0](frame.reshape(*self.shape[:2], -1).astype(self.dtype))
 
-    def _constants(self) -> jax.Array:
-        """What the action channels add to the first layer, (A, H', W', out)."""
+    def _constants(self) -> Array:
+        """Contribution of each action channel to the first layer, (A, H', W', out)."""
         if self.channel is None:
-            raise TypeError("this network knows no action channel")
+            raise TypeError("this network has no action channel")
         kernel, stride = self.channel.astype(self.dtype), self.convolutions[0].stride
         images = jax.vmap(lambda action: action_channel(action, self.actions, *self.shape[:2]))(
             jnp.arange(self.actions)
         )
         return jax.vmap(lambda image: convolve(image[..., None].astype(self.dtype), kernel, stride))(images)
 
-    def _features(self, x: jax.Array) -> jax.Array:
-        """What follows the first convolution, until a vector."""
+    def _features(self, x: Array) -> Array:
+        """The layers between the first convolution and the fully connected ones."""
         for layer in self.convolutions[1:]:
             x = layer(jax.nn.leaky_relu(x, _SLOPE))
         return jax.nn.leaky_relu(x, _SLOPE).ravel().astype(jnp.float32)

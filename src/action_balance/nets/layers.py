@@ -1,21 +1,31 @@
-"""Linear layers with orthogonal weights, with and without an action that joins their input."""
+"""Linear layers with orthogonal weights, optionally with an action as a further input. Axes: A actions."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
-def orthogonal(rows: int, columns: int, key: jax.Array) -> jax.Array:
-    """A random matrix with orthogonal rows or columns of length 1, whichever are fewer (Saxe et al., 2014).
+def orthogonal(rows: int, columns: int, key: PRNGKeyArray) -> Float[Array, "rows columns"]:
+    """A random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2014).
 
-    It is the orthogonal factor of a Gaussian matrix, to which ``X (3 - X' X) / 2`` converges (Newton and Schulz):
-    products only, for any number of seeds at once. The QR of LAPACK stalls for a minute where its threads have to wait
-    for cores."""
-    # Its singular values begin below 1 or little above; the smallest grow by half in each of the steps.
+    It is the orthogonal factor of a Gaussian matrix, computed by the Newton-Schulz iteration ``X (3 - X' X) / 2``:
+    products only, for any number of seeds at once. LAPACK's QR stalls for a minute when its threads compete for
+    cores.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns.
+        key: Random key.
+
+    Returns:
+        The matrix.
+    """
+    # The singular values start below 1 or slightly above; each step increases the smallest by half.
     drawn = jax.random.normal(key, (rows, columns)) / (rows**0.5 + columns**0.5)
     tall = drawn if rows >= columns else drawn.T
 
-    def step(_: int, x: jax.Array) -> jax.Array:
+    def step(_: int, x: Array) -> Array:
         return 1.5 * x - 0.5 * x @ (x.T @ x)
 
     with jax.default_matmul_precision("highest"):
@@ -24,37 +34,52 @@ def orthogonal(rows: int, columns: int, key: jax.Array) -> jax.Array:
 
 
 def _steps(rows: int, columns: int) -> int:
-    """Enough for a tall matrix. A large one that is far from square has no small singular values, and few are."""
+    """Steps until a tall matrix has converged: few where it is large and far from square."""
     return 50 if rows < 1024 or rows < 4 * columns else 15
 
 
 class Linear(eqx.Module):
-    """``W x + b``; with actions, ``W [x, one-hot(a)] + b``, kept as two matrices so that W x is computed once."""
+    """``W x + b``; with actions, ``W [x, one-hot(a)] + b``, stored as two matrices so that W x is computed once."""
 
-    weight: jax.Array  # (out, in)
-    bias: jax.Array  # (out,)
-    action_weight: jax.Array | None  # (A, out)
+    weight: Float[Array, "out in"]
+    bias: Float[Array, " out"]
+    action_weight: Float[Array, "A out"] | None
 
-    def __init__(self, inputs: int, outputs: int, *, gain: float, key: jax.Array, actions: int = 0) -> None:
+    def __init__(self, inputs: int, outputs: int, *, gain: float, key: PRNGKeyArray, actions: int = 0) -> None:
         joint = gain * orthogonal(outputs, inputs + actions, key)
         self.weight = joint[:, :inputs]
         self.action_weight = joint[:, inputs:].T if actions else None
         self.bias = jnp.zeros(outputs)
 
-    def __call__(self, x: jax.Array, action: jax.Array | None = None) -> jax.Array:
-        """Output for one input, (in,) -> (out,), and one action where the layer knows actions."""
+    def __call__(self, x: Float[Array, " in"], action: Int[Array, ""] | None = None) -> Float[Array, " out"]:
+        """Output for one input.
+
+        Args:
+            x: The input.
+            action: The action, where the layer has actions.
+
+        Returns:
+            The output.
+        """
         y = self.weight @ x + self.bias
         if self.action_weight is None:
             if action is not None:
-                raise TypeError("this layer knows no actions")
+                raise TypeError("this layer has no actions")
             return y
         if action is None:
             raise TypeError("this layer needs an action")
-        # A product, though it only picks a row: the gradient of picking is a sum that devices do one sample at a time.
+        # A product rather than indexing: the gradient of indexing is a scatter, which devices add one sample at a time.
         return y + jax.nn.one_hot(action, len(self.action_weight)) @ self.action_weight
 
-    def all_actions(self, x: jax.Array) -> jax.Array:
-        """Outputs for all actions: of one input that they share, (in,), or of one for each, (A, in); -> (A, out)."""
+    def all_actions(self, x: Float[Array, " in"] | Float[Array, "A in"]) -> Float[Array, "A out"]:
+        """Outputs for all actions.
+
+        Args:
+            x: One input that all actions share, or one for each.
+
+        Returns:
+            One output per action.
+        """
         if self.action_weight is None:
-            raise TypeError("this layer knows no actions")
+            raise TypeError("this layer has no actions")
         return x @ self.weight.T + self.bias + self.action_weight

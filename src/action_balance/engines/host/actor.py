@@ -1,74 +1,74 @@
 """One agent with its environments on the host: it acts group by group, and learns piece by piece.
 
-Axes: T steps, N environments, M of a group.
+Axes: T steps, N environments, M environments of a group.
 """
 
 import time
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
-from action_balance.agent.learner import Metrics
+from action_balance.agent.episodes import Episodes, add_rewards, summarize
+from action_balance.agent.metrics import Metrics, episode_metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.engines.host.compiled_update import CompiledUpdate, Decider
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.host_base import HostEnvironment
 
-#: What the key of acting is derived with: far from the small numbers that keys are split by.
+#: Folded into the key of acting: far from the small numbers that keys are split by.
 ACTING = 0x616374
 
 
-class Rollout:
-    """What the host keeps of a rollout, (T, N), and the recordings of the groups when it is over."""
+class HostRollout:
+    """What the host keeps of a rollout, (T, N), and the buffers of the groups when it is complete."""
 
     def __init__(self, actor: Actor, decide: Decider, steps: int, envs: int, groups: int) -> None:
         self.actor, self.decide = actor, decide
         self.reward = np.zeros((steps, envs), np.float32)
         self.terminated = np.zeros((steps, envs), bool)
         self.truncated = np.zeros((steps, envs), bool)
-        self.whole: list[RolloutBuffer | None] = [None] * groups
-        self.returns: list[list[float]] = [[] for _ in range(groups)]  # of the episodes that ended, raw
-        self.first_reward = -1  # environment steps, all environments counted, until a reward was positive
+        self.buffers: list[RolloutBuffer | None] = [None] * groups
+        self.finished = np.zeros((steps, envs))  # raw returns where episodes ended that count
+        self.counted = np.zeros((steps, envs), bool)  # where they ended
 
 
 class HostActor:
-    """One seed. The groups may be played in threads of their own: they share nothing that is written."""
+    """One seed. Its groups may be stepped in threads of their own: they share nothing that is written."""
 
-    def __init__(self, programs: CompiledUpdate, environment: HostEnvironment, state: TrainState) -> None:
-        self.programs, self.environment, self.state = programs, environment, state
-        config = programs.config
-        self.steps, self.envs, self.size = config.ppo.rollout_steps, config.envs, programs.group
+    def __init__(self, compiled: CompiledUpdate, environment: HostEnvironment, state: TrainState) -> None:
+        self.compiled, self.environment, self.state = compiled, environment, state
+        config = compiled.config
+        self.steps, self.envs, self.size = config.ppo.rollout_steps, config.envs, compiled.group
         self.groups = range(environment.groups)
         self._key = jax.random.fold_in(state.key, ACTING)
-        self.rollouts = int(state.updates)  # that are over; what was under way when a run ended is lost
-        self.first_reward = int(state.first_reward)
-        self.returns = np.zeros(self.envs)  # of the episodes under way, all begun here
+        self.rollouts = int(state.updates)  # complete ones; a rollout under way when a run stops is lost
+        self.returns = np.zeros(self.envs)  # of the episodes under way, all of which began here
         began = np.ones(self.size, bool)
         self.newest: list[tuple[Any, EpisodeEnds | None]] = [
             (frame, EpisodeEnds(began, frame)) for frame in environment.reset()
         ]
-        self.recordings = [programs.empty(np.int32(group * self.size), self._rollout_key()) for group in self.groups]
-        self.waits: list[float | None] = [None for _ in self.groups]  # since when the emulators are waited for
-        self.rollout: Rollout
+        self.buffers = [compiled.empty(np.int32(group * self.size), self._rollout_key()) for group in self.groups]
+        self.waits: list[float | None] = [None for _ in self.groups]  # since when the host waits for a group
+        self.rollout: HostRollout
 
-    def _rollout_key(self) -> jax.Array:
+    def _rollout_key(self) -> PRNGKeyArray:
         return jax.random.fold_in(self._key, self.rollouts)
 
     def begin_rollout(self) -> None:
-        """The policy as it is now decides from here on."""
-        actor = self.programs.actor(self.state)
-        self.rollout = Rollout(actor, self.programs.decider(actor), self.steps, self.envs, len(self.groups))
+        """Act with the policy as it is now."""
+        actor = self.compiled.actor(self.state)
+        self.rollout = HostRollout(actor, self.compiled.decider(actor), self.steps, self.envs, len(self.groups))
 
     def step(self, group: int, number: int) -> None:
-        """Wait for the step before, decide, and let the emulators begin with this one."""
+        """Receive the step before, choose actions, and let the environments of a group start this one."""
         if number:
             self._receive(group, number - 1)
-        frame, ended = self.newest[group]
-        self.recordings[group], action = self.rollout.decide(self.recordings[group], frame, ended)
+        frame, ends = self.newest[group]
+        self.buffers[group], action = self.rollout.decide(self.buffers[group], frame, ends)
         self.environment.send(group, np.asarray(action))
 
     def _receive(self, group: int, number: int) -> None:
@@ -80,83 +80,74 @@ class HostActor:
         rollout.reward[number, mine] = step.reward
         rollout.terminated[number, mine] = step.terminated
         rollout.truncated[number, mine] = step.truncated
-        self.returns[mine] += step.score
-        self.newest[group] = (step.frame, None)
-        if ended.any():
-            self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs))
-            places = mine.start + np.flatnonzero(ended)
-            if not step.lost:
-                rollout.returns[group] += self.returns[places].tolist()
-            self.returns[places] = 0
+        self.returns[mine], finished = add_rewards(self.returns[mine], step.score, ended)
+        if not step.lost:
+            rollout.finished[number, mine], rollout.counted[number, mine] = finished, ended
+        self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None)
 
     def end_group(self, group: int) -> None:
-        """Wait for the last step of a rollout."""
+        """Receive the last step of a group's rollout."""
         self._receive(group, self.steps - 1)
-        frame, ended = self.newest[group]
+        frame, ends = self.newest[group]
         frame = jnp.asarray(frame)  # it is needed twice
         key = jax.random.fold_in(self._key, self.rollouts + 1)
-        whole, following = self.programs.conclude(self.recordings[group], frame, ended, key)
-        self.rollout.whole[group] = whole
-        self.recordings[group], self.newest[group] = following, (frame, ended)
+        complete, following = self.compiled.conclude(self.buffers[group], frame, ends, key)
+        self.rollout.buffers[group] = complete
+        self.buffers[group], self.newest[group] = following, (frame, ends)
 
-    def end_rollout(self) -> Rollout:
-        """What can be learned from, when all groups have ended."""
-        over = self.rollout
-        positive = (over.reward > 0).any(axis=1)
-        if self.first_reward < 0 and positive.any():
-            self.first_reward = (self.rollouts * self.steps + int(positive.argmax()) + 1) * self.envs
-        over.first_reward = self.first_reward
+    def end_rollout(self) -> HostRollout:
+        """The rollout of all groups, when each has ended."""
         self.rollouts += 1
-        return over
+        return self.rollout
 
-    def learn(self, over: Rollout, lag: bool = False) -> Generator[None, None, Metrics]:
-        """Ask the device for an update, piece by piece; in the end, what it tells.
+    def learn(self, rollout: HostRollout, lag: bool = False) -> Generator[None, None, Metrics]:
+        """Request an update from the device, piece by piece.
 
         Args:
-            over: what to learn from.
-            lag: whether the policy may have learned since it acted.
+            rollout: What to learn from.
+            lag: Whether the policy may have learned since it acted.
+
+        Returns:
+            A generator that yields after every piece and returns the metrics.
         """
-        programs = self.programs
-        action_evaluations = []
-        if lag and programs.action_evaluations:
-            policy, actor = self.state.params.policy, over.actor
-            for whole in over.whole:
-                for first in range(0, self.size, programs.evaluated_envs):
-                    asked = programs.evaluate_actions(policy, whole, actor.observations, actor.coef, np.int32(first))
-                    action_evaluations.append(asked)
+        compiled, actor = self.compiled, rollout.actor
+        evaluations = []
+        if lag and compiled.action_evaluations:
+            policy = self.state.params.policy
+            for buffer in rollout.buffers:
+                for first in range(0, self.size, compiled.evaluated_envs):
+                    evaluations.append(
+                        compiled.evaluate_actions(policy, buffer, actor.obs_stats, actor.coef, np.int32(first))
+                    )
                     yield
-        state, made, lesson, learning, gathered, packed_learner = programs.prepare(
+        prepared = compiled.prepare(
             self.state,
-            over.actor,
-            tuple(over.whole),
-            over.reward,
-            over.terminated,
-            over.truncated,
-            tuple(action_evaluations) or None,
+            actor,
+            tuple(rollout.buffers),
+            rollout.reward,
+            rollout.terminated,
+            rollout.truncated,
+            tuple(evaluations) or None,
         )
         yield
-        if packed_learner is not None:
-            params, optimizer, targets = packed_learner
-            for _ in range(programs.minibatches):
-                for _ in range(programs.parts - 1):
-                    gathered = programs.gather(params, targets, lesson, gathered)
+        if prepared.learner is not None:
+            batch, accumulator = prepared.batch, prepared.accumulator
+            params, optimizer, bonus_states = prepared.learner
+            for _ in range(compiled.minibatches):
+                for _ in range(compiled.parts - 1):
+                    accumulator = compiled.accumulate(params, bonus_states, batch, accumulator)
                     yield
-                params, gathered, optimizer = programs.apply(params, targets, lesson, gathered, optimizer)
+                params, accumulator, optimizer = compiled.apply(params, bonus_states, batch, accumulator, optimizer)
                 yield
-            packed_learner = packed_learner._replace(params=params, optimizer=optimizer)
-        self.state, metrics = programs.finish(
-            state, made, learning, gathered, packed_learner, over.actor.coef, np.int32(over.first_reward)
-        )
+            learner = prepared.learner._replace(params=params, optimizer=optimizer)
+            prepared = prepared._replace(batch=None, accumulator=accumulator, learner=learner)
+        self.state, metrics = compiled.finish(prepared, actor.coef)
         yield
         return metrics
 
 
-def with_episodes(metrics: Metrics, over: Rollout) -> Metrics:
-    """What only the host knows."""
-    returns = np.array([one for group in over.returns for one in group], np.float64)
-    known: dict[str, Any] = {
-        "episodes": np.int32(len(returns)),
-        "episode_return": np.float32(returns.mean() if len(returns) else np.nan),
-        "best_return": np.float32(returns.max() if len(returns) else np.nan),
-    }
-    return replace(metrics, **known)
+def with_episodes(metrics: Metrics, rollout: HostRollout) -> Metrics:
+    """The metrics with those of the episodes that ended, which only the host knows."""
+    number, mean, best = summarize(rollout.finished, rollout.counted)
+    known: dict[str, Any] = episode_metrics(Episodes(np.int32(number), np.float32(mean), np.float32(best)))
+    return known | metrics

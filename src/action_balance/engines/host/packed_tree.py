@@ -1,4 +1,4 @@
-"""The leaves of a tree in few arrays: asking a device for a program takes longer with every argument and result."""
+"""The leaves of a tree in few arrays: a call of a compiled program costs more with every argument and result."""
 
 from collections.abc import Callable
 from itertools import accumulate
@@ -7,62 +7,75 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
-#: Numbers that a leaf's place is a multiple of, so that a product of matrices can take it from there.
-_STEP = 64
+#: Leaves start at multiples of this many numbers, so that a matrix product can read them in place.
+_ALIGNMENT = 64
 
 
 class PackedTree(NamedTuple):
-    """A tree's leaves: those that are together, and the others as they are."""
+    """A tree's leaves: small float32 leaves in one vector, the others as they are."""
 
-    together: jax.Array  # (n,)
-    others: tuple[jax.Array, ...]
+    packed: Float[Array, " n"]
+    others: tuple[Array, ...]
 
 
 class TreePacker:
-    """Bundles trees of one kind: same structure, shapes and types."""
+    """Packs trees of the same structure, shapes and types."""
 
     def __init__(self, like: Any, largest: float = float("inf")) -> None:
-        """Nothing is bundled yet.
+        """Prepare for trees of one kind.
 
         Args:
-            like: such a tree, or the shapes of one.
-            largest: numbers of a leaf, above which it stays by itself.
+            like: Such a tree, or the shapes of one.
+            largest: Leaves with more numbers than this are not packed.
         """
         leaves, self._structure = jax.tree.flatten(like)
         self._shapes = [leaf.shape for leaf in leaves]
-        self._joins = [leaf.dtype == jnp.float32 and prod(leaf.shape) <= largest for leaf in leaves]
-        sizes = [-(-prod(leaf.shape) // _STEP) * _STEP * joins for leaf, joins in zip(leaves, self._joins, strict=True)]
-        self._places = [0, *accumulate(sizes)]
+        self._is_packed = [leaf.dtype == jnp.float32 and prod(leaf.shape) <= largest for leaf in leaves]
+        sizes = [
+            -(-prod(leaf.shape) // _ALIGNMENT) * _ALIGNMENT * is_packed
+            for leaf, is_packed in zip(leaves, self._is_packed, strict=True)
+        ]
+        self._offsets = [0, *accumulate(sizes)]
 
     def pack(self, tree: Any) -> PackedTree:
         """The leaves of a tree."""
         leaves = jax.tree.leaves(tree)
-        joined = [self._filled(leaf, place) for place, leaf in enumerate(leaves) if self._joins[place]]
-        others = tuple(leaf for leaf, joins in zip(leaves, self._joins, strict=True) if not joins)
-        return PackedTree(jnp.concatenate(joined) if joined else jnp.zeros(0), others)
+        packed = [self._padded(leaf, place) for place, leaf in enumerate(leaves) if self._is_packed[place]]
+        others = tuple(leaf for leaf, is_packed in zip(leaves, self._is_packed, strict=True) if not is_packed)
+        return PackedTree(jnp.concatenate(packed) if packed else jnp.zeros(0), others)
 
-    def _filled(self, leaf: jax.Array, place: int) -> jax.Array:
-        """A leaf as a vector that is as long as its place."""
-        return jnp.pad(leaf.ravel(), (0, self._places[place + 1] - self._places[place] - leaf.size))
+    def _padded(self, leaf: Array, place: int) -> Array:
+        return jnp.pad(leaf.ravel(), (0, self._offsets[place + 1] - self._offsets[place] - leaf.size))
 
-    def unpack(self, pack: PackedTree) -> Any:
-        """The tree again."""
-        others = iter(pack.others)
+    def unpack(self, packed: PackedTree) -> Any:
+        """The tree that `pack` was given."""
+        others = iter(packed.others)
         leaves = [
-            self._leaf(pack.together, place) if joins else next(others) for place, joins in enumerate(self._joins)
+            self._leaf(packed.packed, place) if is_packed else next(others)
+            for place, is_packed in enumerate(self._is_packed)
         ]
         return jax.tree.unflatten(self._structure, leaves)
 
-    def _leaf(self, together: jax.Array, place: int) -> jax.Array:
-        shape, begin = self._shapes[place], self._places[place]
-        return together[begin : begin + prod(shape)].reshape(shape)
+    def _leaf(self, packed: Array, place: int) -> Array:
+        shape, begin = self._shapes[place], self._offsets[place]
+        return packed[begin : begin + prod(shape)].reshape(shape)
 
 
-def inside(change: Callable[[Any], Any], kind: type, tree: Any) -> Any:
-    """A tree in which whatever is of a kind is changed, and all else is as it was."""
+def map_inside(function: Callable[[Any], Any], kind: type, tree: Any) -> Any:
+    """Apply a function to every node of one type in a tree; everything else stays as it is.
+
+    Args:
+        function: Replaces a node.
+        kind: Type of the nodes.
+        tree: Any tree.
+
+    Returns:
+        The tree with these nodes replaced.
+    """
 
     def found(node: Any) -> bool:
         return isinstance(node, kind)
 
-    return jax.tree.map(lambda node: change(node) if found(node) else node, tree, is_leaf=found)
+    return jax.tree.map(lambda node: function(node) if found(node) else node, tree, is_leaf=found)

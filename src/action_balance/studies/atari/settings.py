@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 
-from action_balance.config.agent import Config, Precision
+from action_balance.config.agent import AgentConfig, Precision
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
-from action_balance.core.balance import Normalization
+from action_balance.core.options import Normalization
 from action_balance.envs.atari.config import PREFIX, AtariConfig
 from action_balance.envs.atari.games import games
 from action_balance.errors import UserError
@@ -42,8 +42,8 @@ class AtariTraining:
             raise UserError(f"--envs must be a multiple of {PRESET.ppo.minibatches}, not {self.envs}")
         self.agent(PRESET.method)  # checks the other numbers
 
-    def agent(self, method: str, normalize: Normalization = PRESET.bonus.normalize) -> Config:
-        """Config of an agent."""
+    def agent(self, method: str, normalize: Normalization = PRESET.bonus.normalize) -> AgentConfig:
+        """AgentConfig of an agent."""
         return replace(
             PRESET,
             method=method,
@@ -54,7 +54,7 @@ class AtariTraining:
             host=replace(PRESET.host, lag=self.lag),
         )
 
-    def as_made(self, agent: Config) -> "AtariTraining":
+    def as_made(self, agent: AgentConfig) -> "AtariTraining":
         """These settings with the values of an agent where they differ; unchanged if no settings give that agent.
 
         A run does not record whether its lag was chosen by the user: it counts as chosen if it is chosen here, too.
@@ -78,7 +78,7 @@ class AtariTraining:
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
-        """Config of a run with one seed."""
+        """AgentConfig of a run with one seed."""
         return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from action_balance.config.agent import METHODS, Config, HostConfig
+from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.config.env import EnvConfig
+from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
@@ -138,7 +139,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     )
     check_name("metric", metric, [name for name in metrics if name not in KEYS])
     notes: list[str] = []
-    groups: dict[EnvConfig, dict[Config, list[Seed]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[EnvConfig, dict[AgentConfig, list[Seed]]] = defaultdict(lambda: defaultdict(list))
     for path, (run, config, rows) in runs.items():
         seeds = [_seed(path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
         _add(groups[config.env.comparable()][_as_it_learns(config.agent)], seeds)
@@ -173,7 +174,7 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         raise UserError(f"{path}: {error}") from None
 
 
-def _as_it_learns(agent: Config) -> Config:
+def _as_it_learns(agent: AgentConfig) -> AgentConfig:
     """The config without what only changes the speed: groups and threads of environments."""
     return replace(agent, host=HostConfig(lag=agent.host.lag))
 
@@ -231,7 +232,7 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
 def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """Labels of the environment and the curve of each run; runs that differ only in their seeds share both."""
     keys = [(config.env.comparable(), _as_it_learns(config.agent)) for config in configs]
-    groups: dict[EnvConfig, dict[Config, None]] = defaultdict(dict)
+    groups: dict[EnvConfig, dict[AgentConfig, None]] = defaultdict(dict)
     for environment, agent in keys:
         groups[environment][agent] = None
     varying = _varying(groups)
@@ -241,7 +242,7 @@ def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     ]
 
 
-def _varying(groups: Mapping[EnvConfig, Iterable[Config]]) -> dict[str, list[str]]:
+def _varying(groups: Mapping[EnvConfig, Iterable[AgentConfig]]) -> dict[str, list[str]]:
     """Settings that labels name, by method: the same in all environments, so that labels agree."""
     varying: dict[str, list[str]] = defaultdict(list)
     for configs in groups.values():
@@ -256,7 +257,7 @@ def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> s
     return _label(environment.short_name, _settings(environment), _differing(others))
 
 
-def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
+def _environments(groups: Mapping[EnvConfig, Mapping[AgentConfig, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
     """Curves by environment, both in order."""
     varying = _varying(groups)
     named: dict[str, tuple[Curve, ...]] = {}
@@ -269,14 +270,14 @@ def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -
     return named
 
 
-def _place(config: Config, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
+def _place(config: AgentConfig, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
     """Order of curves: by method, then by the settings that differ, numbers before words."""
     values = [_settings(config)[name] for name in varying[config.method]]
     order = [(False, value, "") if isinstance(value, (int, float)) else (True, 0.0, str(value)) for value in values]
     return list(METHODS).index(config.method), order
 
 
-def _curve(label: str, config: Config, seeds: Sequence[Seed]) -> Curve:
+def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     seeds = sorted(seeds, key=lambda one: one.seed)
     common = min(len(one.values) for one in seeds)
     values = np.stack([one.values[:common] for one in seeds])  # (S, T)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from action_balance.config.agent import METHODS
+from action_balance.config.methods import METHODS
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from action_balance.config.agent import METHODS, Config
+from action_balance.config.agent import AgentConfig
+from action_balance.config.methods import METHODS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.studies.checks import check_names, check_seeds
@@ -48,6 +49,6 @@ class NeuralSettings:
         return {method: self._run(world, method) for method in methods}
 
     def _run(self, world: str, method: str) -> TrainConfig:
-        agent = Config(method=method, steps=self.steps)
+        agent = AgentConfig(method=method, steps=self.steps)
         # A run takes about a minute, so that one checkpoint at its end is enough.
         return TrainConfig(WORLDS[world], agent, self.seed, self.seeds, checkpoint_every=agent.updates)

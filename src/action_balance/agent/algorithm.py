@@ -1,0 +1,98 @@
+"""Algorithm 1 for one environment: the settings, the action distribution, and the two bonuses of a method."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from jaxtyping import Array, Float, Int, Real
+
+from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
+from action_balance.config.agent import AgentConfig
+from action_balance.core.balance import balance
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.distributions import MultiCategorical
+from action_balance.envs.spec import EnvSpec
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What all functions of an update share. It holds no arrays and can be hashed: compiled functions take it as static."""
+
+    config: AgentConfig
+    spec: EnvSpec
+
+    @cached_property
+    def distribution(self) -> MultiCategorical:
+        """The distribution over actions."""
+        return MultiCategorical(self.spec.nvec)
+
+    @cached_property
+    def bonuses(self) -> dict[str, Bonus]:
+        """The bonuses in use, by slot."""
+        names = {INTRINSIC: self.config.intrinsic_name, ACTION: self.config.action_bonus_name}
+        made = {slot: make_bonus(name, self.config, self.spec) for slot, name in names.items()}
+        return {slot: bonus for slot, bonus in made.items() if bonus is not None}
+
+    @property
+    def intrinsic(self) -> Bonus | None:
+        """The bonus that rewards states."""
+        return self.bonuses.get(INTRINSIC)
+
+    @property
+    def action_bonus(self) -> Bonus | None:
+        """The bonus that balances the policy."""
+        return self.bonuses.get(ACTION)
+
+    @property
+    def uses_obs_stats(self) -> bool:
+        """Whether anything sees normalised observations, so that their statistics must be initialised."""
+        policy = self.spec.normalize_obs and not self.config.uniform
+        return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
+
+    def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Real[Array, "..."]:
+        """An observation as the policy sees it: normalised where nobody knows its scale, images as stacks.
+
+        Args:
+            observation: One observation.
+            stats: The observation statistics that acted. Learning uses the same ones: otherwise the first ratio of an
+                update is not 1.
+
+        Returns:
+            The input of the policy network.
+        """
+        if self.spec.normalize_obs:
+            if stats is None:
+                raise ValueError("this policy sees normalised observations: pass the statistics")
+            return stats.normalize(observation, self.config.bonus.observation_clip)
+        return observation[None] if self.spec.kind == "image" else observation
+
+    def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:
+        """An observation as a bonus sees it.
+
+        Args:
+            observation: One observation; of a stack, the bonus sees the newest frame.
+            index: Number of the state; 0 where states cannot be enumerated.
+            stats: Statistics of the observations.
+
+        Returns:
+            The input of a bonus.
+        """
+        frame = observation[-1] if self.spec.is_stack else observation
+        return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
+
+    def behaviour_logits(
+        self, logits: Float[Array, " A"], scores: Float[Array, " A"], coef: Float[Array, ""]
+    ) -> Float[Array, " A"]:
+        """Logits of the behaviour policy beta (Eq. 5), balanced in each action component; those of pi without a bonus.
+
+        Args:
+            logits: Logits of pi.
+            scores: The action bonus of every choice.
+            coef: c of Eq. 5.
+
+        Returns:
+            Logits of beta.
+        """
+        if self.action_bonus is None:
+            return logits
+        kind = self.config.bonus.normalize
+        return self.distribution.per_component(lambda x, y: balance(x, y, coef, kind), logits, scores)

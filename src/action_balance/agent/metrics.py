@@ -1,0 +1,127 @@
+"""Metrics of one update: a flat dictionary of named numbers, to which each part adds its own.
+
+Means are over the samples of the rollout. ``docs/howto/metrics.md`` describes every name.
+Axes: T steps, N environments, A choices of all action components.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.episodes import Episodes
+from action_balance.agent.state import TrainState, Trajectory
+from action_balance.agent.update import LARGEST, UpdateInfo
+from action_balance.bonuses.base import ACTION, INTRINSIC
+from action_balance.core.balance import normalize
+
+#: Numbers by name, and the frequency of each action.
+Metrics = dict[str, Array]
+
+#: Names of the losses of bonuses, by slot.
+BONUS_LOSSES = {INTRINSIC: "loss_next_state", ACTION: "loss_action"}
+
+
+def update_metrics(
+    state: TrainState,
+    trajectory: Trajectory,
+    info: UpdateInfo | None,
+    episodes: Episodes | None,
+    coef: Float[Array, ""],
+    algorithm: Algorithm,
+) -> Metrics:
+    """The metrics of an update.
+
+    Args:
+        state: The agent after it.
+        trajectory: The rollout that it learned from.
+        info: What the update reports; None where nothing is learned.
+        episodes: Those that ended in the rollout; None where the host knows them.
+        coef: c of Eq. 5 when acting.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        Numbers by name.
+    """
+    found = {} if episodes is None else episode_metrics(episodes)
+    found |= {"first_reward": state.first_reward}
+    if algorithm.spec.states:
+        found |= {"states": (state.state_visits > 0).sum()}
+    found |= _policy_metrics(trajectory, coef, algorithm)
+    if info is not None:
+        found |= _loss_metrics(trajectory, info, algorithm)
+    for slot, bonus in algorithm.bonuses.items():
+        found |= bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
+    leaves = jax.tree.leaves(state.params)
+    return found | {"parameters_finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()}
+
+
+def episode_metrics(episodes: Episodes) -> Metrics:
+    """Metrics of the episodes that ended.
+
+    Args:
+        episodes: The episodes.
+
+    Returns:
+        Numbers by name.
+    """
+    return {
+        "episodes": episodes.number,
+        "episode_return": episodes.mean_return,
+        "best_return": episodes.best_return,
+    }
+
+
+def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -> Metrics:
+    distribution, bonus = algorithm.distribution, trajectory.action_bonus
+    behaviour = _each(lambda x, y: algorithm.behaviour_logits(x, y, coef))(trajectory.logits, bonus)
+    entropy = _each(distribution.entropy)
+    found = {
+        "action_frequency": _each(distribution.one_hot)(trajectory.action).mean(axis=(0, 1)),
+        "entropy_pi": entropy(trajectory.logits).mean(),
+        "entropy_beta": entropy(behaviour).mean(),
+    }
+    if algorithm.action_bonus is None:
+        return found
+    kind = algorithm.config.bonus.normalize
+    proportions = _each(lambda r: distribution.per_component(_proportions, r))(bonus)
+    added = _each(lambda r: distribution.per_component(lambda one: normalize(one, kind), r))(bonus)
+    return found | {
+        "entropy_bonus": jax.scipy.special.entr(proportions).sum(axis=-1).mean(),
+        "entropy_added": entropy(added).mean(),
+        "kl_beta_pi": _each(distribution.kl)(behaviour, trajectory.logits).mean(),
+        "action_bonus_mean": bonus.mean(),
+    }
+
+
+def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, algorithm: Algorithm) -> Metrics:
+    losses, values, targets = info.losses, trajectory.values, info.value_targets
+    found = {} if algorithm.intrinsic is None else {"bonus_mean": info.reward.mean(), "bonus_scale": info.scale}
+    found |= {
+        "loss_policy": losses["policy"].mean(),
+        "loss_value_int": losses["value_int"].mean(),
+        "loss_value_ext": losses["value_ext"].mean(),
+        "clip_fraction": losses["clip_fraction"].mean(),
+        "first_ratio": jnp.maximum(losses[LARGEST][0], info.drift),
+        "explained_int": _explained(targets[..., 0], values[..., 0]),
+        "explained_ext": _explained(targets[..., 1], values[..., 1]),
+    }
+    return found | {name: losses[slot].mean() for slot, name in BONUS_LOSSES.items() if slot in losses}
+
+
+def _explained(targets: Array, values: Array) -> Array:
+    """Explained variance of the value targets."""
+    spread = targets.var()
+    return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
+
+
+def _each(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of one step, applied to all steps of a rollout, (T, N)."""
+    return jax.vmap(jax.vmap(function))
+
+
+def _proportions(bonus: Array) -> Array:
+    total = bonus.sum()
+    return bonus / jnp.where(total > 0, total, 1)

@@ -1,0 +1,214 @@
+"""The bonus protocol: everything that the agent knows about an exploration bonus.
+
+The agent asks a bonus four things: create your parameters and state for this environment (`init`); score all actions of
+a state, which balances the policy (`scores`); reward a rollout, with what was known before it, and return your state
+after it (`reward`); and what is your loss on this minibatch (`loss`). The parameters are trained by the agent's
+optimiser together with the policy. The state holds what is not trained, such as target networks or counts.
+
+A bonus of your own is a subclass of `Bonus` in any module, named on the command line as ``--intrinsic MODULE:CLASS`` or
+``--action-bonus MODULE:CLASS``. It implements `reward`, `scores` or both.
+
+Axes: T steps, N environments, P samples of a minibatch, A choices of all action components, f axes of a frame.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
+
+from action_balance.config.agent import AgentConfig
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
+from action_balance.config.registry import load_object
+from action_balance.config.serialization import from_dict
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.distributions import MultiCategorical
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+
+#: The two uses of a bonus, and the names under which its parameters and state are kept.
+INTRINSIC, ACTION = "intrinsic", "action"
+
+#: Trees of arrays; only the bonus itself knows their structure.
+Params: TypeAlias = Any
+State: TypeAlias = Any
+
+
+class BonusObs(eqx.Module):
+    """One observation as a bonus sees it: the newest frame of a stack, the observation itself otherwise."""
+
+    frame: Real[Array, " *f"]  # raw
+    index: Int[Array, ""]  # number of the state; 0 where states cannot be enumerated
+    stats: RunningMeanStd  # of observations
+    clip: float = eqx.field(static=True)
+
+    @property
+    def normalized(self) -> Float[Array, " *f"]:
+        """The frame, normalised by the running statistics and clipped."""
+        return self.stats.normalize(self.frame, self.clip)
+
+
+class Transitions(eqx.Module):
+    """Transitions (s_t, a_t, s_{t+1}): of a rollout with axes (T, N), or of a minibatch with axis (P,)."""
+
+    frame: Real[Array, "..."]  # newest frame of s_t
+    next_frame: Real[Array, "..."]  # newest frame of s_{t+1}, also where it ended the episode
+    action: Int[Array, "..."]
+    index: Int[Array, "..."]  # number of s_t
+    next_index: Int[Array, "..."]  # number of s_{t+1}
+    terminated: Bool[Array, "..."]
+    truncated: Bool[Array, "..."]
+
+
+class Batch(eqx.Module):
+    """Transitions, and the statistics that observations are normalised with."""
+
+    transitions: Transitions
+    stats: RunningMeanStd
+    clip: float = eqx.field(static=True)
+
+    def each(self, function: Callable[[BonusObs, Int[Array, "..."], BonusObs], Any]) -> Any:
+        """Apply a function of (s_t, a_t, s_{t+1}) to every transition; results keep the leading axes."""
+
+        def one(frame: Array, action: Array, next_frame: Array, index: Array, next_index: Array) -> Any:
+            return function(self._obs(frame, index), action, self._obs(next_frame, next_index))
+
+        mapped = one
+        for _ in range(self.transitions.index.ndim):
+            mapped = jax.vmap(mapped)
+        t = self.transitions
+        return mapped(t.frame, t.action, t.next_frame, t.index, t.next_index)
+
+    def _obs(self, frame: Array, index: Array) -> BonusObs:
+        return BonusObs(frame, index, self.stats, self.clip)
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """A bonus without settings of its own."""
+
+
+@dataclass(frozen=True)
+class Bonus:
+    """A bonus for one environment. It holds settings only; arrays are in its parameters and its state."""
+
+    #: Dataclass of the bonus's own settings, which become flags of the command line.
+    Config: ClassVar[type] = NoSettings
+    #: Whether the bonus sees normalised observations; a random agent then initialises their statistics.
+    uses_obs_stats: ClassVar[bool] = False
+
+    spec: EnvSpec
+    agent: AgentConfig
+    config: Any
+
+    @property
+    def distribution(self) -> MultiCategorical:
+        """The distribution over the environment's actions."""
+        return MultiCategorical(self.spec.nvec)
+
+    def check(self) -> None:
+        """Raise a `UserError` if the bonus cannot be used with this environment and these settings."""
+
+    def init(self, key: PRNGKeyArray) -> tuple[Params, State]:
+        """Create the trained parameters and the rest of the state.
+
+        Args:
+            key: Random key of this bonus.
+
+        Returns:
+            Parameters, which the optimiser trains, and the state; None where there is nothing to keep.
+        """
+        del key
+        return None, None
+
+    def scores(self, params: Params, state: State, obs: BonusObs) -> Float[Array, " A"]:
+        """The bonus of every action of a state, which balances the policy (Eq. 5): the higher, the rarer.
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus.
+            obs: One observation.
+
+        Returns:
+            One score per choice of the action components.
+        """
+        raise UserError(f"{type(self).__name__} scores no actions: use it with --intrinsic, not with --action-bonus")
+
+    def reward(self, params: Params, state: State, rollout: Batch) -> tuple[Float[Array, "T N"], State]:
+        """The intrinsic reward of every transition of a rollout, and the state after it.
+
+        Rewards use the parameters, state and statistics from before the rollout.
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus before the rollout.
+            rollout: The transitions, with axes (T, N).
+
+        Returns:
+            Raw rewards, which the agent scales by the running standard deviation of their returns, and the new state.
+        """
+        raise UserError(f"{type(self).__name__} rewards no states: use it with --action-bonus, not with --intrinsic")
+
+    def loss(self, params: Params, state: State, batch: Batch) -> Float[Array, " P"]:
+        """The loss of every transition of a minibatch. The agent adds their mean to its own loss (Eq. 6).
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus.
+            batch: The transitions, with axis (P,), and statistics that include the rollout.
+
+        Returns:
+            One loss per transition.
+        """
+        del params, state
+        return jnp.zeros(batch.transitions.index.shape)
+
+    def metrics(self, params: Params, state: State) -> dict[str, Float[Array, ""]]:
+        """Further numbers to log after every update, by name.
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus.
+
+        Returns:
+            Scalars by name.
+        """
+        del params, state
+        return {}
+
+
+def bonus_class(name: str) -> type[Bonus]:
+    """The class of a bonus.
+
+    Args:
+        name: A built-in name, or ``MODULE:CLASS``.
+
+    Returns:
+        A subclass of `Bonus`.
+    """
+    found = load_object({**INTRINSIC_BONUSES, **ACTION_BONUSES}.get(name, name))
+    if not (isinstance(found, type) and issubclass(found, Bonus)):
+        raise UserError(f"{name} is not a subclass of action_balance.bonuses.base.Bonus")
+    return found
+
+
+def make_bonus(name: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
+    """A bonus for an environment, with its settings from the config.
+
+    Args:
+        name: A built-in name, ``MODULE:CLASS``, or none.
+        agent: Settings of the agent.
+        spec: Observations and actions of the environment.
+
+    Returns:
+        The bonus, or None for none.
+    """
+    if name == NONE:
+        return None
+    kind = bonus_class(name)
+    bonus = kind(spec, agent, from_dict(kind.Config, agent.settings_of(name)))
+    bonus.check()
+    return bonus

@@ -1,0 +1,55 @@
+"""Target and predictor networks of the distillation bonuses, with sizes from the config."""
+
+import math
+
+from jaxtyping import PRNGKeyArray
+
+from action_balance.config.agent import AgentConfig
+from action_balance.envs.spec import EnvSpec
+from action_balance.nets.bonus import BonusNet
+from action_balance.nets.image import ImageBonusNet
+
+#: Additional layers of a predictor of images, compared with its target (RND).
+MORE_IMAGE_LAYERS = 2
+
+
+def bonus_network(
+    spec: EnvSpec,
+    agent: AgentConfig,
+    *,
+    predictor: bool,
+    pairs: bool = False,
+    as_channel: bool = False,
+    key: PRNGKeyArray,
+) -> BonusNet | ImageBonusNet:
+    """Create a target or predictor network.
+
+    Args:
+        spec: Observations and actions of the environment.
+        agent: Settings of the agent.
+        predictor: Whether it is a predictor, which has more layers than its target.
+        pairs: Whether its input is a state and an action (Eq. 2), rather than a state alone (Eq. 1).
+        as_channel: Whether the action is also an image beside the frame (Eq. 3).
+        key: Random key of its weights.
+
+    Returns:
+        The network.
+    """
+    actions = sum(spec.nvec) if pairs else 0
+    if spec.is_image:
+        sizes = agent.image
+        return ImageBonusNet(
+            spec.frame_shape,
+            sizes.channels,
+            sizes.bonus_features,
+            actions=actions,
+            as_channel=as_channel,
+            layers=1 + (MORE_IMAGE_LAYERS if predictor else 0),
+            # The action channel contributes about a hundredth of the features: bfloat16 would round it away.
+            dtype="float32" if pairs else sizes.precision,
+            key=key,
+        )
+    net = agent.net
+    layers = 1 + (net.predictor_layers if predictor else 0)
+    inputs = math.prod(spec.frame_shape)
+    return BonusNet(inputs, net.bonus_hidden, net.bonus_outputs, actions=actions, joined_layers=layers, key=key)

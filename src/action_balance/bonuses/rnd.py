@@ -1,0 +1,46 @@
+"""Random network distillation (Burda et al., 2019, https://arxiv.org/abs/1810.12894): rarely reached states are rewarded.
+
+Axes: T steps, N environments, P samples of a minibatch.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from action_balance.bonuses.base import Batch, Bonus
+from action_balance.bonuses.distillation import Distillation
+from action_balance.bonuses.networks import bonus_network
+
+
+@dataclass(frozen=True)
+class RND(Bonus):
+    """The next-state bonus ``r(s') = ||f_hat(s') - f(s')||^2`` (Eq. 1).
+
+    The parameters are those of the predictor f_hat; the state is the fixed random target f.
+    """
+
+    uses_obs_stats: ClassVar[bool] = True
+
+    def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
+        """A fresh predictor and its target."""
+        predictor_key, target_key = jax.random.split(key)
+        return (
+            bonus_network(self.spec, self.agent, predictor=True, key=predictor_key),
+            bonus_network(self.spec, self.agent, predictor=False, key=target_key),
+        )
+
+    def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
+        """The error of every state that was reached."""
+        return self._errors(params, state, rollout), state
+
+    def loss(self, params: Any, state: Any, batch: Batch) -> Float[Array, " P"]:
+        """The same errors, which the predictor minimises."""
+        return self._errors(params, state, batch)
+
+    @staticmethod
+    def _errors(params: Any, state: Any, batch: Batch) -> Array:
+        module = Distillation(state, params)
+        errors: Array = batch.each(lambda _, __, next_obs: module.error(next_obs.normalized))
+        return errors
