@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
 
     from action_balance.envs.base import Environment
     from action_balance.envs.host_base import HostEnvironment
+    from action_balance.envs.replay import Replay
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
 
@@ -40,6 +42,10 @@ class EnvConfig:
     has_images: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
+    #: What the sum of an episode's rewards is called: its return, or the score of a game.
+    outcome: ClassVar[Literal["return", "score"]] = "return"
+    #: Frames of a step, where that is worth reporting.
+    frames_per_step: ClassVar[int | None] = None
     #: Whether returns of different environments of the family may be averaged.
     common_scale: ClassVar[bool] = False
     #: Seconds between two checkpoints where they are too large for every 50 updates.
@@ -140,6 +146,8 @@ class HostEnvConfig(EnvConfig):
     episodes_at_once: ClassVar[int | None] = None
     #: Time limit of episodes in steps, for progress bars; None if it is not known.
     episode_steps: ClassVar[int | None] = None
+    #: Whether `replay` plays recorded episodes again.
+    replays: ClassVar[bool] = False
 
     @property
     def in_process(self) -> bool:
@@ -171,3 +179,20 @@ class HostEnvConfig(EnvConfig):
     def describe(self) -> str:
         """One line about what the agent observes, for the beginning of a run; empty if the name says it all."""
         return ""
+
+    def replay(
+        self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
+    ) -> "Replay":
+        """An episode that was recorded during an evaluation.
+
+        Args:
+            seed: random seed of all environments.
+            number: number of the environment.
+            actions: actions of the episode.
+            rewards: raw rewards of the episode.
+            terminated: whether the task ended it, and not the time limit.
+
+        Returns:
+            The episode, which can be played again.
+        """
+        raise NotImplementedError

@@ -37,8 +37,8 @@ class Report:
     """Header and rows of each CSV file by name."""
     figures: Mapping[str, Figure]
     """Figures by name."""
-    page: Callable[[Data, dict[str, str]], str]
-    """Makes the page from the summary and the figures as SVG."""
+    page: Callable[[Path, Data], str]
+    """Makes the page of a folder and its summary."""
     paper: Data | None = None
     """The paper's numbers for the summary."""
 
@@ -220,9 +220,7 @@ def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Re
     folder.write_csv("runs.csv", campaign_page.RUN_COLUMNS, campaign_page.run_rows(runs))
     for name, (header, rows) in report.tables.items():
         folder.write_csv(name, header, rows)
-    svgs = {}
     for name, figure in report.figures.items():
         drawing.save(figure, folder.write, f"figures/{name}")
-        svgs[name] = (folder.figures / f"{name}.svg").read_text(encoding="utf-8")
-    folder.write("report.html", report.page(folder.summary, svgs).encode())
+    folder.write("report.html", report.page(folder.path, folder.summary).encode())
     folder.save()

@@ -1,13 +1,14 @@
 """Studies of several parts: each part is run and written on its own, so that an interrupted study can continue."""
 
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 
 from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
-from action_balance.web.markup import listed
+from action_balance.web.format import listed
 
 
 def say(console: Console, *lines: str) -> None:
@@ -60,7 +61,9 @@ def same_command(overwrite: bool) -> str:
     return "the same command without --overwrite" if overwrite else "the same command"
 
 
-def finish_part(folder: ResultFolder, part: str, numbers: Data, timing: Data, page: Callable[[], str]) -> None:
+def finish_part(
+    folder: ResultFolder, part: str, numbers: Data, timing: Data, page: Callable[[Path, Data], str]
+) -> None:
     """Record a part as finished.
 
     Args:
@@ -68,9 +71,9 @@ def finish_part(folder: ResultFolder, part: str, numbers: Data, timing: Data, pa
         part: name of the part.
         numbers: its numbers for the summary.
         timing: how long it took.
-        page: makes the report of all parts that are finished.
+        page: makes the report of a folder and its summary.
     """
     folder.summary["ours"][part] = numbers
     folder.summary["timings"][part] = timing
-    folder.write("report.html", page().encode())
+    folder.write("report.html", page(folder.path, folder.summary).encode())
     folder.save()  # last: from now on the part counts as finished

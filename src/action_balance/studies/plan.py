@@ -8,7 +8,7 @@ from action_balance.config.train import TrainConfig
 
 def method_name(config: AgentConfig) -> str:
     """``action-balance-rnd``, or ``action-balance-rnd-raw`` with another normalisation than L2."""
-    default = not config.traits.action or config.bonus.normalize == "l2"
+    default = not config.balances or config.bonus.normalize == "l2"
     return config.method if default else f"{config.method}-{config.bonus.normalize}"
 
 

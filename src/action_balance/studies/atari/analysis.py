@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
 from action_balance.studies import statistics
 from action_balance.studies.atari.settings import COMPARED, PRESET
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
@@ -99,7 +99,7 @@ def mean_curve(runs: Sequence[Record]) -> Curve:
     return Curve(runs[0].steps[:common][known], mean, mean - half, mean + half)
 
 
-def as_in_paper(agent: Config) -> bool:
+def as_in_paper(agent: AgentConfig) -> bool:
     """Whether an agent is trained as the paper's, so that returns are comparable; precision and lag may differ."""
     return replace(
         agent, method=PRESET.method, bonus=replace(agent.bonus, normalize="l2"), host=PRESET.host

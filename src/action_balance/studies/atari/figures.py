@@ -10,22 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from action_balance.envs.atari.games import SKIP, title
-from action_balance.plots.drawing import (
-    INK,
-    PAPER,
-    STYLED,
-    curve,
-    dot,
-    fit_heights,
-    legend,
-    line,
-    marker,
-    method_colour,
-    method_handles,
-    millions_axis,
-    new_panels,
-    thinned,
-)
+from action_balance.plots import drawing
+from action_balance.plots.drawing import INK, PAPER, STYLED
 from action_balance.studies.atari.analysis import Cell, as_in_paper
 from action_balance.studies.paper import TABLE_2
 from action_balance.studies.statistics import FEWEST
@@ -47,7 +33,7 @@ def _to_steps(frames: Any) -> Any:
 def _frames_axis(axes: Axes) -> None:
     """Emulator frames along the top of a panel over environment steps."""
     top = axes.secondary_xaxis("top", functions=(_to_frames, _to_steps))
-    millions_axis(top.xaxis)
+    drawing.millions_axis(top.xaxis)
     top.set_xlabel("emulator frames")
     top.spines["top"].set_visible(False)
     top.tick_params(length=0)
@@ -59,7 +45,7 @@ def learning_curves(found: Sequence[Cell]) -> Figure:
     games = list(dict.fromkeys(cell.game for cell in found))
     rows = -(-len(games) // min(len(games), COLUMNS))
     size = (8, 4.6) if len(games) == 1 else (9.6, 3.1 * rows + 0.9)
-    figure, panels = new_panels("Return of the last 100 episodes", len(games), size, COLUMNS)
+    figure, panels = drawing.new_panels("Return of the last 100 episodes", len(games), size, COLUMNS)
     last = max(run.steps_done for cell in found for run in cell.runs)
     for place, (axes, game) in enumerate(zip(panels, games, strict=True)):
         _panel(axes, [cell for cell in found if cell.game == game], last)
@@ -70,12 +56,12 @@ def learning_curves(found: Sequence[Cell]) -> Figure:
             axes.set_xlabel("environment steps")
         if place % COLUMNS == 0:
             axes.set_ylabel("return")
-    handles = list(method_handles(dict.fromkeys(cell.method for cell in found)))
+    handles = list(drawing.method_handles(dict.fromkeys(cell.method for cell in found)))
     if any(_published(cell) is not None for cell in found):
-        handles.append(marker(PAPER, "D", "paper, Table II", edge=INK))
+        handles.append(drawing.marker(PAPER, "D", "paper, Table II", edge=INK))
     if any(not run.finished for cell in found for run in cell.runs):
-        handles.append(marker(INK, ">", "not finished"))
-    legend(figure, handles)
+        handles.append(drawing.marker(INK, ">", "not finished"))
+    drawing.legend(figure, handles)
     return figure
 
 
@@ -84,27 +70,30 @@ def _panel(axes: Axes, found: Sequence[Cell], last: int) -> None:
     heights: list[float] = []
     for cell in found:
         banded = len(cell.finished or cell.runs) >= FEWEST
-        single = line(cell.method) | {"linewidth": 0.8, "alpha": 0.4, "zorder": 2}
+        single = drawing.line(cell.method) | {"linewidth": 0.8, "alpha": 0.4, "zorder": 2}
         for run in cell.runs:
-            places = thinned(len(run.steps))
+            places = drawing.thinned(len(run.steps))
             values = run.curve[places]
             heights += values[np.isfinite(values)].tolist()
             if not (banded and run.finished):
                 axes.plot(run.steps[places], values, **single)
             if not run.finished and np.isfinite(run.final_return):
-                axes.plot(run.steps[-1], run.final_return, **dot(cell.method, 6) | {"marker": ">"})
-        places = thinned(len(cell.curve.steps))
+                axes.plot(run.steps[-1], run.final_return, **drawing.dot(cell.method, 6) | {"marker": ">"})
+        places = drawing.thinned(len(cell.curve.steps))
         if len(places):
             parts = (cell.curve.steps, cell.curve.mean, cell.curve.low, cell.curve.high)
-            curve(axes, cell.method, *(part[places] for part in parts), banded=banded)
+            drawing.curve(axes, cell.method, *(part[places] for part in parts), banded=banded)
         published = _published(cell)
         if published is not None:
             heights.append(published)
-            looks = dot(cell.method, 6.5) | {"color": PAPER, "markeredgecolor": method_colour(cell.method)}
+            looks = drawing.dot(cell.method, 6.5) | {
+                "color": PAPER,
+                "markeredgecolor": drawing.method_colour(cell.method),
+            }
             axes.plot(last, published, **looks | {"marker": "D", "markeredgewidth": 1.3, "zorder": 5})
     axes.set_xlim(0, last)
-    fit_heights(axes, heights)
-    millions_axis(axes.xaxis)
+    drawing.fit_heights(axes, heights)
+    drawing.millions_axis(axes.xaxis)
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(SCORE)
 

@@ -13,7 +13,7 @@ from action_balance.files import Data
 from action_balance.plots.drawing import thinned
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign, statistics
-from action_balance.studies.atari import analysis, figures, page
+from action_balance.studies.atari import KIND, analysis, figures, page
 from action_balance.studies.atari.analysis import Cell, cells
 from action_balance.studies.atari.settings import COMPARED, AtariSettings
 from action_balance.studies.campaign import Report, Study
@@ -170,4 +170,4 @@ def _conclude(summary: Data) -> Iterator[str]:
             yield f"  {method}: {ours}{published}"
 
 
-STUDY = Study("reproduce atari", _belongs, _report, _conclude)
+STUDY = Study(KIND, _belongs, _report, _conclude)

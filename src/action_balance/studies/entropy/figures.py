@@ -10,17 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from action_balance.plots.drawing import (
-    MUTED,
-    POINTS,
-    STYLED,
-    curve,
-    fit_heights,
-    legend,
-    line,
-    millions_axis,
-    new_panels,
-)
+from action_balance.plots import drawing
+from action_balance.plots.drawing import MUTED, POINTS, STYLED
 from action_balance.studies import statistics
 from action_balance.studies.entropy.analysis import Variant, Which
 from action_balance.studies.entropy.settings import FLAT, VARIANTS
@@ -36,7 +27,7 @@ FLAT_LINE: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1
 def _look(variant: str) -> dict[str, Any]:
     """The line of a variant: the colour of its method, dashed without normalisation."""
     method, normalize = VARIANTS[variant]
-    return line(method) | ({} if normalize == "l2" else {"linestyle": (0, (4, 1.5)), "linewidth": 1.6})
+    return drawing.line(method) | ({} if normalize == "l2" else {"linestyle": (0, (4, 1.5)), "linewidth": 1.6})
 
 
 def binned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,13 +48,13 @@ def binned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @style.context(STYLED)
 def entropy(found: Sequence[Variant]) -> Figure:
     """Both entropies of the bonus vector over updates: mean over runs with its 95 % band."""
-    figure, panels = new_panels("Entropy of the action bonus: lower is less flat", len(PANELS), (9.6, 4.2))
+    figure, panels = drawing.new_panels("Entropy of the action bonus: lower is less flat", len(PANELS), (9.6, 4.2))
     for axes, (which, name) in zip(panels, PANELS.items(), strict=True):
         axes.set_title(name, loc="left", fontsize=9.5, color=MUTED)
         _panel(axes, found, which)
     panels[0].set_ylabel("entropy (nats)")
     handles = [Line2D([], [], label=variant.name, **_look(variant.name)) for variant in found]
-    legend(figure, [*handles, Line2D([], [], label="a flat vector: ln 18", **FLAT_LINE)])
+    drawing.legend(figure, [*handles, Line2D([], [], label="a flat vector: ln 18", **FLAT_LINE)])
     return figure
 
 
@@ -73,11 +64,11 @@ def _panel(axes: Axes, found: Sequence[Variant], which: Which) -> None:
         updates, values = binned(variant.values(which))
         mean, half = values.mean(axis=0), statistics.half_width(values)
         method = VARIANTS[variant.name][0]
-        curve(axes, method, updates, mean, mean - half, mean + half, look=_look(variant.name))
+        drawing.curve(axes, method, updates, mean, mean - half, mean + half, look=_look(variant.name))
         heights += mean[np.isfinite(mean)].tolist()
     axes.axhline(FLAT, **FLAT_LINE)
     axes.set(xlim=(0, max(len(variant.steps) for variant in found)), xlabel="updates")
-    fit_heights(axes, heights, default=0.01)
-    millions_axis(axes.xaxis)
+    drawing.fit_heights(axes, heights, default=0.01)
+    drawing.millions_axis(axes.xaxis)
     axes.yaxis.set_major_locator(MaxNLocator(6))
     axes.ticklabel_format(axis="y", useOffset=False)

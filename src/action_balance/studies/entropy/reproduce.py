@@ -10,7 +10,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.studies import campaign, statistics
 from action_balance.studies.campaign import Report, Study
-from action_balance.studies.entropy import analysis, figures, page
+from action_balance.studies.entropy import KIND, analysis, figures, page
 from action_balance.studies.entropy.analysis import RESOLUTION, Variant, Which, variants
 from action_balance.studies.entropy.settings import FLAT, GAME, VARIANTS, EntropySettings
 from action_balance.studies.records import Record
@@ -118,4 +118,4 @@ def _described(row: Data, which: str) -> str:
     return f"{statistics.describe(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"
 
 
-STUDY = Study("reproduce entropy", _belongs, _report, _conclude)
+STUDY = Study(KIND, _belongs, _report, _conclude)

@@ -11,14 +11,12 @@ from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.explore import analysis
+from action_balance.studies.explore import KIND, analysis
 from action_balance.studies.explore.analysis import Exploration
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
 from action_balance.terminal.progress import progress_bar
-
-KIND = "explore"
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:

@@ -13,26 +13,8 @@ from matplotlib.figure import Figure
 
 from action_balance.envs.grid.world import GridWorld
 from action_balance.files import Data
-from action_balance.plots.drawing import (
-    COLOURS,
-    MUTED,
-    NAMES,
-    PAPER,
-    PERCENT,
-    POINTS,
-    SIGNED_PERCENT,
-    STYLED,
-    count_axis,
-    curve,
-    dot,
-    end_labels,
-    legend,
-    line,
-    log_axis,
-    marker,
-    new_figure,
-    thinned,
-)
+from action_balance.plots import drawing
+from action_balance.plots.drawing import COLOURS, MUTED, NAMES, PAPER, PERCENT, POINTS, SIGNED_PERCENT, STYLED
 from action_balance.plots.heatmaps import heatmaps
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
@@ -282,18 +264,18 @@ def write(folder: ResultFolder, result: Coverage) -> None:
 @style.context(STYLED)
 def coverage_rate(result: Coverage) -> Figure:
     """Share of the reachable cells covered so far: mean over runs with its 95 % band."""
-    figure, axes = new_figure("Share of the world covered so far")
-    chosen = thinned(len(result.steps))
+    figure, axes = drawing.new_figure("Share of the world covered so far")
+    chosen = drawing.thinned(len(result.steps))
     ends = []
     for name in result.methods:
         mean, low, high = (part[chosen] for part in result.rate(name))
-        curve(axes, name, result.steps[chosen], mean, low, high)
+        drawing.curve(axes, name, result.steps[chosen], mean, low, high)
         ends.append((float(mean[-1]), name, NAMES[name]))
     axes.set(xlim=(0, result.steps[-1]), xlabel="step", ylabel="coverage rate")
     axes.set_ylim(0, min(axes.get_ylim()[1], 1))
     axes.yaxis.set_major_formatter(PERCENT)
-    count_axis(axes.xaxis)
-    end_labels(axes, ends)
+    drawing.count_axis(axes.xaxis)
+    drawing.end_labels(axes, ends)
     return figure
 
 
@@ -306,30 +288,30 @@ def relative_increase(result: Coverage) -> Figure | None:
     others = [name for name in result.methods if name != "random"]
     if "random" not in result.methods or not others:
         return None
-    figure, axes = new_figure("Coverage relative to random, and the step from which it stays above")
+    figure, axes = drawing.new_figure("Coverage relative to random, and the step from which it stays above")
     last = int(result.steps[-1])
     begin = max(int(result.steps[0]), min(100, last // 20))
     chosen = np.unique(np.geomspace(1, len(result.steps), POINTS).round().astype(int)) - 1
     chosen = chosen[result.steps[chosen] >= begin]
     curves = {name: [part[chosen] for part in _increase(result, name)] for name in others}
-    axes.axhline(0, **line("random"))
+    axes.axhline(0, **drawing.line("random"))
     for name, (increase, half) in curves.items():
-        curve(axes, name, result.steps[chosen], increase, increase - half, increase + half)
+        drawing.curve(axes, name, result.steps[chosen], increase, increase - half, increase + half)
     overtaking = sorted((step, name) for name in others if (step := result.overtakes(name)) is not None)
     for place, (step, name) in enumerate(overtaking):
         at, above = (max(step, begin), 0), place % 2 == 0
         looks: dict[str, Any] = {"color": COLOURS[name], "bbox": {"fc": PAPER, "ec": "none", "pad": 0.6}}
         looks |= {"ha": "right" if 1.3 * step > last else "center", "weight": "bold", "zorder": 4}
         axes.annotate(f"{step:,}", at, (0, 9 if above else -16), textcoords="offset points", **looks)
-        axes.plot(*at, **dot(name))
+        axes.plot(*at, **drawing.dot(name))
     low, high = (limit([limit(increase) for increase, _ in curves.values()]) for limit in (min, max))
     room = 0.25 * max(high - low, 0.02)
     axes.set(xscale="log", xlabel="step (logarithmic)", ylabel="relative increase over random")
     axes.set(xlim=(begin, last) if begin < last else None, ylim=(min(low, 0) - room, max(high, 0) + room))
     axes.yaxis.set_major_formatter(SIGNED_PERCENT)
-    log_axis(axes.xaxis)
+    drawing.log_axis(axes.xaxis)
     last_values = {"random": 0.0} | {name: float(increase[-1]) for name, (increase, _) in curves.items()}
-    end_labels(axes, [(value, name, NAMES[name]) for name, value in last_values.items()])
+    drawing.end_labels(axes, [(value, name, NAMES[name]) for name, value in last_values.items()])
     return figure
 
 
@@ -355,7 +337,7 @@ def visited(result: Coverage) -> Figure:
 @style.context(STYLED)
 def final_cells(result: Coverage) -> Figure:
     """Cells covered in the end: every run as a point, and a box per method."""
-    figure, axes = new_figure("Cells covered in the end, run by run")
+    figure, axes = drawing.new_figure("Cells covered in the end, run by run")
     for place, name in enumerate(result.methods):
         cells = result.final_cells(name)
         if len(cells) <= SHOWN_RUNS:
@@ -368,9 +350,9 @@ def final_cells(result: Coverage) -> Figure:
         label.set_color(COLOURS[name])
     axes.tick_params(axis="x", length=0, labelsize=9.5)
     axes.grid(visible=False, axis="x")
-    count_axis(axes.yaxis)
-    single = [] if len(cells) > SHOWN_RUNS else [marker(MUTED, "o", "one run", size=3.5)]
-    legend(figure, [*figures.box_legend(), *single])
+    drawing.count_axis(axes.yaxis)
+    single = [] if len(cells) > SHOWN_RUNS else [drawing.marker(MUTED, "o", "one run", size=3.5)]
+    drawing.legend(figure, [*figures.box_legend(), *single])
     return figure
 
 

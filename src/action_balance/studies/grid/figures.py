@@ -11,18 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from action_balance.plots import drawing
-from action_balance.plots.drawing import (
-    COLOURS,
-    MUTED,
-    NAMES,
-    PERCENT,
-    STYLED,
-    dot,
-    line,
-    log_axis,
-    marker,
-    new_figure,
-)
+from action_balance.plots.drawing import COLOURS, MUTED, NAMES, PERCENT, STYLED
 from action_balance.runs.results import ResultFolder
 from action_balance.studies.grid.first_reach import FirstReachSteps
 
@@ -38,7 +27,7 @@ def first_reach_steps(found: Mapping[str, FirstReachSteps], title: str = "Share 
     Returns:
         The figure.
     """
-    figure, axes = new_figure(title)
+    figure, axes = drawing.new_figure(title)
     least = min(int(one.steps.min()) for one in found.values())
     most = max(int(one.steps.max()) for one in found.values())
     begin, end, keys = 0.8 * least, 1.25 * most, []
@@ -46,17 +35,19 @@ def first_reach_steps(found: Mapping[str, FirstReachSteps], title: str = "Share 
         reached, mean = np.sort(one.steps[one.reached]), one.mean
         x = np.concatenate([[begin], reached, [most if one.given_up else end]])
         share = np.concatenate([[0], np.arange(1, len(reached) + 1), [len(reached)]]) / len(one.steps)
-        axes.plot(x, share, drawstyle="steps-post", **line(name))
-        label, key = f"{NAMES[name]}: {mean.value:,.0f}", line(name) | dot(name, 7)
+        axes.plot(x, share, drawstyle="steps-post", **drawing.line(name))
+        label, key = f"{NAMES[name]}: {mean.value:,.0f}", drawing.line(name) | drawing.dot(name, 7)
         if one.given_up:
-            label, key = f"{NAMES[name]}: unknown, {counted(one.given_up, 'run')} given up", line(name)
+            label, key = f"{NAMES[name]}: unknown, {counted(one.given_up, 'run')} given up", drawing.line(name)
         else:
-            axes.plot(mean.value, np.searchsorted(reached, mean.value, side="right") / len(reached), **dot(name))
+            axes.plot(
+                mean.value, np.searchsorted(reached, mean.value, side="right") / len(reached), **drawing.dot(name)
+            )
             label += "" if np.isnan(mean.low) else f" [{mean.low:,.0f}, {mean.high:,.0f}]"
         keys.append(Line2D([], [], label=label, **key))
     axes.set(xscale="log", xlim=(begin, end), ylim=(0, 1.02), xlabel="steps (logarithmic)", ylabel="share of runs")
     axes.yaxis.set_major_formatter(PERCENT)
-    log_axis(axes.xaxis)
+    drawing.log_axis(axes.xaxis)
     axes.legend(handles=keys, loc="upper left", title="dots: mean steps [95 % interval]", alignment="left")
     return figure
 
@@ -74,7 +65,7 @@ def box(axes: Axes, x: float, width: float, samples: np.ndarray, name: str) -> N
     looks["medianprops"] |= {"linewidth": 2}
     looks |= {"whis": (5, 95), "showfliers": False, "showcaps": False, "patch_artist": True, "manage_ticks": False}
     axes.boxplot([samples], positions=[x], widths=width, **looks)
-    axes.plot(x, samples.mean(), **dot(name, 6))
+    axes.plot(x, samples.mean(), **drawing.dot(name, 6))
 
 
 def box_legend() -> list[Line2D]:
@@ -83,7 +74,7 @@ def box_legend() -> list[Line2D]:
         Line2D([], [], color=MUTED, linewidth=2, label="median"),
         Line2D([], [], color=MUTED, linewidth=6, alpha=0.4, label="middle half"),
         Line2D([], [], color=MUTED, linewidth=1, label="middle 90 %"),
-        marker(MUTED, "o", "mean"),
+        drawing.marker(MUTED, "o", "mean"),
     ]
 
 

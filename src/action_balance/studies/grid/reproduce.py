@@ -7,13 +7,12 @@ from rich.console import Console
 
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
+from action_balance.studies.grid import KIND
 from action_balance.studies.grid.first_reach import given_up
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.parts import finish_part, run_missing, say
 from action_balance.terminal.progress import progress_bar
-
-KIND = "reproduce grid"
 
 
 def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: Console) -> None:
@@ -38,19 +37,13 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
 
 def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
     from action_balance.studies.grid import page
-    from action_balance.web import widgets
 
     part = load_part(name)
     began = time.perf_counter()
     with progress_bar(console, name, part.runs(settings)) as progress:
         numbers, steps = part.reproduce(settings, folder, progress)
     timing = {"seconds": round(time.perf_counter() - began, 3), "simulated_steps": steps}
-
-    def report() -> str:
-        data = widgets.result_data(folder.path, folder.summary)
-        return page.grid_page(folder.summary, widgets.figures_of(folder.path), data)
-
-    finish_part(folder, name, numbers, timing, report)
+    finish_part(folder, name, numbers, timing, page.grid_page)
 
 
 def _conclude(folder: ResultFolder, console: Console) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from action_balance.agent.state import TrainState
 from action_balance.config.train import TrainConfig
-from action_balance.engines.factory import make_trainer
+from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
@@ -70,7 +70,7 @@ class World:
 def restore(path: Path, config: TrainConfig) -> TrainState:
     """States of all seeds at the end of a run, leading axis R."""
     folder = RunFolder.open(path)
-    restored = folder.checkpoints().restore(make_trainer(config).state_shapes())
+    restored = folder.checkpoints().restore(DeviceTrainer(config).state_shapes())
     if restored.update != config.agent.updates:
         raise UserError(f"the last checkpoint of {path} is lost: delete that folder to train the run again")
     state: TrainState = restored.state

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.rollout import act, action_coef, behaviour_logits
-from action_balance.agent.state import TrainState
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.world import GridWorld
@@ -93,15 +94,18 @@ def study(config: TrainConfig, states: TrainState) -> Counting:
     """
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
-    observations = jax.vmap(environment.observe)(jnp.arange(environment.spec.states))
+    algorithm = Algorithm(config.agent, environment.spec)
+    numbers = jnp.arange(environment.spec.states)
 
-    def one_state(state: TrainState, observation: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        logits, _, bonus = act(state, observation, config.agent)
-        behaviour = behaviour_logits(logits, bonus, action_coef(config.agent, state.updates), config.agent)
+    def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        logits, _, bonus = act(actor, environment.observe(number), number, algorithm)
+        behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef)
         return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
 
-    evaluated = jax.jit(
-        lambda states: jax.lax.map(lambda state: jax.vmap(lambda o: one_state(state, o))(observations), states)
-    )
-    errors, pi, beta = (np.asarray(part, np.float64) for part in evaluated(states))
+    def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
+        actor = state.actor(action_coef(config.agent, state.updates))
+        return jax.vmap(lambda number: one_state(actor, number))(numbers)
+
+    learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)
+    errors, pi, beta = (np.asarray(part, np.float64) for part in learned)
     return Counting(environment.world, np.asarray(states.visits), errors, pi, beta)

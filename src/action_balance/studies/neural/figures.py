@@ -10,23 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from action_balance.plots.drawing import (
-    COLOURS,
-    HERO,
-    INK,
-    MUTED,
-    PAPER,
-    PERCENT,
-    STYLED,
-    THOUSANDS,
-    count_axis,
-    curve,
-    dot,
-    end_labels,
-    line,
-    method_name,
-    new_figure,
-)
+from action_balance.plots import drawing
+from action_balance.plots.drawing import COLOURS, HERO, INK, MUTED, PAPER, PERCENT, STYLED, THOUSANDS
 from action_balance.plots.heatmaps import one_row
 from action_balance.studies import statistics
 from action_balance.studies.neural.analysis import World
@@ -40,13 +25,13 @@ End = tuple[float, str, str]
 @style.context(STYLED)
 def coverage(world: World) -> Figure:
     """Share of the reachable states reached so far: mean over seeds with its 95 % band."""
-    figure, axes = new_figure("Share of the states reached so far")
+    figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
     for name, trained in world.methods.items():
         share = trained.states / world.reachable
         mean, half = share.mean(axis=0), statistics.half_width(share)
-        curve(axes, name, trained.steps, mean, mean - half, mean + half)
-        ends.append((float(mean[-1]), name, method_name(name)))
+        drawing.curve(axes, name, trained.steps, mean, mean - half, mean + half)
+        ends.append((float(mean[-1]), name, drawing.method_name(name)))
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(PERCENT)
     _finish(axes, world, "states reached", ends)
@@ -60,7 +45,7 @@ def visits(world: World) -> Figure | None:
     if scene is None:
         return None
     panels = {
-        method_name(name).replace("action balance", "action\nbalance"): scene.as_drawn(trained.visits)
+        drawing.method_name(name).replace("action balance", "action\nbalance"): scene.as_drawn(trained.visits)
         for name, trained in world.methods.items()
     }
     star = ", star: treasure" if scene.world.goals.any() else ""
@@ -71,15 +56,15 @@ def visits(world: World) -> Figure | None:
 @style.context(STYLED)
 def found(world: World) -> Figure:
     """Share of seeds that have found the treasure after each step."""
-    figure, axes = new_figure("Share of agents that have found the treasure")
+    figure, axes = drawing.new_figure("Share of agents that have found the treasure")
     ends = []
     for name, trained in world.methods.items():
         reached = np.sort(trained.found.steps[trained.found.reached])
         count = len(trained.found.steps)
         x = np.concatenate([[0], reached, [int(trained.steps[-1])]])
         share = np.concatenate([np.arange(len(reached) + 1), [len(reached)]]) / count
-        axes.plot(x, share, drawstyle="steps-post", **line(name))
-        ends.append((float(share[-1]), name, f"{method_name(name)}: {len(reached)} of {count}"))
+        axes.plot(x, share, drawstyle="steps-post", **drawing.line(name))
+        ends.append((float(share[-1]), name, f"{drawing.method_name(name)}: {len(reached)} of {count}"))
     axes.set_ylim(-0.01, 1.02)
     axes.yaxis.set_major_formatter(PERCENT)
     _finish(axes, world, "agents", ends)
@@ -89,13 +74,13 @@ def found(world: World) -> Figure:
 @style.context(STYLED)
 def returns(world: World) -> Figure:
     """Return over training: interquartile mean over seeds with its 95 % band."""
-    figure, axes = new_figure("Return: interquartile mean over agents, with its 95 % band")
+    figure, axes = drawing.new_figure("Return: interquartile mean over agents, with its 95 % band")
     ends = []
     for name, trained in world.methods.items():
         values = np.nan_to_num(statistics.carried_forward(trained.returns))  # 0 before the first episode has ended
         middle, low, high = statistics.iqm_band([values])
-        curve(axes, name, trained.steps, middle, low, high)
-        ends.append((float(middle[-1]), name, method_name(name)))
+        drawing.curve(axes, name, trained.steps, middle, low, high)
+        ends.append((float(middle[-1]), name, drawing.method_name(name)))
     axes.set_ylim(-0.05, 1.05)
     _finish(axes, world, "return", ends)
     return figure
@@ -105,8 +90,8 @@ def _finish(axes: Axes, world: World, ylabel: str, ends: Sequence[End]) -> None:
     """Set the axis of steps, and label the curves."""
     last = int(next(iter(world.methods.values())).steps[-1])
     axes.set(xlim=(0, last), xlabel="environment steps of an agent", ylabel=ylabel)
-    count_axis(axes.xaxis)
-    end_labels(axes, ends)
+    drawing.count_axis(axes.xaxis)
+    drawing.end_labels(axes, ends)
 
 
 @style.context(STYLED)
@@ -136,7 +121,7 @@ def counting(result: Counting) -> Figure:
         policies.plot(
             np.full(len(values), x), values, "o", color=COLOURS[name], alpha=0.5, markersize=5, markeredgewidth=0
         )
-        policies.plot(x, values.mean(), **dot(name, 10))
+        policies.plot(x, values.mean(), **drawing.dot(name, 10))
     policies.set(xlim=(-0.4, 1.4), ylabel="probability of the least-tried action")
     policies.set_xticks([0, 1], ["π", "β, balanced"])
     policies.tick_params(axis="x", length=0, labelsize=11, labelcolor=INK)

@@ -7,20 +7,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from action_balance.config.agent import METHODS
+from action_balance.config.methods import METHODS
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO
 from action_balance.runs import RunFolder
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import campaign, statistics
-from action_balance.studies.neural import analysis, counting, figures
+from action_balance.studies.neural import KIND, analysis, counting, figures
 from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.parts import finish_part, run_missing, say
 
-KIND = "reproduce neural"
 BASE = "rnd"
 
 
@@ -73,12 +72,7 @@ def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, conso
             drawing.save(figure, folder.write, f"figures/{name}")
     steps = sum(config.seeds * config.agent.updates * config.agent.steps_per_update for config in runs.values())
     timing = {"seconds": round(seconds, 3), "environment_steps": steps}
-
-    def report() -> str:
-        svgs = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.figures.glob("*.svg"))}
-        return page.neural_page(folder.summary, svgs)
-
-    finish_part(folder, study, numbers, timing, report)
+    finish_part(folder, study, numbers, timing, page.neural_page)
 
 
 def _write_world(folder: ResultFolder, world: World) -> None:
