@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 from rich.console import Console
 
@@ -23,7 +24,6 @@ from action_balance.cli import main as cli
 from action_balance.cli import train_screen as training
 from action_balance.cli.screen import PROGRAM
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
 
 ROOT = Path(__file__).parent.parent

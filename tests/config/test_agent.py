@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 from rich.console import Console
 
@@ -18,7 +19,6 @@ from action_balance.cli import main as cli
 from action_balance.config.agent import METHODS, BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.evaluation.run import _show

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
+from action_balance.plots.scene import scene_of
 from command import call
 from PIL import Image
 
@@ -34,9 +36,7 @@ from action_balance.envs.base import Environment
 from action_balance.envs.deep_sea import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import parse_map
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
-from action_balance.plots.scene import scene_of
 from action_balance.runs import RunFolder, read_metrics
 
 LEFT, RIGHT, UP, DOWN = range(4)

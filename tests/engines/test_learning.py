@@ -5,11 +5,11 @@ Chance is left much room: of 20 agents in the study, nearly all are on the side 
 
 import jax
 import numpy as np
+from action_balance.envs.registry import EnvConfig
 
 from action_balance.config.agent import Config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import Trainer
-from action_balance.envs.registry import EnvConfig
 
 SEEDS = 6
 

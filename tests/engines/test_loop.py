@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.agent import learner as train
@@ -27,7 +28,6 @@ from action_balance.engines.loop import Trainer
 from action_balance.engines.metrics_rows import Progress, check_finite
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.packing import unpacked
 from action_balance.runs import RunFolder, read_metrics

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig, host_env_spec
 
 from action_balance.envs.atari.emulator import Atari
 from action_balance.envs.host_base import Frames, push
-from action_balance.envs.registry import EnvConfig, host_env_spec
 
 pushed = jax.jit(jax.vmap(push))
 stacked = jax.jit(Frames.stacks)

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from action_balance.envs.registry import EnvConfig
 
 from action_balance import __version__
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, manifest, read_config
 

@@ -7,13 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 
 from action_balance.agent import learner as train
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.loop import Trainer
-from action_balance.envs.registry import EnvConfig
 
 SMALL = TrainConfig(
     EnvConfig("deep-sea", 4),

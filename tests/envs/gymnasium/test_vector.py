@@ -11,6 +11,7 @@ import gym_cases
 import gymnasium
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig, host_env_spec, parse_kwargs
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gymnasium import vector as gym_vector
@@ -19,7 +20,6 @@ from action_balance.envs.gymnasium.single import Silent
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.gymnasium.workers import Workers
 from action_balance.envs.host_base import EnvironmentFailed
-from action_balance.envs.registry import EnvConfig, host_env_spec, parse_kwargs
 from action_balance.errors import UserError
 
 

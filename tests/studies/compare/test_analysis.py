@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.agent.learner import Metrics
 from action_balance.config.agent import BonusConfig, Config, HostConfig, PPOConfig
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import statistics

@@ -5,11 +5,11 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig, make
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.registry import EnvConfig, make
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from browser import LOOK, shown, until
 from command import call
 from playwright.sync_api import Browser
 
 from action_balance.config.agent import Config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.packing import packed, unpacked
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.studies.grid.figures import HEAT_STOPS
