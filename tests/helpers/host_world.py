@@ -15,6 +15,7 @@ from action_balance.agent.state import TrainState
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.envs.host_base import HostStep
+from action_balance.envs.spec import EnvSpec
 
 #: Height and width of a frame: the least that the policy's convolutions take.
 SIZE = 44
@@ -54,16 +55,8 @@ class HostWorld:
         self.closed = False
 
     @property
-    def actions(self) -> int:
-        return ACTIONS
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        return (SIZE, SIZE)
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        return (STACK, SIZE, SIZE)
+    def spec(self) -> EnvSpec:
+        return EnvSpec("image-stack", (STACK, SIZE, SIZE), (ACTIONS,), dtype="uint8")
 
     @property
     def groups(self) -> int:
@@ -76,8 +69,9 @@ class HostWorld:
     def _frame(self, env: int) -> np.ndarray:
         return frame(env, int(self.episode[env]), int(self.step[env]), int(self.place[env]))
 
-    def reset(self) -> np.ndarray:
-        """The first frames, (G, M, 44, 44). A second reset begins from the first episode again."""
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
+        """The first frames, (G, M, 44, 44). Any reset begins from the first episode again."""
+        del seed
         assert all(sent is None for sent in self.sent), "a step is under way"
         for counter in (self.episode, self.step, self.place):
             counter[:] = 0

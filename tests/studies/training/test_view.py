@@ -26,19 +26,21 @@ from command import call
 from playwright.sync_api import Browser
 
 from action_balance.config.agent import Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.packing import packed, unpacked
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training import page as view_page
 from action_balance.studies.training import view
 from action_balance.studies.training.data import READ, Watched, columns
-from action_balance.web import markup, serve
-from action_balance.web import widgets as player
+from action_balance.web import files as web_files
+from action_balance.web import serve
+from action_balance.web.files import Embedded
+from action_balance.web.render import render
 from action_balance.web.serve import listening
-from action_balance.web.widgets import cells_of
 
 #: A folder's name that would be a script, if a page believed it.
 HOSTILE = "run\"'><img src=x onerror=document.title='pwned'>&amp;{{7*7}}"
@@ -47,11 +49,11 @@ STEPS = 8 * 128  # of an update
 
 def config_of(method: str = "rnd", seed: int = 0, seeds: int = 2, updates: int = 4) -> TrainConfig:
     agent = Config(method=method, steps=updates * STEPS)
-    return TrainConfig(EnvConfig("deep-sea", 3), agent, seed, seeds, None)
+    return TrainConfig(env_config("deep-sea", size=3), agent, seed, seeds, None)
 
 
 def begin(path: Path, config: TrainConfig) -> tuple[RunFolder, MetricsLog]:
-    folder = RunFolder.create(path, config.as_data(), ["synthetic"])
+    folder = RunFolder.create(path, config.to_dict(), ["synthetic"])
     return folder, folder.metrics()
 
 
@@ -88,8 +90,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @contextmanager
 def served(paths: list[Path], live: bool = False) -> Iterator[int]:
     """The port of a server for some runs."""
-    make, shown_runs = view.chosen(paths, live)
-    server = listening(make, shown_runs, 0)
+    server = listening(view.site_of(view.chosen(paths, live), live), 0)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
@@ -129,12 +130,6 @@ def test_columns_are_means_over_seeds_and_updates() -> None:
     assert columns(table[:0], 2) == {"steps": [], "metrics": {}}
 
 
-def test_cells_of_a_map_count_from_below() -> None:
-    assert cells_of(["#.G", "S.."], "#") == [3]
-    assert cells_of(["#.G", "S.."], "G") == [5]
-    assert cells_of(["#.G", "S.."], "S") == [0]
-
-
 def test_visits_are_drawn_where_the_diver_is_and_by_what_actions_do(runs: list[Path]) -> None:
     (found,) = view_maps.players([Watched.open(runs[0])])
     assert (found["width"], found["height"], found["start"], found["goals"]) == (3, 3, 6, [2])
@@ -153,7 +148,8 @@ def test_a_saved_page_is_one_file_that_no_name_breaks(runs: list[Path], tmp_path
     text = saved.read_text()
     assert "<img src=x" not in text
     assert "data:video/mp4;base64," in text
-    assert "3 rooms visited: 0, 1, 5. In one game, 2 to 3 of them." in text
+    assert "0, 1, 5" in text  # rooms
+    assert "2 to 3" in text  # in one game
     with shown(browser, saved.as_uri(), width=360) as found:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
@@ -168,12 +164,13 @@ def test_a_saved_page_is_one_file_that_no_name_breaks(runs: list[Path], tmp_path
 
 
 def test_a_film_that_is_too_large_is_left_out_and_said_to_be(runs: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    embedded = view.Embedded(used=0)
-    assert str(embedded.link(runs[0] / "evaluation" / "episode.mp4")).startswith("data:video/mp4;base64,AAECAw")
-    monkeypatch.setattr(view, "MOST_BYTES", 1000)
-    assert view.Embedded(used=0).link(runs[0] / "evaluation" / "episode.mp4") is None
-    page = view_page.runs_page([Watched.open(runs[0])], lambda _: None, served=False)
-    assert "The file is too large for this page" in page
+    film = runs[0] / "evaluation" / "episode.mp4"
+    assert str(Embedded(used=0).link(runs[0], film)).startswith("data:video/mp4;base64,AAECAw")
+    monkeypatch.setattr(web_files, "MOST_BYTES", 1000)
+    assert Embedded(used=0).link(runs[0], film) is None
+    page = view_page.runs_page([Watched.open(runs[0])], lambda *_: None, served=False)
+    assert "<code>episode.mp4</code>" in page
+    assert "<video" not in page
 
 
 def test_runs_that_differ_only_in_their_seeds_are_one_curve(tmp_path: Path) -> None:
@@ -270,9 +267,9 @@ def test_a_linked_run_of_a_result_is_shown_with_its_evaluation(runs: list[Path],
     (tmp_path / "study" / "runs").mkdir(parents=True)
     (tmp_path / "study" / "runs" / "one").symlink_to(runs[0])
     (tmp_path / "study" / "summary.json").write_text(json.dumps({"kind": "reproduce entropy"}))
-    make, found = view.chosen([tmp_path / "study"], live=False)
-    assert found == [tmp_path / "study" / "runs" / "one"]
-    page = make(view.Embedded(0).link, False)
+    shown_runs = view.chosen([tmp_path / "study"], live=False)
+    assert shown_runs.runs == [tmp_path / "study" / "runs" / "one"]
+    page = shown_runs.page(Embedded(0).link, False)
     assert '"metrics":{"episode_return":{"mean":[2.0,3.0,4.0,5.0]' in page
     assert base64.b64encode(bytes(range(256)) * 4).decode() in page  # the film
 
@@ -284,7 +281,7 @@ def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
     path, config = tmp_path / "run", config_of(updates=4)
     with served([path], live=True) as port, shown(browser, f"http://127.0.0.1:{port}/") as found:
         said = found.page.locator("#progress output")
-        until(found.page, lambda: "not begun yet" in said.inner_text())
+        until(found.page, lambda: "not started yet" in said.inner_text())
         folder, log = begin(path, config)
         add(log, config, 1)
         until(found.page, lambda: "update 1 of 4" in said.inner_text())  # it has loaded itself anew
@@ -380,9 +377,9 @@ def _compared(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "line"),
     [
-        (_damage_visits, "visits.jsonl is damaged: delete it to see the rest of the run"),
-        (_compared, "curves.csv is damaged: make the result anew with --overwrite"),
-        (_link_table, "curves.csv is a link that leads out of its folder: put the file itself there"),
+        (_damage_visits, "visits.jsonl is damaged"),
+        (_compared, "curves.csv is damaged"),
+        (_link_table, "curves.csv is a link that leads out of its folder"),
         (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
         (
             lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
@@ -428,8 +425,21 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
     rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
     players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
     data = {"heat": HEAT_STOPS, "players": players}
+    covered = {"final_cells": {"value": 2.0, "low": None, "high": None}, "final_rate": 0.0}
     saved = tmp_path / "page.html"
-    saved.write_text(markup.document("t", "", "", "", {}, player.watch_section(players, ""), data=data))
+    saved.write_text(
+        render(
+            "studies/explore/page.html",
+            data,
+            name="w",
+            settings={"runs": 1, "methods": ["rnd"]},
+            coverage={"methods": {"rnd": covered}, "steps": 10, "reachable_cells": side * side},
+            first_reach=None,
+            figures={},
+            best="rnd",
+            certain=True,
+        )
+    )
     with shown(browser, saved.as_uri()) as found:
         found.page.wait_for_selector("html[data-ready]")
         assert found.page.locator(".visits output").inner_text() == "5"
@@ -456,14 +466,13 @@ def test_a_result_of_another_kind_shows_its_runs_and_a_comparison_its_curves(run
     add(log, config, 1)
     folder.finish("finished")
     (tmp_path / "study" / "summary.json").write_text(json.dumps({"kind": "reproduce neural"}))
-    make, found = view.chosen([tmp_path / "study"], live=False)
-    assert found == [folder.path]
-    assert "RND in deep-sea 3" in make(lambda _: None, False)
+    found = view.chosen([tmp_path / "study"], live=False)
+    assert found.runs == [folder.path]
+    assert "<h1>RND in deep-sea 3</h1>" in found.page(lambda *_: None, False)
     assert call("compare", *map(str, runs), "--out", str(tmp_path / "compared")) == 2  # these lack a metric of it
     (tmp_path / "compared").mkdir()
     (tmp_path / "compared" / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
     curves = "environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,5,,,1\n"
     (tmp_path / "compared" / "curves.csv").write_text(curves)
-    make, found = view.chosen([tmp_path / "compared"], live=False)
-    page = make(lambda _: None, False)
+    page = view.chosen([tmp_path / "compared"], live=False).page(lambda *_: None, False)
     assert '"steps":[1024],"metrics":{"states":{"mean":[5.0],"low":[null],"high":[null]}}' in page

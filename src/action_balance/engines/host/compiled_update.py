@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent import learner, update
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.episodes import first_reward
 from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
@@ -260,6 +261,6 @@ class CompiledUpdate:
             info = replace(info, losses=accumulator.losses)
             optimizer = map_inside(unpack, PackedTree, packed.optimizer)
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
-        reward_step = learner.first_reward(state, trajectory, self.config)
+        reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
         state = replace(state, first_reward=reward_step, updates=state.updates + 1)
         return state, update_metrics(state, trajectory, info, None, coef, self.algorithm)
