@@ -73,7 +73,7 @@ class ByHand:
     """The same networks with the pieces of the library, and statistics of NumPy; nothing is padded or in parts."""
 
     def __init__(self, ours: ActionBalance) -> None:
-        self.module = ours._learned.distillation
+        self.module = Distillation(ours._learner.state, ours._learner.params)
         self.optimizer = optax.adam(RATE).init(self.module.predictor)
         self.mean, self.deviation = np.zeros(SHAPE), np.ones(SHAPE)
 
@@ -223,7 +223,7 @@ def test_discrete_observations_are_seen_one_hot() -> None:
     np.testing.assert_array_equal(numbered.observations(0)[0], [[0, 1, 0]])
     with pytest.raises(UserError, match=r"^obs must be from -1 to 1, not 2$"):
         numbered.observations([0, 2])
-    with pytest.raises(UserError, match=r"^obs must be whole numbers, not float64: convert with .astype\(int\)$"):
+    with pytest.raises(UserError, match=r"^obs must be integers, not float64: convert with .astype\(int\)$"):
         numbered.observations(0.5)
 
 
@@ -250,13 +250,13 @@ def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwi
         ),
         ((4,), gymnasium.spaces.Box(-1, 1, (2,)), "Box space cannot be balanced.*divide it into a few choices"),
         ((4,), 1, "the number of actions is 1, and only two or more can be balanced"),
-        ((4,), "two", "action_space two is not known: use a Discrete or the number of actions"),
+        ((4,), "two", "action_space two is not supported: use a Discrete or the number of actions"),
         ((4,), None, "action_space is missing"),
         (gymnasium.spaces.Dict(a=gymnasium.spaces.Discrete(2)), 2, "obs_space Dict.*FlattenObservation"),
-        (4, 2, r"obs_space 4 is not known: use a Box, a Discrete or a shape such as \(4,\)"),
-        ((0,), 2, r"obs_space \(0,\) is not known"),
-        ((84, 84, 3), 2, r"shape \(84, 84, 3\) are not known: use grey images"),
-        ((4, 84, 84, 1), 2, "are not known: use grey images"),
+        (4, 2, r"obs_space 4 is not supported: use a Box, a Discrete or a shape such as \(4,\)"),
+        ((0,), 2, r"obs_space \(0,\) is not supported"),
+        ((84, 84, 3), 2, r"shape \(84, 84, 3\) are not supported: use grey images"),
+        ((4, 84, 84, 1), 2, "are not supported: use grey images"),
     ],
 )
 def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, action_space: Any, message: str) -> None:
@@ -271,21 +271,21 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: m.bonus(np.zeros((2, 5))), r"obs has shape \(2, 5\), and one observation has \(3,\): hand over one"),
+        (lambda m: m.bonus(np.zeros((2, 5))), r"obs has shape \(2, 5\), and one observation has \(3,\): pass one"),
         (lambda m: m.bonus(1.0), r"obs has shape \(\), and one observation has \(3,\)"),
-        (lambda m: m.bonus(np.zeros((0, 3))), "obs is empty: hand over at least one"),
+        (lambda m: m.bonus(np.zeros((0, 3))), "obs is empty: pass at least one"),
         (lambda m: m.bonus([1.0, np.nan, 0.0]), "obs has numbers that are not finite.*numpy.nan_to_num"),
         (lambda m: m.observe([1.0, np.inf, 0.0]), "obs has numbers that are not finite"),
         (lambda m: m.bonus([1e16, 0.0, 0.0]), r"beyond 1e\+15"),
-        (lambda m: m.bonus([[1.0], [1.0, 2.0]]), "obs is no array of numbers"),
-        (lambda m: m.bonus(["a", "b", "c"]), "obs is no array of numbers but of <U1: convert it first"),
+        (lambda m: m.bonus([[1.0], [1.0, 2.0]]), "obs is not an array of numbers"),
+        (lambda m: m.bonus(["a", "b", "c"]), "obs is not an array of numbers but of <U1: convert it first"),
         (lambda m: m.logits(OBS, np.zeros(4)), r"logits has shape \(4,\), but 4 actions .* have \(8, 4\)"),
         (lambda m: m.logits(OBS[0], [0, 0, 0, np.nan]), "logits has NaN or infinity"),
         (lambda m: m.logits(OBS[0], np.zeros(4), coef=-1), "coef must be from 0 to 1000000, not -1"),
         (lambda m: m.learn(OBS, TAKEN[:7]), r"actions has shape \(7,\), and the observations have \(8,\)"),
         (lambda m: m.learn(OBS, TAKEN + 1), "actions must be from 0 to 3, not 4"),
         (lambda m: m.learn(OBS, TAKEN - 1), "actions must be from 0 to 3, not -1"),
-        (lambda m: m.learn(OBS, TAKEN / 2), r"actions must be whole numbers, not float64: convert with .astype\(int\)"),
+        (lambda m: m.learn(OBS, TAKEN / 2), r"actions must be integers, not float64: convert with .astype\(int\)"),
         (lambda _: make(learning_rate=-1), "learning_rate must be from 0 to 1, not -1"),
         (lambda _: make(coef=np.nan), "coef must be from 0 to 1000000, not nan"),
         (lambda _: make(width=0), "width must be from 1"),
@@ -297,8 +297,8 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
         ),
         (lambda _: make_rnd(gamma=1.5), "gamma must be from 0 to 1, not 1.5"),
         (lambda _: make_rnd(0), "environments must be from 1"),
-        (lambda _: make_rnd(2).reward(OBS[:3]), r"hand over \(2,\) of one step or \(T, 2\) of a rollout"),
-        (lambda _: make_rnd(2).reward(OBS[0]), r"hand over \(2,\) of one step"),
+        (lambda _: make_rnd(2).reward(OBS[:3]), r"pass \(2,\) for one step or \(T, 2\) for a rollout"),
+        (lambda _: make_rnd(2).reward(OBS[0]), r"pass \(2,\) for one step"),
         (lambda _: make_rnd(2).learn([np.nan] * 3), "next_obs has numbers that are not finite"),
     ],
 )
@@ -342,7 +342,7 @@ def test_of_a_stack_only_the_last_frame_is_seen(seer: ActionBalance) -> None:
 def test_pixels_are_normalised_by_their_own_statistics(seer: ActionBalance, tmp_path: Path) -> None:
     seer.save(tmp_path / "seer")
     with np.load(tmp_path / "seer") as entries:
-        moments = {name: entries[f".observations.{name}"] for name in ("count", "mean", "squares")}
+        moments = {name: entries[f".obs_stats.{name}"] for name in ("count", "mean", "squares")}
     assert moments["count"] == 2
     np.testing.assert_allclose(moments["mean"], IMAGES[:, 2].mean(axis=0), rtol=1e-5)
     np.testing.assert_allclose(moments["squares"] / 2, IMAGES[:, 2].astype(float).var(axis=0), rtol=1e-4, atol=1e-3)
@@ -439,7 +439,7 @@ def test_the_wrong_class_another_format_and_no_file_are_said(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"^cannot read .*nowhere: No such file or directory$"):
         RND.load(tmp_path / "nowhere")
     changed(path, lambda header: {**header, "format": 9})
-    with pytest.raises(UserError, match=r"rnd.npz has format 9, and this version reads 1: use the version that wrote"):
+    with pytest.raises(UserError, match=r"rnd.npz has format 9, and this version reads 2: use the version that wrote"):
         RND.load(path)
 
 
@@ -511,3 +511,18 @@ def test_the_optimiser_is_imported_only_when_it_is_needed() -> None:
     assert told.stdout.split() == ["False", "True"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = action_balance.nothing
+
+
+def test_files_of_version_0_1_0_are_still_read(tmp_path: Path) -> None:
+    ours, path = make_rnd(), tmp_path / "rnd.npz"
+    ours.learn(OBS)
+    ours.save(path)
+    with np.load(path) as entries:
+        arrays = dict(entries)
+    header = json.loads(arrays.pop("settings.json").tobytes())
+    for new, old in ((".params", ".distillation.predictor"), (".state", ".distillation.target")):
+        arrays = {name.replace(new, old): array for name, array in arrays.items()}
+    arrays = {name.replace(".obs_stats", ".observations"): array for name, array in arrays.items()}
+    old_header = np.frombuffer(json.dumps({**header, "format": 1}).encode(), np.uint8)
+    np.savez(path, **{"settings.json": old_header, **arrays})
+    np.testing.assert_array_equal(RND.load(path).bonus(OBS), ours.bonus(OBS))

@@ -15,10 +15,13 @@ from action_balance.envs.spec import EnvSpec
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What all functions of an update share. It holds no arrays and can be hashed: compiled functions take it as static."""
+    """What all functions of an update share. It holds no arrays; compiled functions take it as a static argument."""
 
     config: AgentConfig
     spec: EnvSpec
+
+    def __post_init__(self) -> None:
+        _ = self.bonuses  # one that does not fit the environment is refused at once
 
     @cached_property
     def distribution(self) -> MultiCategorical:

@@ -6,7 +6,7 @@ input per call; ``vmap`` outside.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Protocol
 
 import equinox as eqx
 import jax
@@ -15,12 +15,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.networks import bonus_network
-from action_balance.errors import UserError, check_name, flag
-
-#: What the predictor of pairs can learn from.
-LearnsFrom = Literal["taken", "all"]
-#: How the networks of pairs see an action: a vector at every fully connected layer, or also an image (Eq. 3).
-Embedding = Literal["one-hot", "channel"]
+from action_balance.config.bonuses import DistillationConfig
+from action_balance.errors import UserError
 
 
 class Features(Protocol):
@@ -78,20 +74,6 @@ class Distillation(eqx.Module):
         """
         target = jax.lax.stop_gradient(self.target.all_actions(observation))
         return squared_error(self.predictor.all_actions(observation), target)
-
-
-@dataclass(frozen=True)
-class DistillationConfig:
-    """Distillation of state-action pairs, the action bonus of the paper."""
-
-    learns_from: LearnsFrom = "taken"
-    """Pairs that the predictor learns from: the action taken (paper), or all actions (authors' program)."""
-    embedding: Embedding = "one-hot"
-    """How the networks see an action: one-hot, or also as an action channel (Eq. 3; images only)."""
-
-    def __post_init__(self) -> None:
-        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
-        check_name(flag("embedding"), self.embedding, get_args(Embedding))
 
 
 @dataclass(frozen=True)

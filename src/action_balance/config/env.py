@@ -7,7 +7,7 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class EnvConfig:
     """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
 
-    name: str
+    name: str = field(metadata={"metavar": "ENV"})
     """Name of the environment, as on the command line."""
 
     #: Who steps it: the device, in one compiled program with the agent, or the host.

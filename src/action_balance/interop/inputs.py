@@ -1,4 +1,4 @@
-"""What a foreign loop hands over: checked, and as batches of few sizes, so that little has to be compiled.
+"""Arguments from a foreign loop: checked, and turned into batches of few sizes, so that little is compiled.
 
 Axes: B samples, A actions, H, W pixels, K frames of a stack.
 """
@@ -22,24 +22,31 @@ _LARGEST = 1e15
 
 @dataclass(frozen=True)
 class Spaces:
-    """What observations and actions look like."""
+    """Shapes and ranges of observations and actions."""
 
     shape: tuple[int, ...]
-    """Of one observation, as it is handed over."""
+    """Shape of one observation, as it is passed."""
     states: int = 0
-    """Of a Discrete space, seen one-hot; 0 where observations are numbers."""
+    """Size of a Discrete space, which networks see one-hot; 0 where observations are arrays."""
     first_state: int = 0
-    """The lowest of them."""
+    """The smallest state."""
     actions: int = 0
-    """A; 0 where actions do not matter."""
+    """A, the number of actions; 0 where actions do not matter."""
     first_action: int = 0
-    """The lowest of them."""
+    """The smallest action."""
 
     @classmethod
     def of(cls, obs_space: Any, action_space: Any = None) -> Self:
         """From Gymnasium's spaces, or from a shape and a number of actions.
 
-        Gymnasium itself is not needed: its spaces are known by their names.
+        Gymnasium is not imported: its spaces are recognised by the names of their classes.
+
+        Args:
+            obs_space: A space, or the shape of an observation.
+            action_space: A space, or the number of actions; None where actions do not matter.
+
+        Returns:
+            The spaces.
         """
         shape, states, first_state = _observations(obs_space)
         actions, first_action = (0, 0) if action_space is None else _actions(action_space)
@@ -47,50 +54,50 @@ class Spaces:
 
     @property
     def images(self) -> bool:
-        """Whether observations are images, (H, W), or stacks of them, (K, H, W); all else is seen as a vector."""
+        """Whether observations are images, (H, W), or stacks of them, (K, H, W); everything else becomes a vector."""
         return len(self.shape) in (2, 3) and min(self.shape[-2:]) >= LEAST_PIXELS
 
     @property
     def seen_shape(self) -> tuple[int, ...]:
-        """Of what the networks see: a frame, (H, W), or a vector."""
+        """Shape of the networks' input: a frame, (H, W), or a vector."""
         if self.images:
             return self.shape[-2:]
         return (self.states or math.prod(self.shape),)
 
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:
-        """What the networks see of one observation or many, (B, *seen_shape), and the axes before those of one."""
+        """The networks' input for one or many observations, (B, *seen_shape), and the leading axes."""
         given = _array(obs, name)
         lead = given.shape[: given.ndim - len(self.shape)]
         if given.ndim < len(self.shape) or given.shape[len(lead) :] != self.shape:
             raise UserError(
                 f"{name} has shape {given.shape}, and one observation has {self.shape}: "
-                f"hand over one, or many with further axes before its own"
+                f"pass one, or many with leading axes"
             )
         if not given.size:
-            raise UserError(f"{name} is empty: hand over at least one observation")
+            raise UserError(f"{name} is empty: pass at least one observation")
         if self.states:
             return _one_hot(_whole(given, name, self.first_state, self.states), self.states), lead
         if self.images and len(self.shape) == 3:
             given = np.moveaxis(given, -3, 0)[-1]
         if given.dtype != np.uint8:
-            # Not a number is not within the bounds, either.
+            # NaN is out of bounds, too.
             if not (np.abs(given) <= _LARGEST).all():
                 raise UserError(
-                    f"{name} has numbers that are not finite or beyond {_LARGEST:g}: find where the environment makes "
+                    f"{name} has numbers that are not finite or beyond {_LARGEST:g}: find where the environment produces "
                     f"them, or replace them, e.g. with numpy.nan_to_num"
                 )
             given = given.astype(np.float32)
         return given.reshape(-1, *self.seen_shape), lead
 
     def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions that were taken in so many observations, (B,) int32 from 0."""
+        """The actions that were taken in the observations, (B,) int32 from 0."""
         given = _array(actions, "actions")
         if given.shape != lead:
             raise UserError(f"actions has shape {given.shape}, and the observations have {lead}: one action for each")
         return _whole(given, "actions", self.first_action, self.actions)
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The logits of a policy for so many observations, (B, A). Minus infinity forbids an action."""
+        """The logits of a policy for the observations, (B, A). Minus infinity forbids an action."""
         given = _array(logits, "logits")
         if given.shape != (*lead, self.actions):
             raise UserError(
@@ -103,7 +110,7 @@ class Spaces:
 
 
 def padded(batch: np.ndarray) -> np.ndarray:
-    """A batch with copies of its last sample, up to the next power of two."""
+    """A batch padded to the next power of two with copies of its last sample."""
     room = 1 << (len(batch) - 1).bit_length()
     return batch if room == len(batch) else batch[np.minimum(np.arange(room), len(batch) - 1)]
 
@@ -118,33 +125,33 @@ def parts(batch: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _kind(space: Any) -> str:
-    """Which of Gymnasium's spaces it is, also where it is derived from one."""
+    """Name of the Gymnasium space that an object is an instance of, directly or by inheritance."""
     known = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple", "Text", "Graph", "Sequence", "OneOf")
     return next((kind.__name__ for kind in type(space).__mro__ if kind.__name__ in known), "")
 
 
 def _observations(space: Any) -> tuple[tuple[int, ...], int, int]:
-    """Shape of an observation; how many states there are and the lowest, of a Discrete space."""
+    """Shape of an observation, and the size and smallest element of a Discrete space."""
     kind = _kind(space)
     if kind == "Discrete":
         return (), int(space.n), int(space.start)
     shape = space.shape if kind in ("Box", "MultiBinary", "MultiDiscrete") else space
     if not isinstance(shape, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in shape):
         raise UserError(
-            f"obs_space {_short(space)} is not known: use a Box, a Discrete or a shape such as (4,); flatten others "
+            f"obs_space {_short(space)} is not supported: use a Box, a Discrete or a shape such as (4,); flatten others "
             f"first, e.g. with gymnasium.wrappers.FlattenObservation"
         )
     shape = tuple(int(size) for size in shape)
     colours = len(shape) == 3 and min(shape[:2]) >= LEAST_PIXELS and shape[2] <= _MOST_COLOURS
     if colours or len(shape) > 3:
         raise UserError(
-            f"observations of shape {shape} are not known: use grey images, (H, W), or stacks of them, (K, H, W)"
+            f"observations of shape {shape} are not supported: use grey images, (H, W), or stacks of them, (K, H, W)"
         )
     return shape, 0, 0
 
 
 def _actions(space: Any) -> tuple[int, int]:
-    """How many actions there are, and the lowest."""
+    """The number of actions, and the smallest."""
     kind = _kind(space)
     if kind == "Discrete":
         count, first = int(space.n), int(space.start)
@@ -154,7 +161,7 @@ def _actions(space: Any) -> tuple[int, int]:
     elif _is_whole(space):
         count, first = int(space), 0
     else:
-        raise UserError(f"action_space {_short(space)} is not known: use a Discrete or the number of actions")
+        raise UserError(f"action_space {_short(space)} is not supported: use a Discrete or the number of actions")
     if count < 2:
         raise UserError(f"the number of actions is {count}, and only two or more can be balanced")
     return count, first
@@ -164,16 +171,16 @@ def _array(given: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:  # a ragged list; a tensor with gradients
-        raise UserError(f"{name} is no array of numbers: {_short(error)}") from None
+        raise UserError(f"{name} is not an array of numbers: {_short(error)}") from None
     if array.dtype.kind not in "biuf":
-        raise UserError(f"{name} is no array of numbers but of {array.dtype}: convert it first")
+        raise UserError(f"{name} is not an array of numbers but of {array.dtype}: convert it first")
     return array
 
 
 def _whole(array: np.ndarray, name: str, first: int, count: int) -> np.ndarray:
-    """Whole numbers from ``first`` on, as (B,) int32 from 0."""
+    """Integers from ``first`` on, as (B,) int32 from 0."""
     if array.dtype.kind not in "iu":
-        raise UserError(f"{name} must be whole numbers, not {array.dtype}: convert with .astype(int)")
+        raise UserError(f"{name} must be integers, not {array.dtype}: convert with .astype(int)")
     wrong = array[(array < first) | (array > first + count - 1)]
     if wrong.size:
         raise UserError(f"{name} must be from {first} to {first + count - 1}, not {wrong.flat[0]}")

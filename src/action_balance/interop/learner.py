@@ -1,6 +1,6 @@
-"""The compiled side: target, predictor and statistics, and how they judge and learn a batch.
+"""The compiled side of a bonus in a foreign loop: the agent's own bonus classes, on padded batches.
 
-Axes: B samples, A actions. Batches come padded; ``size`` says how many samples of one count.
+Axes: B samples, A actions. Batches come padded; ``size`` says how many samples of a batch count.
 """
 
 from functools import partial
@@ -10,103 +10,184 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int, PyTree, Real
 
-from action_balance.bonuses.distillation import Distillation
-from action_balance.core.balance import Normalization, balance
+from action_balance.bonuses.base import Batch, Bonus, BonusObs, NoSettings, Transitions
+from action_balance.bonuses.distillation import PairDistillation
+from action_balance.bonuses.rnd import RND
+from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
+from action_balance.config.bonuses import DistillationConfig
+from action_balance.core.balance import balance
+from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
+from action_balance.envs.spec import EnvSpec
 from action_balance.interop.inputs import Spaces
-from action_balance.nets.bonus import BonusNet
-from action_balance.nets.image import ImageBonusNet
 
-#: Outputs of target and predictor of vectors; those of images have as many as their layers are wide.
-_OUTPUTS = 32
-#: Channels of the first convolution.
-_CHANNELS = 32
+#: Normalised observations are clipped to +- this.
+_CLIP = 5.0
 
 
 class Learner(eqx.Module):
-    """All that a bonus has learned, and its target."""
+    """A bonus: what it has learned, its fixed state, and the statistics of observations."""
 
-    distillation: Distillation
-    optimizer: Any  # Adam's state for the predictor
-    observations: RunningMeanStd  # of what the networks see
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def fresh(spaces: Spaces, width: int, as_channel: bool, seed: jax.Array) -> Learner:
-    """Nothing learned: networks of a pair where there are actions, of a state where there are none."""
-    target_key, predictor_key = jax.random.split(jax.random.key(seed))
-    target = _network(spaces, width, as_channel, 0, target_key)
-    predictor = _network(spaces, width, as_channel, 2 if spaces.images else 1, predictor_key)
-    return Learner(Distillation(target, predictor), _adam(0.0).init(predictor), RunningMeanStd.empty(spaces.seen_shape))
+    params: PyTree
+    state: PyTree
+    optimizer: Any  # Adam's state
+    obs_stats: RunningMeanStd
 
 
-def _network(
-    spaces: Spaces, width: int, as_channel: bool, more_layers: int, key: jax.Array
-) -> BonusNet | ImageBonusNet:
-    layers, shape, actions = 1 + more_layers, spaces.seen_shape, spaces.actions
-    if spaces.images:
-        return ImageBonusNet(shape, _CHANNELS, width, actions=actions, as_channel=as_channel, layers=layers, key=key)
-    return BonusNet(shape[0], width, _OUTPUTS, actions=actions, joined_layers=layers, key=key)
+def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
+    """The bonus class of the agent for these spaces: of pairs where there are actions, of states where there are none.
+
+    Args:
+        spaces: Observations and actions.
+        width: Width of the networks' layers.
+        as_channel: Whether networks see the action as an image, too (Eq. 3).
+
+    Returns:
+        The bonus.
+    """
+    agent = AgentConfig(net=NetConfig(bonus_hidden=width), image=ImageConfig(bonus_features=width))
+    spec = EnvSpec("image" if spaces.images else "vector", spaces.seen_shape, (spaces.actions or 2,))
+    if not spaces.actions:
+        return RND(spec, agent, NoSettings())
+    return PairDistillation(spec, agent, DistillationConfig(embedding="channel" if as_channel else "one-hot"))
 
 
-def _adam(rate: jax.Array | float) -> optax.GradientTransformation:
+@partial(jax.jit, static_argnums=0)
+def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
+    """A bonus that has learned nothing.
+
+    Args:
+        bonus: Its class and settings.
+        seed: Seed of its networks.
+
+    Returns:
+        The learner.
+    """
+    params, state = bonus.init(jax.random.key(seed))
+    return Learner(params, state, _adam(0.0).init(params), RunningMeanStd.empty(bonus.spec.frame_shape))
+
+
+def _adam(rate: Array | float) -> optax.GradientTransformation:
     return optax.adam(rate)
 
 
-@jax.jit
-def state_errors(learner: Learner, seen: jax.Array) -> jax.Array:
-    """Errors of states (Eq. 1), (B,)."""
-    return jax.vmap(lambda one: learner.distillation.error(learner.observations.normalize(one)))(seen)
+def _batch(learner: Learner, obs: Array, actions: Array | None) -> Batch:
+    """Observations as transitions: those of pairs start from them, those of states lead to them."""
+    zeros = jnp.zeros(len(obs), jnp.int32)
+    taken = zeros if actions is None else actions
+    return Batch(Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0), learner.obs_stats, _CLIP)
 
 
-@jax.jit
-def action_errors(learner: Learner, seen: jax.Array) -> jax.Array:
-    """The bonus vectors of states (Eq. 4), (B, A)."""
-    return jax.vmap(lambda one: learner.distillation.all_errors(learner.observations.normalize(one)))(seen)
+@partial(jax.jit, static_argnums=0)
+def state_errors(bonus: Bonus, learner: Learner, obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
+    """Errors of states (Eq. 1).
 
-
-@partial(jax.jit, static_argnums=4)
-def behaviour_logits(
-    learner: Learner, seen: jax.Array, logits: jax.Array, coef: jax.Array | float, kind: Normalization
-) -> jax.Array:
-    """Logits of the behaviour policy (Eq. 5), (B, A)."""
-    bonus = action_errors(learner, seen)
-    return jax.vmap(lambda x, y: balance(x, y, coef, kind))(logits, bonus)
-
-
-#: The statistics after a further batch, none of it padding.
-update = jax.jit(RunningMeanStd.update)
-
-
-@jax.jit
-def step(
-    learner: Learner, seen: jax.Array, actions: jax.Array | None, size: jax.Array | int, rate: jax.Array | float
-) -> tuple[Learner, jax.Array]:
-    """One step of Adam on the errors of pairs (Eq. 2), or of states where no actions are given.
+    Args:
+        bonus: Its class and settings.
+        learner: What it has learned.
+        obs: Observations.
 
     Returns:
-        The learner after it, and the mean error before it.
+        One error per observation.
     """
-    module = learner.distillation
-    normalizes_obs = jax.vmap(learner.observations.normalize)(seen)
-    counts = jnp.arange(len(seen)) < size
+    return bonus.loss(learner.params, learner.state, _batch(learner, obs, None))
 
-    def mean_error(predictor: BonusNet | ImageBonusNet) -> jax.Array:
-        errors = jax.vmap(Distillation(module.target, predictor).error)(normalizes_obs, actions)
-        return jnp.where(counts, errors, 0).sum() / size
 
-    error, gradient = jax.value_and_grad(mean_error)(module.predictor)
+@partial(jax.jit, static_argnums=0)
+def action_errors(bonus: Bonus, learner: Learner, obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
+    """The bonus vectors of states (Eq. 4).
+
+    Args:
+        bonus: Its class and settings.
+        learner: What it has learned.
+        obs: Observations.
+
+    Returns:
+        One vector per observation.
+    """
+    zero = jnp.zeros((), jnp.int32)
+    scores = partial(bonus.scores, learner.params, learner.state)
+    return jax.vmap(lambda one: scores(BonusObs(one, zero, learner.obs_stats, _CLIP)))(obs)
+
+
+@partial(jax.jit, static_argnums=(0, 5))
+def behaviour_logits(
+    bonus: Bonus,
+    learner: Learner,
+    obs: Real[Array, "B ..."],
+    logits: Float[Array, "B A"],
+    coef: Float[Array, ""] | float,
+    kind: Normalization,
+) -> Float[Array, "B A"]:
+    """Logits of the behaviour policy (Eq. 5).
+
+    Args:
+        bonus: Its class and settings.
+        learner: What it has learned.
+        obs: Observations.
+        logits: Logits of the policy.
+        coef: c of Eq. 5.
+        kind: How bonus vectors are normalised.
+
+    Returns:
+        The balanced logits.
+    """
+    scores = action_errors(bonus, learner, obs)
+    return jax.vmap(lambda x, y: balance(x, y, coef, kind))(logits, scores)
+
+
+#: The statistics with one more batch, without padding.
+update_stats = jax.jit(RunningMeanStd.update)
+
+
+@partial(jax.jit, static_argnums=0)
+def step(
+    bonus: Bonus,
+    learner: Learner,
+    obs: Real[Array, "B ..."],
+    actions: Int[Array, " B"] | None,
+    size: Int[Array, ""] | int,
+    rate: Float[Array, ""] | float,
+) -> tuple[Learner, Float[Array, ""]]:
+    """One step of Adam on the errors of pairs (Eq. 2), or of states where no actions are given.
+
+    Args:
+        bonus: Its class and settings.
+        learner: What it has learned.
+        obs: Observations.
+        actions: Actions taken in them.
+        size: Number of samples that count.
+        rate: Learning rate.
+
+    Returns:
+        The learner after the step, and the mean error before it.
+    """
+    batch, counts = _batch(learner, obs, actions), jnp.arange(len(obs)) < size
+
+    def mean_error(params: Any) -> Array:
+        return jnp.where(counts, bonus.loss(params, learner.state, batch), 0).sum() / size
+
+    error, gradient = jax.value_and_grad(mean_error)(learner.params)
     changes, optimizer = _adam(rate).update(gradient, learner.optimizer)
-    predictor = optax.apply_updates(module.predictor, changes)
-    return Learner(Distillation(module.target, predictor), optimizer, learner.observations), error
+    return Learner(optax.apply_updates(learner.params, changes), learner.state, optimizer, learner.obs_stats), error
 
 
 @jax.jit
-def absorb_rewards(returns: ReturnScale, rewards: jax.Array, gamma: float) -> tuple[ReturnScale, jax.Array]:
-    """The scale of returns after further rewards, (T, N), and its reciprocal.
+def update_scale(
+    scale: ReturnScale, rewards: Float[Array, "T N"], gamma: float
+) -> tuple[ReturnScale, Float[Array, ""]]:
+    """The scale of returns after further rewards.
 
-    The reciprocal is 0 until rewards of a second step are there: a spread along time is not known before.
+    Args:
+        scale: The scale before.
+        rewards: Rewards of further steps.
+        gamma: Discount of the intrinsic return.
+
+    Returns:
+        The new scale, and its reciprocal, which is 0 until there are rewards of a second step: before that, the spread
+        along time is not known.
     """
-    returns = returns.update(rewards, gamma)
-    return returns, jnp.where(returns.moments.count > rewards.shape[1], 1 / returns.scale, 0.0)
+    scale = scale.update(rewards, gamma)
+    return scale, jnp.where(scale.moments.count > rewards.shape[1], 1 / scale.scale, 0.0)

@@ -16,7 +16,9 @@ from action_balance.runs.leaves import Leaf, difference
 from action_balance.runs.trees import describe, to_arrays, to_tree
 
 #: Version of the file. A change that older programs cannot read is a new one.
-FORMAT = 1
+FORMAT = 2
+#: Names of arrays in version 1, which 0.1.0 wrote, and what they are called now.
+_RENAMED = ((".distillation.predictor", ".params"), (".distillation.target", ".state"), (".observations", ".obs_stats"))
 #: The entry with the settings, as bytes.
 _SETTINGS = "settings.json"
 
@@ -76,7 +78,10 @@ def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
         raise UserError(f"cannot read {path}: {reason(error)}") from None
     except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise _foreign(path) from None
-    if version != FORMAT:
+    if version == 1:
+        for old, new in _RENAMED:
+            arrays = {entry.replace(old, new, 1): array for entry, array in arrays.items()}
+    elif version != FORMAT:
         raise UserError(f"{path} has format {version}, and this version reads {FORMAT}: use the version that wrote it")
     return {"action_balance": name, "settings": header["settings"]}, arrays
 

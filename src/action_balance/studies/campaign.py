@@ -9,7 +9,6 @@ from typing import Any
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from action_balance.cli.train_screen import shown, typed
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.metrics_rows import Progress
@@ -23,6 +22,7 @@ from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command, say
 from action_balance.studies.plan import as_begun
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
+from action_balance.terminal.training import command_line, training_progress
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callabl
 
 def train_shown(path: Path, config: TrainConfig, name: str, console: Console) -> None:
     """Train what is missing of a run with its progress on the screen, after ``name``."""
-    with shown(console, config, name) as tell:
-        warnings = train(path, config, typed(), tell)
+    with training_progress(console, config, name) as tell:
+        warnings = train(path, config, command_line(), tell)
     say(console, *warnings)
 
 

@@ -34,7 +34,7 @@ from action_balance.envs.spec import EnvSpec
 #: Samples that one piece of an update learns from.
 PIECE = 512
 
-#: Arrays with more numbers than this are not packed where networks only decide: copying one, for a matrix product, would
+#: Arrays with more numbers than this are not packed where networks only decide: copying one for a matrix product would
 #: take longer than one more argument.
 LARGE = 16_384
 
@@ -62,7 +62,7 @@ class PackedLearner(NamedTuple):
 
 
 class GradAccumulator(eqx.Module):
-    """Progress of an update. It counts its own steps: sending a number to the device takes as long as a small program."""
+    """Progress of an update. It counts for itself: sending a number to the device takes as long as a small program."""
 
     gradients: PackedTree  # of the parts of a minibatch so far
     terms: Float[Array, "L M"]  # losses of each minibatch
@@ -157,7 +157,7 @@ class CompiledUpdate:
         self.init = jax.jit(partial(learner.init_host_state, algorithm))
         self.update_stats = jax.jit(RunningMeanStd.update, donate_argnums=0)
         self.empty = jax.jit(lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key))
-        self._pack = jax.jit(lambda actor: self._packers.actor.pack(actor))
+        self._pack = jax.jit(self._pack_actor)
         self._decide = jax.jit(
             self._unpack_and_decide, donate_argnums=1, out_shardings=(None, host_memory(self.sharding))
         )
@@ -181,6 +181,9 @@ class CompiledUpdate:
     def decider(self, actor: Actor) -> Decider:
         """`rollout_buffer.decide` with this actor. It reuses the memory of a buffer for the next one."""
         return partial(self._decide, self._pack(actor))
+
+    def _pack_actor(self, actor: Actor) -> PackedTree:
+        return self._packers.actor.pack(actor)
 
     def _unpack_and_decide(
         self, actor: PackedTree, buffer: RolloutBuffer, frame: Real[Array, "M ..."], ends: EpisodeEnds | None

@@ -7,7 +7,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from action_balance.cli.progress import progress_bar
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
@@ -17,6 +16,7 @@ from action_balance.studies.explore.analysis import Exploration
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
+from action_balance.terminal.progress import progress_bar
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:

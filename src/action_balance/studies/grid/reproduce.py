@@ -5,7 +5,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.cli.progress import progress_bar
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.grid import KIND
@@ -13,6 +12,7 @@ from action_balance.studies.grid.first_reach import given_up
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.parts import finish_part, run_missing, say
+from action_balance.terminal.progress import progress_bar
 
 
 def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: Console) -> None:

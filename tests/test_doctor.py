@@ -1,4 +1,4 @@
-"""``doctor`` shows what is there, and says what mends what is broken."""
+"""``doctor`` shows what is installed, and names the fix for what is broken."""
 
 import shutil
 from importlib import metadata
@@ -11,9 +11,9 @@ from packaging.specifiers import SpecifierSet
 from rich.console import Console
 
 import action_balance
-from action_balance.cli import doctor
+from action_balance import doctor
 from action_balance.cli import main as cli
-from action_balance.cli.doctor import Package
+from action_balance.doctor import Package
 from action_balance.errors import UserError
 
 NEEDED = [
@@ -92,7 +92,7 @@ def test_it_works_in_a_folder_that_was_not_installed(monkeypatch: pytest.MonkeyP
 @pytest.mark.usefixtures("examined")
 def test_extras_that_are_not_there_are_named_with_their_command() -> None:
     lines = printed()
-    assert "Extras, to be installed in the folder of action-balance" in lines
+    assert "Extras (install them in the folder of action-balance)" in lines
     assert "train train the neural agent installed" in lines
     assert 'atari Atari games pip install ".[atari]"' in lines
     assert 'gym Gymnasium environments pip install ".[gym]"' in lines
@@ -103,7 +103,7 @@ def test_extras_that_are_not_there_are_named_with_their_command() -> None:
 
 def test_a_package_that_is_too_old_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
     examined.setattr(doctor, "packages", lambda: [Package("jax", "0.8.1", SpecifierSet(">=0.9"), ())])
-    assert refused() == 'jax 0.8.1 does not fit, >=0.9 is needed: pip install --upgrade "jax>=0.9"'
+    assert refused() == 'jax 0.8.1 is unsuitable, >=0.9 is required: pip install --upgrade "jax>=0.9"'
 
 
 def test_a_test_that_fails_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def test_a_test_that_fails_is_one_line_with_the_fix(examined: pytest.MonkeyPatch
     examined.setattr(doctor, "TESTS", {"sums": fails, "products": fails})
     told = refused()
     assert told == (
-        "sums: failed (ValueError: one is not two): make a new virtual environment and install action-balance there "
-        "(and 1 more: see above)"
+        "sums: failed (ValueError: one is not two): create a new virtual environment and install action-balance there "
+        "(and 1 more, see above)"
     )
 
 

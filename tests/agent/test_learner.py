@@ -1,0 +1,71 @@
+"""Whole updates: counts, episodes, first rewards, and that an update is compiled once."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_agent import SMALL, WORLD, algorithm, begun, same, trained
+
+from action_balance.agent import learner, rollout
+from action_balance.agent.metrics import Metrics
+from action_balance.agent.state import TrainState
+
+
+def test_random_keeps_the_uniform_policy_and_learns_nothing() -> None:
+    config = replace(SMALL, method="random")
+    state, metrics = trained(config)
+    assert same(state.params, begun(config).params)
+    # A mean over 64 samples: summed up one by one, each addition is rounded by up to 6e-8.
+    assert metrics["entropy_beta"] == pytest.approx(np.log(4), rel=64 * 6e-8)
+
+
+def test_counts_are_those_of_the_rollouts() -> None:
+    state = trained()[0]
+    assert state.visits.sum() == state.state_visits.sum() == 3 * 4 * 16
+    assert (np.asarray(state.state_visits)[WORLD.world.walls] == 0).all()
+
+
+def test_a_bonus_that_counts_has_the_counts_of_the_agent() -> None:
+    state = trained(replace(SMALL, method="count"))[0]
+    assert state.bonus_states["intrinsic"].tolist() == state.state_visits.tolist()
+
+
+@pytest.mark.parametrize("method", ["ppo", "rnd", "action-balance"])
+def test_bonuses_that_a_method_does_not_use_are_neither_allocated_nor_optimised(method: str) -> None:
+    state = begun(replace(SMALL, method=method))
+    slots = {"ppo": set(), "rnd": {"intrinsic"}, "action-balance": {"action"}}[method]
+    assert set(state.params.bonuses) == set(state.bonus_states) == slots
+    assert jax.tree.structure(state.optimizer[0].mu) == jax.tree.structure(state.params)
+
+
+def test_a_second_update_traces_nothing() -> None:
+    traces = 0
+
+    def step(state: TrainState) -> tuple[TrainState, Metrics]:
+        nonlocal traces
+        traces += 1
+        return learner.train_step(WORLD, state, algorithm())
+
+    compiled = jax.jit(step)
+    state = begun()
+    for _ in range(3):
+        state, _ = compiled(state)
+    assert traces == 1
+
+
+def test_episode_returns_and_the_first_reward_are_followed_across_rollouts() -> None:
+    state = begun()
+    trajectory = eqx.filter_jit(lambda s: rollout.rollout(WORLD, s, algorithm()))(state)[1]
+    reward = jnp.zeros((16, 4)).at[3, 1].set(1.0).at[9, 1].set(1.0)
+    ended = jnp.zeros((16, 4), bool).at[5, 1].set(True).at[9, 1].set(True).at[9, 2].set(True)
+    trajectory = replace(trajectory, reward=reward, terminated=ended, truncated=jnp.zeros_like(ended))
+    state = replace(state, episode_return=jnp.array([0.0, 0.5, 0.25, 0.0]))
+    state, episodes = learner.track_episodes(state, trajectory)
+    assert episodes.number == 3
+    assert episodes.mean_return == pytest.approx((1.5 + 1.0 + 0.25) / 3)
+    assert episodes.best_return == 1.5
+    assert state.episode_return.tolist() == [0, 0, 0, 0]
+    assert learner.first_reward(state, trajectory, SMALL) == 4 * 4  # the fourth step of four environments

@@ -1,0 +1,32 @@
+"""Each part of the agent adds its own metrics, and a part that is missing adds none."""
+
+from dataclasses import replace
+
+import pytest
+from small_agent import SMALL, trained
+
+NEXT_STATE = {"bonus_mean", "bonus_scale"}
+ACTION = {"entropy_bonus", "entropy_added", "kl_beta_pi", "action_bonus_mean", "loss_action"}
+LEARNING = {
+    *("loss_policy", "loss_value_int", "loss_value_ext", "clip_fraction", "first_ratio"),
+    *("explained_int", "explained_ext"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "own"),
+    [
+        ("random", set()),
+        ("ppo", LEARNING),
+        ("count", LEARNING | NEXT_STATE),
+        ("rnd", LEARNING | NEXT_STATE | {"loss_next_state"}),
+        ("action-balance", LEARNING | ACTION),
+        ("action-balance-rnd", LEARNING | NEXT_STATE | {"loss_next_state"} | ACTION),
+    ],
+)
+def test_a_method_reports_the_metrics_of_its_parts(method: str, own: set[str]) -> None:
+    always = {
+        *("episodes", "episode_return", "best_return", "first_reward", "states", "action_frequency"),
+        *("entropy_pi", "entropy_beta", "parameters_finite"),
+    }
+    assert set(trained(replace(SMALL, method=method), 1)[1]) == always | own

@@ -1,0 +1,63 @@
+"""One small agent of Algorithm 1, trained for a few updates and shared by the tests of `action_balance.agent`."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from action_balance.agent import learner
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.metrics import Metrics
+from action_balance.agent.state import TrainState
+from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.maps import parse_map
+
+WORLD = GridEnvironment(parse_map("...G\n.#..\nS...\n", episode_steps=6))
+SMALL = AgentConfig(
+    steps=10_000,
+    envs=4,
+    ppo=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
+    bonus=BonusConfig(warmup_rollouts=2),
+    net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+)
+
+
+def algorithm(config: AgentConfig = SMALL) -> Algorithm:
+    """Algorithm 1 in the small world."""
+    return Algorithm(config, WORLD.spec)
+
+
+@cache
+def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, Metrics]]:
+    """The compiled update."""
+    return eqx.filter_jit(lambda state: learner.train_step(WORLD, state, algorithm(config)))
+
+
+@cache
+def begun(config: AgentConfig = SMALL, seed: int = 0) -> TrainState:
+    """A state before any update."""
+    return learner.init_state(WORLD, algorithm(config), jax.random.key(seed))
+
+
+@cache
+def trained(config: AgentConfig = SMALL, updates: int = 3, seed: int = 0) -> tuple[TrainState, Metrics]:
+    """A state after some updates, and the metrics of the last."""
+    state = begun(config, seed)
+    step = make_step(config)
+    for _ in range(updates):
+        state, metrics = step(state)
+    return state, metrics
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The leaves of a tree as NumPy arrays."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two trees are equal bit for bit."""
+    return all(np.array_equal(a, b) for a, b in zip(leaves(one), leaves(other), strict=True))
