@@ -38,7 +38,7 @@ def test_bonuses_that_a_method_does_not_use_are_neither_allocated_nor_optimised(
     state = begun(replace(SMALL, method=method))
     slots = {"ppo": set(), "rnd": {"intrinsic"}, "action-balance": {"action"}}[method]
     assert set(state.params.bonuses) == set(state.bonus_states) == slots
-    assert jax.tree.structure(state.optimizer[0].mu) == jax.tree.structure(state.params)
+    assert len(jax.tree.leaves(state.optimizer[0].mu)) == len(jax.tree.leaves(state.params))
 
 
 def test_a_second_update_traces_nothing() -> None:

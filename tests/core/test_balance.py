@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.core.balance import Normalization, balance, normalize
+from action_balance.core.balance import balance, normalize
+from action_balance.core.options import Normalization
 from action_balance.errors import UserError
 
 KINDS: tuple[Normalization, ...] = get_args(Normalization)

@@ -7,7 +7,7 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ class EnvConfig:
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
     has_images: ClassVar[bool | None] = None
-    #: Whether states can be enumerated; None if only the `EnvSpec` of a particular environment tells.
-    has_states: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
     #: What the sum of an episode's rewards is called: its return, or the score of a game.
@@ -56,7 +54,7 @@ class EnvConfig:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Well-known names of the family, for suggestions and completion."""
-        return ()
+        return tuple(form for form in cls.forms if ":" not in form)
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
@@ -86,8 +84,10 @@ class EnvConfig:
 
     @property
     def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """Orders environments: by family, place in the family, name, and settings."""
-        return self.order, 0, self.name, ()
+        """Orders environments: by family, place in the family, name, and settings, those that are None first."""
+        place = self.forms.index(self.name) if self.name in self.forms else 0
+        values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
+        return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
@@ -141,8 +141,8 @@ class HostEnvConfig(EnvConfig):
     """An environment that steps on the host, outside of compiled programs."""
 
     engine: ClassVar[Literal["device", "host"]] = "host"
-    has_states: ClassVar[bool | None] = False
-    #: Evaluations play all episodes at once, at most this many; None: as many as environments were trained in.
+    #: Most episodes that an evaluation plays at once, each in an environment of its own; None if it plays one after the
+    #: other in as many environments as a training has.
     episodes_at_once: ClassVar[int | None] = None
     #: Time limit of episodes in steps, for progress bars; None if it is not known.
     episode_steps: ClassVar[int | None] = None

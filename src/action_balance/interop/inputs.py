@@ -83,8 +83,8 @@ class Spaces:
             # NaN is out of bounds, too.
             if not (np.abs(given) <= _LARGEST).all():
                 raise UserError(
-                    f"{name} has numbers that are not finite or beyond {_LARGEST:g}: find where the environment produces "
-                    f"them, or replace them, e.g. with numpy.nan_to_num"
+                    f"{name} has numbers that are not finite or beyond {_LARGEST:g}: find where the environment "
+                    f"produces them, or replace them, e.g. with numpy.nan_to_num"
                 )
             given = given.astype(np.float32)
         return given.reshape(-1, *self.seen_shape), lead
@@ -138,8 +138,8 @@ def _observations(space: Any) -> tuple[tuple[int, ...], int, int]:
     shape = space.shape if kind in ("Box", "MultiBinary", "MultiDiscrete") else space
     if not isinstance(shape, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in shape):
         raise UserError(
-            f"obs_space {_short(space)} is not supported: use a Box, a Discrete or a shape such as (4,); flatten others "
-            f"first, e.g. with gymnasium.wrappers.FlattenObservation"
+            f"obs_space {_short(space)} is not supported: use a Box, a Discrete or a shape such as (4,); flatten "
+            f"others first, e.g. with gymnasium.wrappers.FlattenObservation"
         )
     shape = tuple(int(size) for size in shape)
     colours = len(shape) == 3 and min(shape[:2]) >= LEAST_PIXELS and shape[2] <= _MOST_COLOURS

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from action_balance.engines.host.packed_tree import PackedTree, TreePacker, inside
+from action_balance.engines.host.packed_tree import PackedTree, TreePacker, map_inside
 
 
 class Tree(NamedTuple):
@@ -37,38 +37,38 @@ def same(one: Any, other: Any) -> None:
 
 
 def test_leaves_of_32_bits_are_together_each_from_a_multiple_of_64() -> None:
-    pack = TreePacker(TREE).pack(TREE)
+    found = TreePacker(TREE).pack(TREE)
     expected = np.zeros(64 + 128 + 64, np.float32)
     expected[:3], expected[64:164], expected[192] = range(3), range(10, 110), -1
-    np.testing.assert_array_equal(pack.together, expected)
-    same(pack.others, (TREE.whole, TREE.half))
+    np.testing.assert_array_equal(found.packed, expected)
+    same(found.others, (TREE.whole, TREE.half))
 
 
 def test_large_leaves_stay_by_themselves() -> None:
-    pack = TreePacker(TREE, largest=99).pack(TREE)
-    assert pack.together.shape == (128,)
-    same(pack.others, (TREE.table, TREE.whole, TREE.half))
+    found = TreePacker(TREE, largest=99).pack(TREE)
+    assert found.packed.shape == (128,)
+    same(found.others, (TREE.table, TREE.whole, TREE.half))
 
 
 def test_the_tree_comes_back() -> None:
     for largest in (0, 2, 50, 1000):
-        bundler = TreePacker(jax.eval_shape(lambda: TREE), largest)
-        same(bundler.unpack(bundler.pack(TREE)), TREE)
+        packer = TreePacker(jax.eval_shape(lambda: TREE), largest)
+        same(packer.unpack(packer.pack(TREE)), TREE)
     alone = TreePacker(Tree(*5 * [jnp.int32(1)]))
-    assert alone.pack(Tree(*5 * [jnp.int32(1)])).together.shape == (0,)
+    assert alone.pack(Tree(*5 * [jnp.int32(1)])).packed.shape == (0,)
 
 
-def test_adam_steps_a_bundle_as_it_steps_the_tree() -> None:
+def test_adam_steps_a_packed_tree_as_it_steps_the_tree() -> None:
     tree = {"a": jnp.array([1.0, 2.0]), "b": jnp.array([[3.0]])}
     gradients = [{"a": jnp.array([0.5, -1.0]), "b": jnp.array([[4.0]])}, {"a": jnp.ones(2), "b": jnp.zeros((1, 1))}]
-    adam, bundler = optax.adam(0.1), TreePacker(tree)
+    adam, packer = optax.adam(0.1), TreePacker(tree)
     plain, memory = tree, adam.init(tree)
-    pack, bundled = bundler.pack(tree), inside(bundler.pack, dict, memory)
+    pack, moments = packer.pack(tree), map_inside(packer.pack, dict, memory)
     for found in gradients:
         changes, memory = adam.update(found, memory)
         plain = optax.apply_updates(plain, changes)
-        changes, bundled = adam.update(bundler.pack(found), bundled)
+        changes, moments = adam.update(packer.pack(found), moments)
         pack = optax.apply_updates(pack, changes)
-    same(bundler.unpack(pack), plain)
-    same(inside(bundler.unpack, PackedTree, bundled), memory)
-    assert not np.asarray(pack.together)[3:64].any()  # what fills the places stays 0
+    same(packer.unpack(pack), plain)
+    same(map_inside(packer.unpack, PackedTree, moments), memory)
+    assert not np.asarray(pack.packed)[3:64].any()  # what fills the places stays 0

@@ -11,17 +11,19 @@ import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame
 from scipy import stats
 
+from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Trajectory
-from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.engines.host import rollout_buffer as recording
+from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.host_base import HostEnvironment
+from action_balance.envs.spec import EnvSpec
 
 STEPS, ENVS, COEF = 5, 4, 2.0
-CONFIG = Config(
+CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=1000,
     envs=ENVS,
@@ -31,11 +33,12 @@ CONFIG = Config(
     host=HostConfig(groups=2),
 )
 SHAPE = (STACK, SIZE, SIZE)
+SPEC = EnvSpec("image-stack", SHAPE, (ACTIONS,), "uint8")
 
 
 @cache
 def programs(groups: int) -> CompiledUpdate:
-    return CompiledUpdate(replace(CONFIG, host=HostConfig(groups=groups)), SHAPE, ACTIONS)
+    return CompiledUpdate(replace(CONFIG, host=HostConfig(groups=groups)), SPEC)
 
 
 @cache
@@ -118,7 +121,7 @@ def rollouts() -> Rollouts:
 @pytest.fixture(scope="module")
 def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     """Of both rollouts, with the values after them; rewards are numbers that can be recognised."""
-    make = jax.jit(partial(recording.trajectory, config=CONFIG))
+    make = jax.jit(partial(rollout_buffer.trajectory, algorithm=Algorithm(CONFIG, SPEC)))
     zeros = np.zeros((STEPS, ENVS), bool)
     reward = np.arange(STEPS * ENVS, dtype=np.float32).reshape(STEPS, ENVS)
     made: list[tuple[Trajectory, jax.Array]] = jax.device_get(
@@ -143,7 +146,7 @@ def stacks() -> np.ndarray:
 @cache
 def opinions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits, values and bonus of everything that is seen, (2 T + 1, N, ...)."""
-    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, CONFIG))(seen))
+    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, Algorithm(CONFIG, SPEC)))(seen))
     flat = jax.device_get(function(actor(), stacks().reshape(-1, *SHAPE)))
     logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat)
     return logits, values, bonus

@@ -8,6 +8,7 @@ import pytest
 
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
+from action_balance.envs.atari.games import title
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
@@ -221,7 +222,7 @@ def stored(path: Path, config: TrainConfig) -> Path:
     """The folder of a run that has chosen lag 1 and 2 groups."""
     host = replace(config.agent.host, lag=1, groups=2)
     config = replace(config, agent=replace(config.agent, host=host))
-    RunFolder.create(path, config.as_data(), ["test"]).finish("finished")
+    RunFolder.create(path, config.to_dict(), ["test"]).finish("finished")
     return path
 
 

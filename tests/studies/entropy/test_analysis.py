@@ -73,7 +73,7 @@ def test_two_runs_of_each_have_an_interval() -> None:
 
 
 def test_a_flat_vector_of_the_games_actions_has_the_entropy_that_is_drawn() -> None:
-    from action_balance.envs.atari.emulator import count_actions
+    from action_balance.envs.atari.games import count_actions
 
     assert pytest.approx(log(count_actions(settings.GAME))) == FLAT
 

@@ -25,8 +25,8 @@ from command import call
 from playwright.sync_api import Browser
 
 from action_balance.config.agent import Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.packing import packed, unpacked
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs import MetricsLog, RunFolder
@@ -48,11 +48,11 @@ STEPS = 8 * 128  # of an update
 
 def config_of(method: str = "rnd", seed: int = 0, seeds: int = 2, updates: int = 4) -> TrainConfig:
     agent = Config(method=method, steps=updates * STEPS)
-    return TrainConfig(EnvConfig("deep-sea", 3), agent, seed, seeds, None)
+    return TrainConfig(env_config("deep-sea", size=3), agent, seed, seeds, None)
 
 
 def begin(path: Path, config: TrainConfig) -> tuple[RunFolder, MetricsLog]:
-    folder = RunFolder.create(path, config.as_data(), ["synthetic"])
+    folder = RunFolder.create(path, config.to_dict(), ["synthetic"])
     return folder, folder.metrics()
 
 

@@ -1,7 +1,7 @@
 """Settings of the deep sea."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.errors import UserError
@@ -35,26 +35,15 @@ class DeepSeaConfig(DeviceEnvConfig):
     order: ClassVar[int] = 1
     forms: ClassVar[tuple[str, ...]] = ("deep-sea",)
     has_images: ClassVar[bool | None] = False
-    has_states: ClassVar[bool | None] = True
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_size(self.size)
 
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The only name."""
-        return cls.forms
-
     @property
     def short_name(self) -> str:
         """Name and size."""
         return f"{self.name} {self.size}"
-
-    @property
-    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """By size."""
-        return self.order, 0, self.name, (self.size,)
 
     def make(self, key: "jax.Array") -> "Environment":
         """A sea whose actions are drawn from the key."""

@@ -108,14 +108,9 @@ class GymnasiumConfig(HostEnvConfig):
         return f"{PREFIX}{name}" if name.rpartition("-v")[2].isdigit() else None
 
     @property
-    def id(self) -> str:
-        """The name without its prefix."""
-        return self.name.removeprefix(PREFIX)
-
-    @property
     def short_name(self) -> str:
         """The name without its prefix."""
-        return self.id
+        return self.name.removeprefix(PREFIX)
 
     @property
     def in_process(self) -> bool:
@@ -131,7 +126,7 @@ class GymnasiumConfig(HostEnvConfig):
         """The environment, made once and tested."""
         from action_balance.envs.gymnasium.make import find
 
-        return find(self.id, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
+        return find(self.short_name, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
 
     def with_function(self, make: "Callable[[], Env[Any, Any]]") -> Self:
         """The same settings, with a function that makes the environment in place of its name.
@@ -151,8 +146,7 @@ class GymnasiumConfig(HostEnvConfig):
     @property
     def spec(self) -> EnvSpec:
         """A stack of images, or of vectors, whose scale nobody knows."""
-        layout = self.task.layout
-        return layout.spec(self.stack, self.task.choices.nvec)
+        return self.task.layout.spec(self.stack, self.task.choices.nvec)
 
     def make(
         self,

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from action_balance.envs.base import Environment, Step
-from action_balance.envs.deep_sea import DeepSea, DeepSeaState
+from action_balance.envs.deep_sea.environment import DeepSea, DeepSeaState
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 N = 5
@@ -126,7 +127,7 @@ def test_the_index_is_the_cell_row_by_row_and_0_at_the_end() -> None:
 
 
 def test_sizes_are_two_actions_and_n_by_n_cells() -> None:
-    assert (SEA.actions, SEA.observation_shape, SEA.states) == (2, (25,), 25)
+    assert SEA.spec == EnvSpec("vector", (25,), (2,), states=25)
 
 
 def test_the_meaning_is_drawn_from_the_key_for_every_column() -> None:

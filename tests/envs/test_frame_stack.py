@@ -1,15 +1,11 @@
 from itertools import product
-from typing import Any
 
-import ale_py.vector_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.envs.atari.emulator import Atari
-from action_balance.envs.host_base import Frames, push
-from action_balance.envs.registry import EnvConfig, host_env_spec
+from action_balance.envs.frame_stack import Frames, push
 
 pushed = jax.jit(jax.vmap(push))
 stacked = jax.jit(Frames.stacks)
@@ -78,32 +74,3 @@ def test_push_forgets_the_oldest_frame_or_all_of_them() -> None:
     stack = jnp.array([1, 2, 3], jnp.uint8)
     np.testing.assert_array_equal(push(stack, jnp.uint8(4), jnp.asarray(False)), [2, 3, 4])
     np.testing.assert_array_equal(push(stack, jnp.uint8(4), jnp.asarray(True)), [0, 0, 4])
-
-
-def test_a_game_is_trained_on_under_the_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    original = ale_py.vector_env.AtariVectorEnv
-
-    def watched(*arguments: Any, **settings: Any) -> Any:
-        asked.append((*arguments, settings))
-        return original(*arguments, **settings)
-
-    monkeypatch.setattr(ale_py.vector_env, "AtariVectorEnv", watched)
-    environment = host_env_spec(EnvConfig("atari:pitfall")).make(4, 2, (3, 0), 1)
-    assert isinstance(environment, Atari)
-    environment.close()
-    game, envs, settings = asked[0]
-    assert (game, envs, asked[1]) == ("pitfall", 2, asked[0])
-    assert len(asked) == 2
-    assert {
-        "repeat_action_probability": 0.25,
-        "max_num_frames_per_episode": 18_000,
-        "frameskip": 4,
-        "maxpool": True,
-        "noop_max": 0,
-        "use_fire_reset": False,
-        "episodic_life": False,
-        "reward_clipping": False,  # the sign is taken later, and the score told
-        "num_threads": 1,
-    }.items() <= settings.items()
-    assert len(set(environment.seeds.ravel().tolist())) == 4
