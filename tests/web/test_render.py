@@ -65,6 +65,6 @@ def test_a_name_that_is_no_text_has_question_marks() -> None:
 
 def test_markup_is_in_templates_only() -> None:
     tags = "p|div|span|section|article|table|tr|td|th|small|code|h[1-6]|ul|li|sup|figure|svg|script"
-    markup = re.compile(rf"</?({tags})( [^>]*)?>|&[a-z]+;|html\\.escape")
+    markup = re.compile(rf"</?({tags})( [^>]*)?>|&[a-z]+;|html\.escape")
     sources = Path(action_balance.__file__).parent.rglob("*.py")
     assert [str(path) for path in sources if markup.search(path.read_text(encoding="utf-8"))] == []
