@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
 from action_balance.agent.learner import Metrics
