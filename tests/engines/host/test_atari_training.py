@@ -1,27 +1,19 @@
 """``train`` and ``resume`` of an Atari game from the command line: what they tell and keep."""
 
 import json
-import math
 import shutil
 import signal
 import subprocess
 import sys
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
-from rich.console import Console
 
 from action_balance.agent.state import TrainState
 from action_balance.cli import main as cli
-from action_balance.cli.train_screen import shown
-from action_balance.config.agent import Config
-from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import BEGIN_ANEW, trainer
-from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.leaves import to_arrays
 
@@ -30,21 +22,6 @@ SMALL = (
     *("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8", "--threads", "1"),
     *("--steps", "24", "--checkpoint-every", "1", "--method", "random"),  # which compiles soonest
 )
-
-
-def test_a_game_tells_its_best_return_where_a_world_tells_its_states() -> None:
-    agent = Config(steps=2048)
-    screen = StringIO()
-    with shown(Console(file=screen, width=200), TrainConfig(env_config("atari:pitfall"), agent)) as tell:
-        tell(Progress(1, 1024, 50.0, 400.0, 0.0, 0.5))
-        tell(Progress(2, 2048, math.nan, math.nan, 0.0, 0.25))
-    (line,) = screen.getvalue().splitlines()
-    assert line.startswith("update 2 of 2: 2,048 steps, ")
-    assert line.endswith("/s, return -, best 400, bonus 0.25")
-    screen = StringIO()
-    with shown(Console(file=screen, width=200), TrainConfig(env_config("open"), agent)) as tell:
-        tell(Progress(2, 2048, 1.0, 1.0, 7.0, 0.25))
-    assert screen.getvalue() == "update 2 of 2: 2,048 steps, return 1, states 7, bonus 0.25\n"
 
 
 def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +45,7 @@ def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsy
 # The command line. Once the second update is logged, and before it is in a checkpoint, the process is killed.
 KILLED = """
 import os, signal, sys
-from action_balance import cli
+from action_balance.cli.main import main
 from action_balance.runs import MetricsLog
 
 def append(log, rows, *more):
@@ -77,7 +54,7 @@ def append(log, rows, *more):
         os.kill(os.getpid(), signal.SIGKILL)
 
 original, MetricsLog.append = MetricsLog.append, append
-cli.main(sys.argv[1:])
+main(sys.argv[1:])
 """
 LEARNING = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),

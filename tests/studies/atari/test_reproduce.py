@@ -13,7 +13,7 @@ from rich.console import Console
 from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
 
 from action_balance.cli import main as cli
-from action_balance.cli.atari import AtariStudy
+from action_balance.cli.reproduce import Atari
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.host_base import EmulatorsLost
@@ -359,6 +359,5 @@ def test_a_curve_of_five_runs_has_a_band_and_five_runs_need_no_excuse(tmp_path: 
 
 def test_the_plan_of_the_command_is_that_of_its_settings() -> None:
     command = cli.parse(["reproduce", "atari", "--games", "pitfall", "--methods", "rnd", "--seeds", "1", *FLAGS])
-    assert isinstance(command, cli.Reproduce)
-    assert isinstance(command.experiment, AtariStudy)
-    assert command.experiment.settings == AtariSettings(("pitfall",), ("rnd",), 1, 0, SMALL)
+    assert isinstance(command, Atari)
+    assert command.settings == AtariSettings(("pitfall",), ("rnd",), 1, 0, SMALL)
