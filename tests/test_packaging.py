@@ -70,7 +70,7 @@ def test_the_sdist_can_be_tested(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/envs/grid/test_world.py", "docs/grid.md"} <= names
+    assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/cli/test_main.py", "docs/grid.md"} <= names
     assert {"benchmarks/plain_grid.py", "examples/own_agent.py", "CHANGELOG.md", "LICENSE", "README.md"} <= names
     assert {"mkdocs.yml", "docs/theme/hooks.py", "docs/theme/style.css", "docs/images/method.svg"} <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)
