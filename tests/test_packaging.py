@@ -1,4 +1,4 @@
-"""What would be published: built without the network, from a copy, as building leaves files behind."""
+"""What would be published, built offline from a copy, as the build leaves files behind."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist and the wheel that is made from it."""
+    """A folder with the sdist and the wheel that is built from it."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for path in ROOT.iterdir():
         if path.name in {"src", "tests", "docs", "examples", "benchmarks"}:
