@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 
 import jax
 import pytest
+from jaxtyping import install_import_hook
+
+# Shapes and types of array arguments and fields are checked in everything that is imported from here on.
+CHECKED = ("core", "distributions", "nets", "bonuses", "agent", "engines")
+install_import_hook([f"action_balance.{room}" for room in CHECKED], "array_checks.check")
 
 from action_balance.engines.device.seeds import use_all_cores
 
@@ -28,7 +33,7 @@ WALKS = {
 #: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
 LONG = (
     "engines/test_learning",
-    "studies/neural/test_analysis",
+    "studies/neural/test_reproduce",
     "engines/device/test_seeds",
     "engines/host/test_atari_training",
     "benchmarks/test_agent",

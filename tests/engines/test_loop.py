@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.config.train import TrainConfig

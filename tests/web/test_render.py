@@ -4,10 +4,12 @@ import base64
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
 
+import action_balance
 from action_balance.web.render import as_bytes, render
 
 HOSTILE = "</script><script>alert(1)</script>\"'&"
@@ -59,3 +61,10 @@ def test_the_policy_allows_the_pages_own_script_and_requests_only_to_its_server(
 
 def test_a_name_that_is_no_text_has_question_marks() -> None:
     assert as_bytes("\udcffrun") == b"?run"
+
+
+def test_markup_is_in_templates_only() -> None:
+    tags = "p|div|span|section|article|table|tr|td|th|small|code|h[1-6]|ul|li|sup|figure|svg|script"
+    markup = re.compile(rf"</?({tags})( [^>]*)?>|&[a-z]+;|html\.escape")
+    sources = Path(action_balance.__file__).parent.rglob("*.py")
+    assert [str(path) for path in sources if markup.search(path.read_text(encoding="utf-8"))] == []

@@ -149,7 +149,7 @@ class Panel:
 
     def _draw_numbers(self, numbers: Sequence[tuple[str, str]]) -> Picture:
         picture, draw = _canvas(WIDTH, LINE - NUMBERS - 6)
-        places = [0, *np.linspace(124, 276, len(numbers) - 1).tolist()]
+        places = [0, *np.linspace(110, 280, len(numbers) - 1).tolist()]
         for left, (label, value) in zip(places, numbers, strict=True):
             draw.text((left, 0), label, rgb(MUTED), font(11))
             draw.text((left, 15), value, rgb(INK), font(22, bold=True))

@@ -43,7 +43,7 @@ class AtariTraining:
         self.agent(PRESET.method)  # checks the other numbers
 
     def agent(self, method: str, normalize: Normalization = PRESET.bonus.normalize) -> AgentConfig:
-        """AgentConfig of an agent."""
+        """Config of an agent."""
         return replace(
             PRESET,
             method=method,
@@ -78,7 +78,7 @@ class AtariTraining:
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
-        """AgentConfig of a run with one seed."""
+        """Config of a run with one seed."""
         return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
 
 

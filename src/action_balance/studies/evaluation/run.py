@@ -10,7 +10,6 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
-from action_balance.cli.progress import progress_bar
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
@@ -24,6 +23,7 @@ from action_balance.runs.folder import CHECKPOINTS
 from action_balance.studies.evaluation import episodes as tables
 from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.studies.parts import say
+from action_balance.terminal.progress import progress_bar
 
 #: Part of the work with a game that its replay for the rooms takes.
 REPLAYING = 0.2

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
 from action_balance.files import Data
 from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
@@ -35,7 +35,7 @@ def neural_page(folder: Path, summary: Data) -> str:
         worlds=list(WORLDS),
         figures=read_figures(folder),
         lift_points=dict(zip(("value", "low", "high"), lift, strict=False)),
-        hyperparameters=flat(asdict(Config(steps=settings["steps"])), without=("method", "steps")),
+        hyperparameters=flat(asdict(AgentConfig(steps=settings["steps"])), without=("method", "steps")),
         versions=summary["versions"],
         command=_command(settings, ours),
         resamples=RESAMPLES,
