@@ -112,16 +112,14 @@ def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> Tra
 
     def nothing(leaf: Any) -> Any:
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        return jax.random.key(seed) if key else np.zeros(leaf.shape, leaf.dtype)
+        return jax.random.key(seed) if key else jnp.asarray(np.zeros(leaf.shape, leaf.dtype))
 
-    def anything(leaf: Any) -> np.ndarray:
+    def anything(leaf: Any) -> jax.Array:
         # Convolutions are (k, k, C, out), layers (out, in), and what is left are biases.
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
-        return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
+        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
     params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))
     empty: TrainState = jax.tree.map(nothing, shapes)
-    made = replace(empty, params=params, bonus_states=states, obs_stats=obs_stats, first_reward=jnp.int32(-1))
-    # Where everything else is, so that what was compiled for one is not compiled again for the other.
-    return jax.tree.map(jnp.asarray, made)
+    return replace(empty, params=params, bonus_states=states, obs_stats=obs_stats, first_reward=jnp.int32(-1))

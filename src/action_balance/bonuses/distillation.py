@@ -1,12 +1,12 @@
 """Distillation of pairs: a predictor learns a fixed random target, and its error estimates how rarely a pair occurred.
 
-`Distillation` is the error of states (Eq. 1) and of pairs (Eq. 2) alike; `PairDistillation` is the paper's action bonus.
+`Distillation` is the error of states (Eq. 1) as of pairs (Eq. 2); `PairDistillation` is the paper's action bonus.
 Axes: A choices of all action components, D outputs of the networks, P samples of a minibatch. `Distillation` takes one
 input per call; ``vmap`` outside.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ from action_balance.config.bonuses import DistillationConfig
 from action_balance.errors import UserError
 
 
+@runtime_checkable
 class Features(Protocol):
     """A target or predictor: a network of a state, and of a pair where it knows actions."""
 

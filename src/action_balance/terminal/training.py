@@ -64,8 +64,8 @@ def _print_on(console: Console) -> Callable[[str], None]:
 def training_progress(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
     """Show a bar with steps, steps per second, time left, return, states reached and bonus.
 
-    Plain lines are printed if the output is not a terminal. Environments on the host have no states that could be
-    counted: for them, the best return since the start of this process is shown instead.
+    Plain lines are printed if the output is not a terminal. Where states cannot be enumerated, the best
+    return since the start of this process is shown instead of their number.
 
     Args:
         console: Where to show it.
@@ -86,9 +86,9 @@ def training_progress(console: Console, config: TrainConfig, name: str = "") -> 
         first = first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - first[1]
         rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
-        found = f"states {now.states:,.0f}" if config.env.engine == "device" else f"best {_score(best)}"
-        score = _score(now.episode_return)
-        return f"{name}{now.steps:,} steps, {rate}return {score}, {found}, bonus {now.bonus:.3g}"
+        found = f"best {_score(best)}" if now.states is None else f"states {now.states:,.0f}"
+        bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
+        return f"{name}{now.steps:,} steps, {rate}return {_score(now.episode_return)}, {found}{bonus}"
 
     if not console.is_terminal:
 
@@ -102,8 +102,7 @@ def training_progress(console: Console, config: TrainConfig, name: str = "") -> 
         yield line
         return
     with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
-        first_phase = "compiling" if config.env.engine == "device" else "warming up at random, and compiling"
-        task = bar.add_task(f"{name}{first_phase}", total=total)
+        task = bar.add_task(f"{name}warming up and compiling", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=describe(now))
 
 

@@ -7,7 +7,7 @@ that are short. Axes: T steps, N environments, M environments of a group.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -71,7 +71,7 @@ class GradAccumulator(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)  # of the L losses
 
     @classmethod
-    def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> Self:
+    def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> "GradAccumulator":
         """The accumulator at the beginning of an update."""
         zero, terms = jnp.zeros((), jnp.int32), jnp.zeros((len(names), minibatches))
         return cls(jax.tree.map(jnp.zeros_like, params), terms, zero, zero, tuple(names))
@@ -81,7 +81,7 @@ class GradAccumulator(eqx.Module):
         """Of all minibatches so far."""
         return dict(zip(self.names, self.terms, strict=True))
 
-    def with_part(self, gradients: PackedTree, losses: Losses) -> Self:
+    def with_part(self, gradients: PackedTree, losses: Losses) -> "GradAccumulator":
         """The accumulator with one more part of the minibatch."""
         before, new = self.terms[:, self.number], jnp.stack([losses[name] for name in self.names])
         largest = np.array([name == LARGEST for name in self.names])
@@ -93,7 +93,7 @@ class GradAccumulator(eqx.Module):
             part=self.part + 1,
         )
 
-    def next_minibatch(self) -> Self:
+    def next_minibatch(self) -> "GradAccumulator":
         """The accumulator at the beginning of the next minibatch."""
         zeros = jax.tree.map(jnp.zeros_like, self.gradients)
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))

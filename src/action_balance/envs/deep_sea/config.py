@@ -4,24 +4,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.errors import UserError
+from action_balance.envs.deep_sea.size import check_size
 
 if TYPE_CHECKING:
     import jax
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
-
-#: The largest N: an observation has N x N numbers.
-LARGEST = 1000
-
-
-def check_size(size: int) -> None:
-    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
-    if size < 2:
-        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
-    if size > LARGEST:
-        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
 
 
 @dataclass(frozen=True)

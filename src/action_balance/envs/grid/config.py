@@ -1,9 +1,10 @@
 """Settings of the grid worlds."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.envs.grid.view import View
 from action_balance.errors import MOST, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from action_balance.envs.base import Environment
     from action_balance.envs.grid.world import GridWorld
     from action_balance.envs.scene import Scene
-
-#: What the agent observes of its cell: x and y scaled to [-1, 1], or both one-hot.
-View = Literal["coordinates", "one-hot"]
 
 #: Default size of each world: cells along a side, or along a side of a room of the corridor.
 SIZES = {"open": 40, "goal": 40, "corridor": 11}

@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from action_balance.config.env import HostEnvConfig
+from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name, check_numbers, flag
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from action_balance.envs.host_base import HostEnvironment
 
 PREFIX = "gym:"
-
-#: How environments step together: one after the other, each in its own process, or by their own vector class.
-Vectorize = Literal["sync", "async", "own"]
 
 
 def parse_kwargs(words: Sequence[str]) -> str:
