@@ -1,4 +1,4 @@
-# Everything runs in .venv, which the targets build themselves. Needs make and Python 3.11 or newer.
+# Everything runs in .venv, which the targets create. Requires make and Python 3.11 or newer.
 PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
@@ -9,7 +9,7 @@ install: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 2; }
+	  { echo "Python 3.11 or newer is required: make PYTHON=python3.12 ..." >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
@@ -22,7 +22,7 @@ install: .venv/.installed
 reproduce: .venv/.installed
 	$(bin)/action-balance reproduce grid $(ARGS)
 
-# Formatter, linter, type checker, tests: two at a time, for most of a test is compiling, which one core does.
+# Formatter, linter, type checker, and tests in two processes: most of a test is compilation, which uses one core.
 test: lint
 	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
@@ -40,7 +40,7 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(bin)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
-# All benchmarks; all know ARGS="--quick".
+# All benchmarks; all of them take ARGS="--quick".
 bench: bench-grid bench-agent bench-atari bench-gym
 
 bench-grid: .venv/.developer
@@ -55,11 +55,11 @@ bench-atari: .venv/.developer
 bench-gym: .venv/.developer
 	$(bin)/python benchmarks/gymnasium_host.py $(ARGS)
 
-# Whether a GPU learns what the CPU learns.
+# Check that a GPU learns what a CPU learns.
 bench-devices: .venv/.developer
 	$(bin)/python benchmarks/devices.py $(ARGS)
 
-# The sdist and the wheel, as they would be published: dist/.
+# The sdist and the wheel for publication: dist/.
 dist: .venv/.developer
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dist]'
 	rm -rf build dist

@@ -40,10 +40,10 @@ from action_balance.agent.rollout import rollout
 from action_balance.agent.state import Params, TrainState
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.loop import Trainer
-from action_balance.envs.registry import EnvConfig
 from action_balance.nets.bonus import BonusNet
 
 #: The targets: steps/s over seeds on so many cores, steps/s on one GPU with so many environments, times the host's.
@@ -98,7 +98,7 @@ class Training:
 
 def configure(seeds: int = 1, method: str = AGENT.method, envs: int = AGENT.envs) -> TrainConfig:
     """A run long enough for any number of environments; nothing depends on how long."""
-    return TrainConfig(EnvConfig("open"), replace(AGENT, method=method, envs=envs, steps=2**31 - 1), seeds=seeds)
+    return TrainConfig(env_config("open"), replace(AGENT, method=method, envs=envs, steps=2**31 - 1), seeds=seeds)
 
 
 def first_agents(states: TrainState, count: int) -> TrainState:
@@ -343,7 +343,7 @@ def show_parts(console: Console, effort: Effort, states: TrainState) -> None:
 
 def show_all_errors(console: Console, effort: Effort) -> None:
     """A table of the bonus vector against single errors."""
-    inputs, net = math.prod(configure().environment(jax.random.key(0)).observation_shape), AGENT.net
+    inputs, net = math.prod(configure().environment(jax.random.key(0)).spec.shape), AGENT.net
     target_key, predictor_key, states_key = jax.random.split(jax.random.key(0), 3)
     states = jax.random.normal(states_key, (STATES, inputs))
     calls: dict[tuple[int, str], Callable[[], Any]] = {}

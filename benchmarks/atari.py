@@ -83,7 +83,7 @@ class Emulator:
     def __call__(self) -> None:
         """One rollout's worth of steps."""
         environment = self.environment
-        actions = self.luck.integers(environment.actions, size=(self.steps, environment.envs_per_group))
+        actions = self.luck.integers(environment.spec.nvec[0], size=(self.steps, environment.envs_per_group))
         for chosen in actions.astype(np.int32):
             environment.send(0, chosen)
             environment.receive(0)
@@ -98,7 +98,7 @@ class Agent:
         def make(*_: int) -> Atari:
             return emulators
 
-        self.trainer = HostTrainer(config, emulators.observation_shape, emulators.actions, make)
+        self.trainer = HostTrainer(config, emulators.spec.shape, emulators.spec.nvec[0], make)
         self.trainer.start(self.trainer.begin())
 
     def act(self) -> None:

@@ -39,7 +39,9 @@ from action_balance.core.balance import Normalization
 from action_balance.engines.host.actor import Rollout
 from action_balance.engines.host.trainer import HostTrainer, Learner
 from action_balance.envs.host_base import HostStep
-from action_balance.studies.entropy import analysis as entropy
+from action_balance.envs.spec import EnvSpec
+from action_balance.studies.entropy import settings as entropy
+from action_balance.studies.entropy.analysis import RESOLUTION
 
 #: Method, and what the bonus vector is divided by: RND, and the paper's three.
 VARIANTS: dict[str, tuple[str, Normalization]] = {
@@ -56,8 +58,8 @@ SIDE, GROUPS = 84, 2
 class Pictures:
     """Coarse patterns that drift; episodes end at random, and rewards are rare."""
 
-    frame_shape, observation_shape = (SIDE, SIDE), (4, SIDE, SIDE)
-    groups, actions = GROUPS, entropy.ACTIONS
+    spec = EnvSpec("image-stack", (4, SIDE, SIDE), (entropy.ACTIONS,), dtype="uint8")
+    groups = GROUPS
 
     def __init__(self, envs: int) -> None:
         """All groups together."""
@@ -71,8 +73,9 @@ class Pictures:
         scene[:] = np.where(luck.random(scene.shape) < 0.02, luck.random(scene.shape), scene)
         return np.kron(255 * scene, np.ones((7, 7))).astype(np.uint8)
 
-    def reset(self) -> np.ndarray:
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
         """The first frames."""
+        del seed
         self.sent = [[] for _ in range(GROUPS)]
         return np.stack([self._frame(group) for group in range(GROUPS)])
 
@@ -109,7 +112,7 @@ def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, upd
     config = Settings("pictures", envs, image, GROUPS, steps, updates).agent(method, lag)
     config = replace(config, bonus=replace(config.bonus, normalize=normalize))
     pictures = Pictures(envs)
-    run = Watched(config, pictures.observation_shape, pictures.actions, lambda *_: pictures)
+    run = Watched(config, pictures.spec.shape, pictures.spec.nvec[0], lambda *_: pictures)
     run.noted = []
     state = run.begin()
     found = _parameters("before", state.params)
@@ -138,7 +141,7 @@ def differences(device: Mapping[str, np.ndarray], cpu: Mapping[str, np.ndarray])
     start = {name: cpu[name] for name in cpu if name.startswith("before")}
     found = {
         "losses": _largest(losses),
-        "entropy": 0.0 if apart < entropy.RESOLUTION else _ratio(apart, _largest(below)),
+        "entropy": 0.0 if apart < RESOLUTION else _ratio(apart, _largest(below)),
         "actions": _largest([(run["sent"] != run["noted"]).mean() for run in (device, cpu)]),
         "start": _largest([_ratio(_largest(device[name] - one), _largest(one)) for name, one in start.items()]),
     }

@@ -40,7 +40,7 @@ from rich.console import Console
 from action_balance.envs.grid.maps import goal_world, open_world
 from action_balance.envs.grid.world import Cell
 from action_balance.tabular import agent, simulate
-from action_balance.tabular.agent import METHODS, TabularSettings
+from action_balance.tabular.settings import METHODS, TabularSettings, coefficients
 from action_balance.tabular.simulate import LANES, Cohort, Workers
 
 #: The goals of Table I.
@@ -133,7 +133,7 @@ def simulate_plainly(case: Case, seed: int) -> int:
     rng = random.Random(seed)
     taken = 0
     for method in case.methods:
-        action_coef, state_coef = agent.coefficients(method, SETTINGS)
+        action_coef, state_coef = coefficients(method, SETTINGS)
         settings = plain_grid.Settings(action_coef, state_coef)
         for goal in case.goals or (None,):
             goals = set() if goal is None else {goal[1] * case.size + goal[0]}

@@ -28,7 +28,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.loop import trainer
-from action_balance.envs.registry import EnvConfig, host_env_spec
+from action_balance.envs.gymnasium.config import GymnasiumConfig
 
 METHODS = ("action-balance-rnd", "rnd", "ppo")
 #: Networks and passes by name.
@@ -58,7 +58,7 @@ class Settings:
             net=net,
             host=HostConfig(lag=lag),
         )
-        made = trainer(TrainConfig(EnvConfig(f"gym:{self.env}"), agent))
+        made = trainer(TrainConfig(GymnasiumConfig(f"gym:{self.env}"), agent))
         if not isinstance(made, HostTrainer):
             raise TypeError("a Gymnasium environment runs on the host")
         made.start(made.begin())
@@ -81,11 +81,11 @@ def alone(settings: Settings) -> Callable[[], None]:
 
 def stepping(settings: Settings) -> Callable[[], None]:
     """The same behind our contract."""
-    kind = host_env_spec(EnvConfig(f"gym:{settings.env}"))
-    environment = kind.make(settings.envs, 1, (0, 0), 0)
+    environment = GymnasiumConfig(f"gym:{settings.env}").make(settings.envs, 1, (0, 0))
     environment.reset()
-    choices = kind.actions if isinstance(kind.actions, int) else np.array(kind.actions)
-    size = (settings.rollout_steps, settings.envs, *np.shape(choices))
+    nvec = environment.spec.nvec
+    choices = np.array(nvec if len(nvec) > 1 else nvec[0])
+    size = (settings.rollout_steps, settings.envs, *choices.shape)
     actions = np.random.default_rng(0).integers(choices, size=size).astype(np.int32)
 
     def steps() -> None:

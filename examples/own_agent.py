@@ -24,9 +24,9 @@ def my_policy(observation: jax.Array) -> jax.Array:
 def cells_seen(coef: float, key: jax.Array, steps: int = 5000) -> jax.Array:
     """How many cells are acted from, when the action bonus has this weight."""
     target_key, predictor_key, reset_key, steps_key = jax.random.split(key, 4)
-    inputs = environment.observation_shape[0]
-    target = ab.BonusNet(inputs, 64, 32, actions=environment.actions, key=target_key)
-    predictor = ab.BonusNet(inputs, 64, 32, actions=environment.actions, key=predictor_key)
+    inputs = environment.spec.shape[0]
+    target = ab.BonusNet(inputs, 64, 32, actions=environment.spec.nvec[0], key=target_key)
+    predictor = ab.BonusNet(inputs, 64, 32, actions=environment.spec.nvec[0], key=predictor_key)
 
     def step(carry, key):
         predictor, optimizer_state, state, observation, seen = carry
@@ -40,7 +40,7 @@ def cells_seen(coef: float, key: jax.Array, steps: int = 5000) -> jax.Array:
         return (predictor, optimizer_state, state, outcome.observation, seen), None
 
     state, observation = environment.reset(reset_key)
-    carry = (predictor, optimizer.init(predictor), state, observation, jnp.zeros(environment.states, bool))
+    carry = (predictor, optimizer.init(predictor), state, observation, jnp.zeros(environment.spec.states, bool))
     return jax.lax.scan(step, carry, jax.random.split(steps_key, steps))[0][-1].sum()
 
 
@@ -48,4 +48,4 @@ if __name__ == "__main__":
     keys = [jax.random.key(seed) for seed in range(5)]
     for coef in (0.0, 1.0, 3.0):
         counts = [int(jax.jit(cells_seen, static_argnums=0)(coef, key)) for key in keys]
-        print(f"action balance x {coef}: {counts} of {environment.states} cells")
+        print(f"action balance x {coef}: {counts} of {environment.spec.states} cells")

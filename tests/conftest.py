@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 
 import jax
 import pytest
+from jaxtyping import install_import_hook
+
+# Shapes and types of array arguments and fields are checked in everything that is imported from here on.
+CHECKED = ("core", "distributions", "nets", "bonuses", "agent", "engines")
+install_import_hook([f"action_balance.{room}" for room in CHECKED], "array_checks.check")
 
 from action_balance.engines.device.seeds import use_all_cores
 

@@ -16,15 +16,18 @@ from typing import Any, NamedTuple
 
 import jax
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 from rich.console import Console
 
-from action_balance.cli import main as cli
-from action_balance.cli import train_screen as training
-from action_balance.cli.screen import PROGRAM
+from action_balance.cli.explore import Explore
+from action_balance.cli.form import PROGRAM, Command
+from action_balance.cli.main import parse
+from action_balance.cli.train import Train
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs.folder import RunFolder
+from action_balance.terminal import training
 
 ROOT = Path(__file__).parent.parent
 SHELLS = {"sh", "bash", "shell", "console"}
@@ -148,26 +151,21 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
         assert program in OTHERS
 
 
-def _parse(arguments: list[str]) -> cli.Command | None:
+def _parse(arguments: list[str]) -> Command:
     if "--config" in arguments:  # an earlier run, which must be there
         earlier = Path(arguments[arguments.index("--config") + 1])
-        RunFolder.create(earlier, TrainConfig(EnvConfig("deep-sea")).as_data(), ["train"]).release()
-    if "--tyro-print-completion" in arguments:
-        with pytest.raises(SystemExit) as stop:
-            cli.parse(arguments)
-        assert not stop.value.code
-        return None
-    return cli.parse(arguments)
+        RunFolder.create(earlier, TrainConfig(env_config("deep-sea")).to_dict(), ["train"]).release()
+    return parse(arguments)
 
 
-def _folder(command: cli.Command | None, monkeypatch: pytest.MonkeyPatch) -> Path | None:
-    """Where a command writes what it would not write a second time; studies go on where they were."""
-    if isinstance(command, cli.Train):
+def _folder(command: Command, monkeypatch: pytest.MonkeyPatch) -> Path | None:
+    """Where a command writes what it would not write a second time; studies continue where they stopped."""
+    if isinstance(command, Train):
         found: list[Path] = []
         monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
-        command.run(Console())
+        command.load()(Console())
         return found[0]
-    return command.out if isinstance(command, cli.Explore) else None
+    return command.out if isinstance(command, Explore) else None
 
 
 def _without_output(words: list[str]) -> list[str]:

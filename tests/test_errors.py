@@ -1,6 +1,9 @@
+import math
+from types import SimpleNamespace
+
 import pytest
 
-from action_balance.errors import UserError, check_name
+from action_balance.errors import UserError, check_name, check_numbers, flag, nearest
 
 
 def test_a_known_name_is_returned() -> None:
@@ -15,3 +18,36 @@ def test_a_misspelt_name_suggests_the_nearest() -> None:
 def test_a_strange_name_lists_the_choices() -> None:
     with pytest.raises(UserError, match=r"^unknown method 'xyz': choose from random, rnd$"):
         check_name("method", "xyz", (name for name in ("random", "rnd")))
+
+
+def test_many_choices_are_cut_short() -> None:
+    with pytest.raises(UserError, match=r"choose from 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 8 others$"):
+        check_name("game", "xyz", map(str, range(20)))
+
+
+def test_only_similar_names_are_near() -> None:
+    assert nearest("--stesp", ["--steps", "--seed"]) == "--steps"
+    assert nearest("--xyz", ["--steps", "--seed"]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "wanted"),
+    [
+        (math.nan, {}, "a finite number"),
+        (math.inf, {}, "a finite number"),
+        (-1, {}, "0 or more"),
+        (0, {"above": True}, "above 0"),
+        (3, {"low": 1, "high": 2}, "at most 2"),
+    ],
+)
+def test_numbers_out_of_range_name_their_flag(value: float, limits: dict[str, float], wanted: str) -> None:
+    with pytest.raises(UserError, match=rf"^--learning-rate must be {wanted}, not {value}$"):
+        check_numbers(SimpleNamespace(learning_rate=value), "learning_rate", **limits)
+
+
+def test_numbers_in_range_pass() -> None:
+    check_numbers(SimpleNamespace(a=1, b=2), "a", "b", low=1, high=2)
+
+
+def test_a_setting_has_a_flag() -> None:
+    assert flag("learning_rate") == "--learning-rate"

@@ -1,4 +1,4 @@
-"""What would be published: built without the network, from a copy, as building leaves files behind."""
+"""What would be published, built offline from a copy, as the build leaves files behind."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist and the wheel that is made from it."""
+    """A folder with the sdist and the wheel that is built from it."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     for path in ROOT.iterdir():
         if path.name in {"src", "tests", "docs", "examples", "benchmarks"}:
@@ -57,8 +57,8 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: dict[str, bytes]) -> 
     assert {name for name in wheel if not name.startswith(f"{info}/")} == {
         name for name in ours if "__pycache__" not in name
     }
-    assets = "action_balance/report/assets"
-    assert {"action_balance/py.typed", f"{assets}/style.css", f"{assets}/main.js"} <= set(wheel)
+    data = {"web/assets/style.css", "web/assets/main.js", "web/templates/base.html", "studies/grid/page.html"}
+    assert {f"action_balance/{name}" for name in {"py.typed", *data}} <= set(wheel)
     assert f"{info}/licenses/LICENSE" in wheel
     assert wheel[f"{info}/entry_points.txt"].split() == [
         b"[console_scripts]",
@@ -70,7 +70,7 @@ def test_the_sdist_can_be_tested(built: Path) -> None:
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/envs/test_grid.py", "docs/grid.md"} <= names
+    assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/cli/test_main.py", "docs/grid.md"} <= names
     assert {"benchmarks/plain_grid.py", "examples/own_agent.py", "CHANGELOG.md", "LICENSE", "README.md"} <= names
     assert {"mkdocs.yml", "docs/theme/hooks.py", "docs/theme/style.css", "docs/images/method.svg"} <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)

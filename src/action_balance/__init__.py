@@ -1,14 +1,16 @@
-"""Action balance exploration for reinforcement learning: the pieces that other agents can take.
+"""Action balance exploration for reinforcement learning: building blocks for other agents, and our own agent.
 
-`balance` adds a bonus vector to a policy's logits (Eq. 5), `Distillation` of two `BonusNet`s makes that vector (Eq. 2
-and 4) and the bonus of a state (Eq. 1), `action_channel` shows an action to a convolution (Eq. 3), `RunningMeanStd` and
-`ReturnScale` are the running statistics of observations and of intrinsic returns. `ActionBalance` and `RND` are all of
-that for loops that know nothing of JAX: NumPy in, NumPy out. `train` and `resume` train our agent, as the command line
-does.
+`balance` adds a vector of bonuses to the logits of a policy (Eq. 5). `Distillation` of two `BonusNet`s computes that
+vector (Eq. 2 and 4) and the bonus of a state (Eq. 1). `action_channel` shows an action to a convolution (Eq. 3).
+`RunningMeanStd` and `ReturnScale` are running statistics of observations and of intrinsic returns. `ActionBalance` and
+`RND` do all of that for training loops without JAX: NumPy in, NumPy out. `train` and `resume` train our agent, like the
+commands of the same name.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from action_balance._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from action_balance.bonuses.distillation import Distillation
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from action_balance.interop import RND, ActionBalance
     from action_balance.nets.bonus import BonusNet
     from action_balance.training import resume, train
-
-__version__ = "0.1.0"
 
 __all__ = [
     "RND",
@@ -36,7 +36,7 @@ __all__ = [
     "train",
 ]
 
-#: The modules that have them.
+#: Modules that hold the public names.
 _HOMES = {
     "core.balance": ("balance", "normalize"),
     "bonuses.distillation": ("Distillation",),
@@ -49,7 +49,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What needs JAX is imported when it is asked for: loading it takes seconds, and workers do without it."""
+    """Import what needs JAX on first use: loading it takes seconds, and worker processes do without it."""
     for home, names in _HOMES.items():
         if name in names:
             return getattr(importlib.import_module(f"{__name__}.{home}"), name)
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """For completion."""
-    return sorted({*globals(), *__all__})
+    """The public names."""
+    return sorted([*__all__, "__version__"])

@@ -1,14 +1,13 @@
-"""Errors that a user can mend: one line, exit code 2, no traceback."""
+"""Errors that a user can fix: one line, exit code 2, no traceback."""
 
 import difflib
 import math
 from collections.abc import Iterable
 
-#: The largest whole number that is counted to, in 32 bits.
+#: Largest whole number that is counted to, in 32 bits.
 MOST = 2**31 - 1
 
-
-#: Names that an error lists.
+#: Most names that an error message lists.
 SHOWN = 12
 
 
@@ -16,26 +15,50 @@ class UserError(Exception):
     """Something in the input is wrong; the message is one line and says what to do."""
 
 
+def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
+    """The known name that is most similar to a misspelt one.
+
+    Args:
+        name: What was typed.
+        known: All valid names.
+        similarity: Least similarity, from 0 to 1.
+
+    Returns:
+        The most similar name; None if no name is similar enough.
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=similarity)
+    return near[0] if near else None
+
+
 def check_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """``name`` if it is one of ``known``; otherwise a `UserError` that suggests the nearest."""
+    """Check that a name is known.
+
+    Args:
+        kind: What is named, for the message.
+        name: The name.
+        known: All valid names.
+
+    Returns:
+        The name; a `UserError` that suggests the nearest if it is unknown.
+    """
     known = list(known)
     if name in known:
         return name
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    near = nearest(name, known)
     some = known if len(known) <= SHOWN else [*known[:SHOWN], f"{len(known) - SHOWN} others"]
-    hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(some)}"
+    hint = f"did you mean {near}?" if near else f"choose from {', '.join(some)}"
     raise UserError(f"unknown {kind} '{name}': {hint}")
 
 
 def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3e38, above: bool = False) -> None:
-    """A `UserError` with the name of its flag for a setting that is not finite, or not from ``low`` to ``high``.
+    """Raise a `UserError` that names the flag of a setting that is not finite or not in a range.
 
     Args:
-        settings: what has the numbers.
-        names: of its fields.
-        low: the least that is allowed.
-        high: the most; without it, what a 32-bit number holds.
-        above: whether ``low`` itself is not allowed.
+        settings: The object that has the settings.
+        names: Its fields to check.
+        low: Least value.
+        high: Greatest value; the default is what a 32-bit number holds.
+        above: Whether ``low`` itself is excluded.
     """
     for name in names:
         value = getattr(settings, name)
@@ -51,5 +74,5 @@ def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3
 
 
 def flag(name: str) -> str:
-    """The flag of a setting: ``--learning-rate`` of ``learning_rate``."""
+    """The flag of a setting: ``--learning-rate`` for ``learning_rate``."""
     return f"--{name.replace('_', '-')}"

@@ -1,6 +1,6 @@
-"""Training from Python, as the command line does, also in environments that a function makes.
+"""Training from Python, as on the command line, also in environments that a function makes.
 
-What is written is a run folder that ``action-balance resume``, ``evaluate`` and ``compare`` know.
+The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`` and ``compare`` read.
 """
 
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
 def train(
     env: "str | Callable[[], Env[Any, Any]]",
     out: str | Path,
-    agent: Config | None = None,
+    agent: AgentConfig | None = None,
     *,
     seed: int = 0,
     seeds: int = 1,
     checkpoint_every: int | None = None,
     overwrite: bool = False,
-    tell: Callable[[Progress], None] = lambda _: None,
+    report: Callable[[Progress], None] = lambda _: None,
     say: Callable[[str], None] = print,
     **settings: Any,
 ) -> Path:
-    """Train, and return the folder of the run.
+    """Train agents.
 
     Args:
         env: a name as on the command line, e.g. ``gym:CartPole-v1``, or a function that makes a Gymnasium environment.
         out: folder of the run.
-        agent: all settings of the agent.
-        seed: of the first agent; the others follow.
-        seeds: agents that are trained together.
-        checkpoint_every: updates between two checkpoints.
+        agent: settings of the agents (default: those of the command line).
+        seed: seed of the first agent; the others have the following seeds.
+        seeds: number of agents, trained together.
+        checkpoint_every: updates between two checkpoints (default: 50, or five minutes in Atari).
         overwrite: replace a run that is in the folder.
-        tell: is called after every update.
-        say: is called with each line that the user should know.
-        settings: of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
+        report: called after every update.
+        say: called with each line that the user should read.
+        **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
+
+    Returns:
+        The folder of the run.
     """
     use_all_cores()
-    environment: EnvConfig
-    if isinstance(env, str):
-        environment = env_config(env, **settings)
-    else:
-        environment = GymnasiumConfig.from_function(env, **settings)
-    config = TrainConfig(environment, agent or Config(), seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, tell, overwrite, say)
+    made: EnvConfig
+    made = env_config(env, **settings) if isinstance(env, str) else GymnasiumConfig.from_function(env, **settings)
+    config = TrainConfig(made, agent or AgentConfig(), seed, seeds, checkpoint_every).with_defaults()
+    loop.begin(Path(out), config, sys.argv, report, overwrite, say)
     return Path(out)
 
 
@@ -65,23 +65,26 @@ def resume(
     run: str | Path,
     env: "Callable[[], Env[Any, Any]] | None" = None,
     *,
-    tell: Callable[[Progress], None] = lambda _: None,
+    report: Callable[[Progress], None] = lambda _: None,
     say: Callable[[str], None] = print,
 ) -> Path:
-    """Go on with a run that was interrupted, and return its folder.
+    """Train the rest of a run that was interrupted.
 
     Args:
         run: its folder.
         env: the function that makes its environment, if it was trained with one.
-        tell: is called after every update.
-        say: is called with each line that the user should know.
+        report: called after every update.
+        say: called with each line that the user should read.
+
+    Returns:
+        The folder of the run.
     """
     use_all_cores()
-    folder, environment = RunFolder.open(Path(run)), None
+    folder, made = RunFolder.open(Path(run)), None
     if env is not None:
-        environment = TrainConfig.from_dict(folder.config).env
-        if not isinstance(environment, GymnasiumConfig):
+        made = TrainConfig.from_dict(folder.config).env
+        if not isinstance(made, GymnasiumConfig):
             raise UserError(f"{run} was not trained with a function: leave out env")
-        environment = environment.with_function(env)
-    loop.resume(folder, sys.argv, tell, say, environment)
+        made = made.with_function(env)
+    loop.resume(folder, sys.argv, report, say, made)
     return Path(run)

@@ -11,9 +11,10 @@ from action_balance.agent import learner as train
 from action_balance.agent import rollout
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
 from action_balance.envs.base import Step
+from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import open_world, parse_map
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid.world import GridWorld
 
 WORLD = parse_map("..G\n.#.\nS..\n", episode_steps=6)
 SMALL = Config(

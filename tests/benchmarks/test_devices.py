@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from action_balance.config.agent import BonusConfig, Config, ImageConfig
-from action_balance.studies.entropy.analysis import FLAT
+from action_balance.studies.entropy.settings import FLAT
 
 TINY = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
 

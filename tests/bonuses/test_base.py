@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -63,7 +64,7 @@ class Nothing(Bonus):
 
 def test_a_bonus_that_neither_scores_nor_rewards_says_so() -> None:
     bonus = Nothing(SPEC, AgentConfig(), None)
-    assert bonus.init(None) == (None, None)  # type: ignore[arg-type]
+    assert bonus.init(jax.random.key(0)) == (None, None)
     with pytest.raises(UserError, match="--intrinsic"):
         bonus.scores(None, None, BonusObs(jnp.zeros(2), jnp.int32(0), STATS, 5.0))
     with pytest.raises(UserError, match="--action-bonus"):

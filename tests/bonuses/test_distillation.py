@@ -45,7 +45,7 @@ PAIRS, STATES = networks(), networks(actions=0)
 
 
 def test_squared_error_is_the_mean_over_the_outputs() -> None:
-    actual = jax.jit(squared_error)(jnp.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), jnp.array([1.0, 0.0, -2.0]))
+    actual = jax.jit(squared_error)(jnp.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]), jnp.array([[1.0, 0.0, -2.0]] * 2))
     np.testing.assert_allclose(actual, [29 / 3, 5 / 3], rtol=1e-6)
 
 
@@ -91,7 +91,7 @@ def test_the_errors_of_all_actions_cost_far_less_than_single_ones() -> None:
 @pytest.mark.parametrize(
     ("module", "loss"),
     [
-        (PAIRS, lambda module, state: module.error(state, 2)),
+        (PAIRS, lambda module, state: module.error(state, jnp.int32(2))),
         (PAIRS, lambda module, state: module.all_errors(state).mean()),
         (STATES, lambda module, state: module.error(state)),
     ],
@@ -106,7 +106,7 @@ def test_no_gradient_reaches_the_target_and_all_of_it_the_predictor(module: Dist
 
 
 def test_the_gradient_of_a_pair_is_twice_its_mean_difference() -> None:
-    gradient = jax.jit(jax.grad(lambda module: module.error(2.0, 1)))(BY_HAND)
+    gradient = jax.jit(jax.grad(lambda module: module.error(jnp.float32(2), jnp.int32(1))))(BY_HAND)
     # Difference (1, 5): by the offset 2 * (1, 5) / 2, by the weight that times s = 2.
     np.testing.assert_allclose(gradient.predictor.offset, [[0.0, 0.0], [1.0, 5.0], [0.0, 0.0]])
     np.testing.assert_allclose(gradient.predictor.weight, [2.0, 10.0])
@@ -116,11 +116,11 @@ def test_the_gradient_of_a_pair_is_twice_its_mean_difference() -> None:
 
 def test_a_states_gradient_runs_through_the_predictor_alone() -> None:
     # d/ds of ((2s - 1s)^2 + (s + s)^2) / 2 through the predictor alone: (s * 2 + 2s * 1) = 8 at s = 2, not 10.
-    assert float(jax.grad(BY_HAND.error)(2.0)) == 8.0
+    assert float(jax.grad(BY_HAND.error)(jnp.float32(2))) == 8.0
 
 
 def test_training_on_a_pair_lowers_its_error_most() -> None:
-    state, taken = jnp.array([-1.0, 0.5, 2.0]), 1
+    state, taken = jnp.array([-1.0, 0.5, 2.0]), jnp.int32(1)
 
     def train(module: Distillation, _: None) -> tuple[Distillation, None]:
         gradient = jax.grad(lambda m: m.error(state, taken))(module)

@@ -1,4 +1,5 @@
 from functools import partial
+from inspect import unwrap
 from typing import cast, get_args
 
 import jax
@@ -141,4 +142,4 @@ def test_the_bonus_gets_no_gradient_and_the_logits_get_it_whole(kind: Normalizat
 
 def test_an_unknown_normalisation_is_named_with_the_nearest() -> None:
     with pytest.raises(UserError, match="unknown normalisation 'standart': did you mean standard\\?"):
-        normalize(jnp.ones(2), cast(Normalization, "standart"))
+        unwrap(normalize)(jnp.ones(2), cast(Normalization, "standart"))  # without the tests' own checks

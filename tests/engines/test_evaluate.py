@@ -15,12 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
+from action_balance.plots.scene import scene_of
 from command import call
 from PIL import Image
 
 from action_balance.agent import learner as train
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import BonusConfig, Config, NetConfig, PPOConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import (
     ACTION_MODES,
@@ -31,12 +34,10 @@ from action_balance.engines.device.evaluate import (
     most_episodes,
 )
 from action_balance.envs.base import Environment
-from action_balance.envs.deep_sea import DeepSea
+from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import parse_map
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
-from action_balance.plots.scene import scene_of
 from action_balance.runs import RunFolder, read_metrics
 
 LEFT, RIGHT, UP, DOWN = range(4)
@@ -171,7 +172,7 @@ def test_divers_end_where_the_meaning_of_their_action_leads() -> None:
 
 
 def test_every_seed_meets_the_environment_that_it_was_trained_in() -> None:
-    config = TrainConfig(EnvConfig("deep-sea", 12), seed=5, seeds=2)
+    config = TrainConfig(env_config("deep-sea", size=12), seed=5, seeds=2)
     sea = config.environment(jax.random.key(6))
     assert isinstance(sea, DeepSea)
     trained_in = DeepSea(12, jax.random.fold_in(jax.random.key(6), 1))
@@ -183,16 +184,6 @@ def test_reachable_states_are_those_of_some_episode() -> None:
     assert GridEnvironment(parse_map("S...#.", episode_steps=2)).reachable().tolist() == [True] * 3 + [False] * 3
     sea = DeepSea(3, jax.random.key(0)).reachable().reshape(3, 3)
     assert sea.tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-
-
-def test_the_deep_sea_is_drawn_with_its_surface_above_and_its_actions_by_meaning() -> None:
-    sea = DeepSea(3, jax.random.key(0))
-    scene = scene_of(sea)
-    assert scene is not None
-    assert scene.as_drawn(np.arange(9)).reshape(3, 3)[::-1].tolist() == np.arange(9).reshape(3, 3).tolist()
-    assert scene.world.walls.reshape(3, 3)[::-1].tolist() == (~sea.reachable()).reshape(3, 3).tolist()
-    assert scene.order[:3, 1].tolist() == sea.right_is.tolist()
-    assert scene.order.sum(axis=1).tolist() == [1] * 9
 
 
 def test_the_ways_of_acting_are_those_that_a_method_has() -> None:

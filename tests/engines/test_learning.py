@@ -5,11 +5,13 @@ Chance is left much room: of 20 agents in the study, nearly all are on the side 
 
 import jax
 import numpy as np
+from action_balance.envs.registry import EnvConfig
 
 from action_balance.config.agent import Config
+from action_balance.config.env import EnvConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import Trainer
-from action_balance.envs.registry import EnvConfig
 
 SEEDS = 6
 
@@ -27,7 +29,7 @@ def train(env: EnvConfig, method: str, steps: int) -> tuple[np.ndarray, np.ndarr
 
 
 def test_action_balance_rnd_finds_and_fetches_the_treasure_where_ppo_fails() -> None:
-    env, steps = EnvConfig("deep-sea", 10), 100_000
+    env, steps = env_config("deep-sea", size=10), 100_000
     ours, ours_found = train(env, "action-balance-rnd", steps)
     ppo, _ = train(env, "ppo", steps)
     assert (ours_found > 0).sum() >= SEEDS // 2

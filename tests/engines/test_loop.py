@@ -16,18 +16,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.agent import learner as train
 from action_balance.cli import main as cli
 from action_balance.config.agent import Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.loop import Trainer
 from action_balance.engines.metrics_rows import Progress, check_finite
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.packing import unpacked
 from action_balance.runs import RunFolder, read_metrics
@@ -66,7 +67,7 @@ def wait_for_updates(out: Path, updates: int) -> None:
 
 def final_state(out: Path) -> list[np.ndarray]:
     folder = RunFolder.open(out)
-    trainer = Trainer(TrainConfig.from_data(folder.config))
+    trainer = Trainer(TrainConfig.from_dict(folder.config))
     restored = folder.checkpoints().restore(trainer.shapes())
     assert restored.update == 40
     return [np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(restored.state)]
@@ -145,7 +146,7 @@ def test_a_stop_in_the_last_update_is_passed_on(tmp_path: Path) -> None:
 
     config = cli.parse(["train", "deep-sea", *SMALL])
     assert isinstance(config, cli.Train)
-    training = TrainConfig(EnvConfig("deep-sea", 4), config.agent, seeds=2, checkpoint_every=5)
+    training = TrainConfig(env_config("deep-sea", size=4), config.agent, seeds=2, checkpoint_every=5)
     with pytest.raises(KeyboardInterrupt, match="had just finished"):
         loop.begin(tmp_path / "out", training, ["test"], ask)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["status"] == "finished"

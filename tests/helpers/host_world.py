@@ -15,6 +15,7 @@ from action_balance.agent.state import TrainState
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.envs.host_base import HostStep
+from action_balance.envs.spec import EnvSpec
 
 #: Height and width of a frame: the least that the policy's convolutions take.
 SIZE = 44
@@ -54,16 +55,8 @@ class HostWorld:
         self.closed = False
 
     @property
-    def actions(self) -> int:
-        return ACTIONS
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        return (SIZE, SIZE)
-
-    @property
-    def observation_shape(self) -> tuple[int, ...]:
-        return (STACK, SIZE, SIZE)
+    def spec(self) -> EnvSpec:
+        return EnvSpec("image-stack", (STACK, SIZE, SIZE), (ACTIONS,), dtype="uint8")
 
     @property
     def groups(self) -> int:
@@ -76,8 +69,9 @@ class HostWorld:
     def _frame(self, env: int) -> np.ndarray:
         return frame(env, int(self.episode[env]), int(self.step[env]), int(self.place[env]))
 
-    def reset(self) -> np.ndarray:
-        """The first frames, (G, M, 44, 44). A second reset begins from the first episode again."""
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
+        """The first frames, (G, M, 44, 44). Any reset begins from the first episode again."""
+        del seed
         assert all(sent is None for sent in self.sent), "a step is under way"
         for counter in (self.episode, self.step, self.place):
             counter[:] = 0
@@ -118,16 +112,14 @@ def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> Tra
 
     def nothing(leaf: Any) -> Any:
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        return jax.random.key(seed) if key else np.zeros(leaf.shape, leaf.dtype)
+        return jax.random.key(seed) if key else jnp.asarray(np.zeros(leaf.shape, leaf.dtype))
 
-    def anything(leaf: Any) -> np.ndarray:
+    def anything(leaf: Any) -> jax.Array:
         # Convolutions are (k, k, C, out), layers (out, in), and what is left are biases.
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
-        return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
+        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
     params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))
     empty: TrainState = jax.tree.map(nothing, shapes)
-    made = replace(empty, params=params, bonus_states=states, obs_stats=obs_stats, first_reward=jnp.int32(-1))
-    # Where everything else is, so that what was compiled for one is not compiled again for the other.
-    return jax.tree.map(jnp.asarray, made)
+    return replace(empty, params=params, bonus_states=states, obs_stats=obs_stats, first_reward=jnp.int32(-1))

@@ -10,7 +10,8 @@ from pathlib import Path
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import CHECKPOINTS, EVALUATION, SUMMARY, Status
-from action_balance.studies.records import RUNS, run_name
+from action_balance.studies.plan import run_name
+from action_balance.studies.records import RUNS
 
 #: Ended episodes of an update, and their mean return.
 Episodes = Sequence[tuple[int, float]]
@@ -22,7 +23,7 @@ def make_run(
     """A run with one update for each entry of ``episodes``; what it chooses when it begins is chosen."""
     host = replace(config.agent.host, lag=0, groups=1)
     config = replace(config, agent=replace(config.agent, host=host))
-    folder = RunFolder.create(out / RUNS / run_name(config), config.as_data(), ["synthetic"])
+    folder = RunFolder.create(out / RUNS / run_name(config), config.to_dict(), ["synthetic"])
     log = folder.metrics()
     for update, (count, mean) in enumerate(episodes, start=1):
         row: dict[str, float] = {"update": update, "seed": config.seed, "steps": update * config.agent.steps_per_update}

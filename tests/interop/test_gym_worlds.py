@@ -16,25 +16,25 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import action_balance.gym
-from action_balance.envs import deep_sea, picture
+from action_balance.envs import picture
 from action_balance.envs import tables as transitions
 from action_balance.envs.base import Environment, Step
+from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.errors import UserError
 from action_balance.films import grid as film
 from action_balance.films import pixels
-from action_balance.plots import drawing
-from action_balance.studies.grid import figures
+from action_balance.plots import drawing, heatmaps
 
 gymnasium.register_envs(action_balance.gym)
 
 IDS = ("ActionBalance/Grid-v0", "ActionBalance/Corridor-v0", "ActionBalance/DeepSea-v0")
 
 
-def sea(n: int, seed: int) -> deep_sea.DeepSea:
+def sea(n: int, seed: int) -> DeepSea:
     """The sea of JAX in which the same actions move right."""
-    environment = deep_sea.DeepSea(n, jax.random.key(0))
+    environment = DeepSea(n, jax.random.key(0))
     right_is = np.random.default_rng(seed).integers(2, size=n)
     return eqx.tree_at(lambda one: one.right_is, environment, jnp.asarray(right_is, jnp.int32))
 
@@ -78,7 +78,7 @@ def test_random_actions_bring_what_they_bring_in_jax(
 ) -> None:
     env = gymnasium.make(name, **options)
     environment = ours()
-    actions = np.random.default_rng(1).integers(environment.actions, size=1500)
+    actions = np.random.default_rng(1).integers(environment.spec.nvec[0], size=1500)
     told = jax.tree.map(np.asarray, play(environment, jnp.asarray(actions)))
     # One-hot views are equal to the last bit; JAX may divide coordinates in another order.
     rounding = 1e-6 if options.get("view") == "coordinates" else 0.0
@@ -92,7 +92,7 @@ def test_random_actions_bring_what_they_bring_in_jax(
         rewards.append(float(reward))
         terminated.append(task_ended)
         truncated.append(time_over)
-    np.testing.assert_allclose(reached, told.reached, rtol=0, atol=rounding)
+    np.testing.assert_allclose(reached, told.next_obs, rtol=0, atol=rounding)
     np.testing.assert_allclose(following, told.observation, rtol=0, atol=rounding)
     np.testing.assert_array_equal(np.array(rewards, np.float32), told.reward)
     np.testing.assert_array_equal(terminated, told.terminated)
@@ -104,7 +104,7 @@ def test_goals_and_treasures_are_found_in_these_games() -> None:
     """What the test above compares has rewards in it."""
     for name in ("a goal nearby", "a small corridor", "a shallow sea"):
         environment = SAME[name][2]()
-        actions = np.random.default_rng(1).integers(environment.actions, size=1500)
+        actions = np.random.default_rng(1).integers(environment.spec.nvec[0], size=1500)
         assert (np.asarray(play(environment, jnp.asarray(actions)).reward) > 0.9).any()
 
 
@@ -169,11 +169,11 @@ def test_the_treasure_of_a_sea_costs_what_the_way_costs() -> None:
 def test_actions_that_are_none_are_refused(action: int) -> None:
     env = gymnasium.make(IDS[0]).unwrapped
     env.reset()
-    with pytest.raises(InvalidAction, match="none of 0 to 3"):
+    with pytest.raises(InvalidAction, match="not one of 0 to 3"):
         env.step(action)
     envs = gymnasium.make_vec(IDS[0], num_envs=2)
     envs.reset()
-    with pytest.raises(InvalidAction, match="none of 0 to 3"):
+    with pytest.raises(InvalidAction, match="not one of 0 to 3"):
         envs.step(np.array([0, action]))
 
 
@@ -181,7 +181,7 @@ def test_actions_that_are_none_are_refused(action: int) -> None:
 def test_actions_of_another_shape_or_kind_are_refused(actions: np.ndarray) -> None:
     envs = gymnasium.make_vec(IDS[0], num_envs=2)
     envs.reset()
-    with pytest.raises(InvalidAction, match="2 whole numbers"):
+    with pytest.raises(InvalidAction, match="2 integers"):
         envs.step(actions)
 
 
@@ -204,7 +204,7 @@ def test_a_step_needs_an_episode() -> None:
         (IDS[0], {"view": "pixels"}, "unknown view"),
         (IDS[0], {"size": 5, "goal": (9, 9)}, "outside"),
         (IDS[0], {"size": 5, "goal": (1, 2, 3)}, "a cell"),
-        (IDS[1], {"episode_steps": 3}, "raise --episode-steps"),
+        (IDS[1], {"episode_steps": 3}, "increase --episode-steps"),
         (IDS[2], {"n": 1}, "2 or more"),
         (IDS[2], {"seed": -1}, "0 or more"),
     ],
@@ -240,7 +240,7 @@ def test_the_picture_has_walls_trail_goal_and_agent_where_they_are() -> None:
 def test_pictures_are_in_the_colours_of_the_report() -> None:
     assert pixels.rgb(drawing.PAPER) == picture.PAPER
     assert pixels.blend(drawing.RULE, film.EMPTY) == picture.FREE
-    assert pixels.rgb(figures.WALL) == picture.WALL
+    assert pixels.rgb(heatmaps.WALL) == picture.WALL
     assert pixels.rgb(film.TRAIL) == picture.TRAIL
     assert pixels.rgb(drawing.MUTED) == picture.GOAL
     assert pixels.rgb(drawing.COLOURS[drawing.HERO]) == picture.AGENT

@@ -44,9 +44,9 @@ def filled(build: Callable[[jax.Array], Any], seed: int = 0) -> Any:
     """What is built, with weights of NumPy: nothing is compiled for it."""
     luck = np.random.default_rng(seed)
 
-    def draw(leaf: Any) -> np.ndarray:
+    def draw(leaf: Any) -> jax.Array:
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 20}[leaf.ndim]
-        return luck.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32)
+        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     return jax.tree.map(draw, jax.eval_shape(build, KEY))
 
@@ -261,7 +261,7 @@ def test_all_actions_equal_one_call_for_each(kind: str) -> None:
 
 def test_the_channel_alone_tells_actions_apart() -> None:
     net = make("channel")
-    zeros = np.zeros((ACTIONS, 6), np.float32)
+    zeros = jnp.zeros((ACTIONS, 6))
     silent = [eqx.tree_at(lambda layer: layer.action_weight, layer, zeros) for layer in net.joined]
     net = eqx.tree_at(lambda net: net.joined, net, silent)
     outputs = np.asarray(eqx.filter_jit(net.all_actions)(FRAMES[0]))

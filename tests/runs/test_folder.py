@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import pytest
 
 from action_balance import __version__
-from action_balance.envs.registry import EnvConfig
+from action_balance.config.registry import env_config
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, manifest, read_config
 
@@ -233,7 +233,7 @@ def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypa
 def test_versions_are_also_those_of_what_environments_run_on(
     environment: str, packages: set[str], tmp_path: Path
 ) -> None:
-    folder = RunFolder.create(tmp_path, CONFIG, [], packages=EnvConfig(environment).packages)
+    folder = RunFolder.create(tmp_path, CONFIG, [], packages=env_config(environment).packages)
     (start,) = folder.manifest["starts"]
     assert {name: start["versions"][name] for name in packages} == {name: version(name) for name in packages}
     assert len(start["versions"]) == 7 + len(packages)

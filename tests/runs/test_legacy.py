@@ -1,7 +1,7 @@
 """Checkpoints that version 0.1.0 has written with Orbax are read under the paths that their leaves have now."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +19,56 @@ from action_balance.runs.legacy import moved
 
 @jax.tree_util.register_dataclass
 @dataclass
-class Old:
-    """A state whose leaves have the names of 0.1.0."""
+class Networks:
+    """With the names of 0.1.0."""
 
-    learned: Any
-    targets: Any
+    policy: Any
+    next_state: Any
+    action: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Old:
+    """A state with the names of 0.1.0."""
+
+    learned: Networks
+    observations: Any
     reached: Any
     key: Any
-    unused: Any
+
+
+@jax.tree_util.register_dataclass
+@dataclass
+class Params:
+    """With the names of today."""
+
+    policy: Any
+    bonuses: dict[str, Any]
 
 
 @jax.tree_util.register_dataclass
 @dataclass
 class New:
-    """The same under the names of today."""
+    """The same with the names of today, and without the bonus that is not used."""
 
-    params: Any
-    target_params: Any
+    params: Params
+    bonus_states: dict[str, Any]
+    obs_stats: Any
     state_visits: Any
     key: Any
 
 
 OLD = Old(
-    learned={"w": jnp.array([1.5, 2.5], jnp.bfloat16)},
-    targets={"w": jnp.zeros((0, 3))},
+    learned=Networks(jnp.array([1.5, 2.5], jnp.bfloat16), {"w": jnp.full(3, 7.0)}, {"w": jnp.zeros(2)}),
+    observations={"mean": jnp.zeros((0, 3))},
     reached=jnp.arange(4),
     key=jax.random.key(5),
-    unused=jnp.ones(3),
 )
 NEW = New(
-    params={"w": jnp.zeros(2, jnp.bfloat16)},
-    target_params={"w": jnp.zeros((0, 3))},
+    params=Params(jnp.zeros(2, jnp.bfloat16), {"intrinsic": {"w": jnp.zeros(3)}}),
+    bonus_states={"intrinsic": jnp.zeros(4, jnp.int32)},
+    obs_stats={"mean": jnp.zeros((0, 3))},
     state_visits=jnp.zeros(4, jnp.int32),
     key=jax.random.key(0),
 )
@@ -74,9 +93,10 @@ def test_leaves_come_back_under_their_new_paths_and_unused_ones_are_dropped(tmp_
     write_checkpoint(tmp_path, 7, OLD)
     restored = Checkpoints(tmp_path).restore(NEW)
     assert (restored.update, restored.warnings) == (7, ())
-    assert restored.state.params["w"].tolist() == [1.5, 2.5]
-    assert restored.state.params["w"].dtype == jnp.bfloat16
-    assert restored.state.target_params["w"].shape == (0, 3)
+    assert restored.state.params.policy.tolist() == [1.5, 2.5]
+    assert restored.state.params.policy.dtype == jnp.bfloat16
+    assert restored.state.params.bonuses["intrinsic"]["w"].tolist() == [7, 7, 7]
+    assert restored.state.bonus_states["intrinsic"].tolist() == [0, 1, 2, 3]  # counts of states were the agent's
     assert restored.state.state_visits.tolist() == [0, 1, 2, 3]
     assert jax.random.key_data(restored.state.key).tolist() == [0, 5]
 
@@ -93,8 +113,8 @@ def test_a_damaged_one_is_skipped_for_a_newer_format_beside_it(tmp_path: Path) -
 
 def test_a_leaf_that_0_1_0_did_not_have_is_named(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, 7, OLD)
-    with pytest.raises(UserError, match=r"\.params\['b'\] is missing in it"):
-        Checkpoints(tmp_path).restore(New({"w": NEW.params["w"], "b": jnp.zeros(1)}, None, NEW.state_visits, NEW.key))
+    with pytest.raises(UserError, match=r"\.bonus_states\['action'\] is missing in it"):
+        Checkpoints(tmp_path).restore(replace(NEW, bonus_states={"action": jnp.zeros(1)}))
 
 
 def test_what_orbax_cannot_read_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +138,3 @@ def test_without_orbax_one_line_says_what_to_install(tmp_path: Path, monkeypatch
 def test_paths_are_moved_by_their_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(legacy, "MOVED", ((r"\.a", ".b"), (r"(\.b|\.c)\.x", r"\1['y']")))
     assert [moved(path) for path in (".a.x.a", ".c.x", ".z.a.x", ".a")] == [".b['y'].a", ".c['y']", ".z.a.x", ".b"]
-
-
-def test_numbers_of_a_legacy_checkpoint_can_be_read_into_numpy(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path, 1, {"x": np.arange(3)})
-    assert Checkpoints(tmp_path).restore({"x": np.zeros(3, np.int64)}).state["x"].tolist() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""What the reports of Atari studies say of the runs behind them."""
+"""What the reports of Atari studies say about the runs behind them."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ from synthetic_runs import make_run
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
 from action_balance.studies import campaign
-from action_balance.studies.atari.analysis import AtariTraining
+from action_balance.studies.atari.settings import AtariTraining
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
 SEVEN = [(100, 3.0), (100, 7.0)]
@@ -37,7 +37,6 @@ def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refu
         "<code>--learns-from all</code> instead of taken",
         "<code>--share 1.0</code> instead of 0.25",
         "<code>--action-coef-end 0.5</code> instead of none",
-        "The study has no flags for how these were trained, and would not go on with them: "
         "venture-action-balance-rnd-0. In the folder of this page, this command trains nothing",
         "action-balance reproduce atari --out . --games venture --report-only",
     ):
@@ -45,7 +44,7 @@ def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refu
     assert "trains what is missing" not in page
 
 
-def test_runs_that_the_flags_cannot_name_are_told_apart_from_those_they_can(tmp_path: Path) -> None:
+def test_runs_that_the_flags_cannot_name_are_listed(tmp_path: Path) -> None:
     usual = SMALL.run("venture", "rnd", 0)
     make_run(tmp_path, usual, SEVEN)
     often = replace(SMALL.run("venture", "rnd", 1), checkpoint_every=1)
@@ -57,7 +56,7 @@ def test_runs_that_the_flags_cannot_name_are_told_apart_from_those_they_can(tmp_
         summary["command"]
         == "action-balance reproduce atari --out . --games venture --methods rnd --seeds 2 --report-only"
     )
-    with pytest.raises(UserError, match="other settings"):  # as it would be said
+    with pytest.raises(UserError, match="other settings"):
         campaign.is_finished(tmp_path / "runs" / "venture-rnd-1", SMALL.run("venture", "rnd", 1))
 
 
@@ -73,12 +72,12 @@ def test_a_report_alone_is_of_what_is_there_or_was_planned(tmp_path: Path, monke
     command, page = told()
     ours = "--methods rnd action-balance-rnd --seeds 2 --seed 3"
     assert command == f"action-balance reproduce atari --out . --games venture {ours}"
-    assert "Of 4 runs, 2 are finished, 0 begun and 2 not begun" in page
+    assert "Of 4 runs, 2 are finished, 0 unfinished and 2 not started" in page
     wider = "--games venture pitfall --methods rnd action-balance-rnd --seeds 2 --seed 3"
     for words in (wider.split(), []):  # as planned, also where it is not said again
         command, page = told(*words)
         assert command == f"action-balance reproduce atari --out . {wider}"
-        assert "Of 8 runs, 2 are finished, 0 begun and 6 not begun" in page
+        assert "Of 8 runs, 2 are finished, 0 unfinished and 6 not started" in page
     summary = json.loads((tmp_path / "summary.json").read_text())
     (tmp_path / "summary.json").write_text(json.dumps(summary | {"asked": {"games": ["venturo"]}}))
     assert "Of 4 runs, 2 are finished" in told()[1]

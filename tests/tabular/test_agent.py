@@ -1,8 +1,6 @@
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +13,9 @@ from hypothesis import strategies as st
 from action_balance.envs.grid import world as grid
 from action_balance.envs.grid.maps import open_world
 from action_balance.envs.grid.world import GridState, GridWorld
-from action_balance.errors import UserError
 from action_balance.tabular import agent
-from action_balance.tabular.agent import Batch, Run, Tables, TabularSettings
+from action_balance.tabular.agent import Batch, Run, Tables
+from action_balance.tabular.settings import TabularSettings
 
 LEFT, RIGHT, UP, DOWN = range(4)
 
@@ -336,72 +334,6 @@ def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
     picked = jax.vmap(agent.choose, in_axes=(None, 0))(logits, uniforms)
     shares = np.bincount(np.asarray(picked), minlength=4) / 100_000
     np.testing.assert_allclose(shares, jax.nn.softmax(logits), atol=2e-5)
-
-
-# The methods and the settings.
-
-
-def test_the_numbers_of_the_paper_are_the_defaults() -> None:
-    assert (
-        TabularSettings(
-            update_every=128,
-            action_coef=1.0,
-            state_coef=0.1,
-            reward_base=1.02,
-            gamma=0.99,
-            gae_lambda=0.95,
-            value_rate=0.1,
-        )
-        == TabularSettings()
-    )
-
-
-@pytest.mark.parametrize(
-    ("method", "expected"),
-    [("random", (0, 0)), ("rnd", (0, 0.1)), ("action-balance", (1, 0)), ("action-balance-rnd", (1, 0.1))],
-)
-def test_a_method_is_a_choice_of_coefficients(method: str, expected: tuple[float, float]) -> None:
-    assert agent.coefficients(method, PAPER) == expected
-
-
-def test_the_coefficients_of_a_method_follow_the_settings() -> None:
-    changed = replace(PAPER, action_coef=3.0, state_coef=0.7)
-    assert [agent.coefficients(method, changed) for method in agent.METHODS] == [(0, 0), (3, 0), (0, 0.7), (3, 0.7)]
-
-
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(UserError, match=r"^unknown method 'action-balanse': did you mean action-balance\?$"):
-        agent.coefficients("action-balanse", PAPER)
-
-
-LIMITS = {"action_coef": 1_000_000, "state_coef": 1_000_000, "gamma": 1, "gae_lambda": 1, "value_rate": 1}
-
-
-@pytest.mark.parametrize("name", LIMITS)
-@pytest.mark.parametrize("value", [-0.1, 1000001.0, math.inf, math.nan])
-def test_a_coefficient_must_lie_within_its_limits(name: str, value: float) -> None:
-    wrong: dict[str, Any] = {name: value}
-    option = name.replace("_", "-")
-    with pytest.raises(UserError, match=rf"^{option} must be a number from 0 to {LIMITS[name]:,}, not {value}$"):
-        TabularSettings(**wrong)
-
-
-@pytest.mark.parametrize("name", LIMITS)
-def test_a_coefficient_may_be_0_or_its_limit(name: str) -> None:
-    for value in (0.0, float(LIMITS[name])):
-        allowed: dict[str, Any] = {name: value}
-        assert getattr(TabularSettings(**allowed), name) == value
-
-
-@pytest.mark.parametrize("value", [0.99, math.inf, math.nan])
-def test_the_reward_base_must_be_a_number_of_at_least_1(value: float) -> None:
-    with pytest.raises(UserError, match=rf"^reward-base must be a number of at least 1, not {value}$"):
-        replace(PAPER, reward_base=value)
-
-
-def test_the_agent_must_learn_at_some_time() -> None:
-    with pytest.raises(UserError, match=r"^the agent must learn every 1 or more steps, not 0$"):
-        replace(PAPER, update_every=0)
 
 
 # Collecting and learning: one run.

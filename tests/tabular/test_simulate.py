@@ -17,7 +17,7 @@ from scipy import stats
 from action_balance.envs.grid.maps import goal_world, open_world
 from action_balance.envs.grid.world import Array, GridWorld
 from action_balance.tabular import simulate
-from action_balance.tabular.agent import METHODS, TabularSettings
+from action_balance.tabular.settings import METHODS, TabularSettings
 from action_balance.tabular.simulate import Cohort, FirstReach
 
 PAPER = TabularSettings()

@@ -1,4 +1,4 @@
-"""The colours of heat maps: one visit is told from none, and more from fewer."""
+"""The colours of heat maps: one visit differs from none, and more from fewer."""
 
 import re
 from importlib import resources
@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from action_balance.studies.grid.figures import HEAT, HEAT_STOPS
+from action_balance.plots.heatmaps import HEAT, HEAT_STOPS
 
 
 def luminance(colour: str) -> float:
@@ -34,9 +34,9 @@ def test_contrast_is_that_of_wcag() -> None:
 
 
 @pytest.mark.parametrize(("number", "scheme"), [(0, "light"), (1, "dark")])
-@pytest.mark.parametrize("ground", ["paper", "page"])  # of the maps that play, and of figures
+@pytest.mark.parametrize("ground", ["paper", "page"])  # of the players, and of figures
 def test_one_visit_stands_out_from_none(number: int, scheme: str, ground: str) -> None:
-    style = resources.files("action_balance.report").joinpath("assets", "style.css").read_text()
+    style = resources.files("action_balance.web").joinpath("assets", "style.css").read_text()
     (schemes,) = re.findall(rf"--{ground}: light-dark\((#\w{{6}}), (#\w{{6}})\)", style)
     assert contrast(HEAT_STOPS[scheme][0], schemes[number]) >= 3
 

@@ -3,8 +3,7 @@
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.web.inline_svg import themed_svg
-from action_balance.web.markup import figure
+from action_balance.web.inline_svg import inline_figure, themed_svg
 
 HEAD = (
     '<svg xmlns:xlink="http://www.w3.org/1999/xlink" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 50" width="9">'
@@ -23,9 +22,15 @@ def test_a_figure_keeps_its_drawing_with_colours_of_the_page_and_ids_of_its_own(
     assert made == (
         '<svg xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 100 50" width="100%" style="height: auto; '
         'min-width: 110px; max-width: 164px" role="img" aria-label="A &quot;title&quot; &lt;b&gt;" '
-        f'stroke-linejoin="round"><defs><path id="{prefix}m1" d="M 0 0"/></defs><g><use xlink:href="#{prefix}m1" '
-        'style="fill: var(--ink, #1c2128)"/><text x="1">5 &lt; 6 &amp; 7</text></g></svg>'
+        f'stroke-linejoin="round"><defs><path id="{prefix}m1" d="M 0 0" /></defs><g><use xlink:href="#{prefix}m1" '
+        'style="fill: var(--ink, #1c2128)" /><text x="1">5 &lt; 6 &amp; 7</text></g></svg>'
     )
+
+
+def test_attributes_of_the_drawing_itself_are_replaced() -> None:
+    made = themed_svg(HEAD.replace("<svg ", '<svg onload="alert(1)" ') + "</svg>")
+    assert "onload" not in made
+    assert 'viewBox="0 0 100 50"' in made
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,7 @@ def test_a_figure_keeps_its_drawing_with_colours_of_the_page_and_ids_of_its_own(
         f"{HEAD}<g><foreignObject/></g></svg>",
         f'{HEAD}<g onclick="1"/></svg>',
         f'{HEAD}<a xlink:href="https://example.org"/></svg>',
+        f'{HEAD}<svg viewBox="0 0 1 1"/></svg>',
         f'{HEAD}<image xlink:href="https://example.org/x.png"/></svg>',
         f'{HEAD}<use xlink:href="data:image/svg+xml;base64,AAAA"/></svg>',
         f'{HEAD}<path style="fill: url(https://example.org)"/></svg>',
@@ -48,5 +54,5 @@ def test_a_figure_keeps_its_drawing_with_colours_of_the_page_and_ids_of_its_own(
     ],
 )
 def test_a_figure_with_anything_else_is_refused_in_one_line(hostile: str) -> None:
-    with pytest.raises(UserError, match=r"the figure plot\.svg is damaged: make the result anew with --overwrite"):
-        figure({"plot": hostile}, "plot", "caption")
+    with pytest.raises(UserError, match=r"the figure plot\.svg is damaged: .* --overwrite"):
+        inline_figure(hostile, "plot")

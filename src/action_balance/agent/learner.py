@@ -8,16 +8,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
-from action_balance.agent import update
+from action_balance.agent import update, warmup
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.metrics import Episodes, Metrics, update_metrics
+from action_balance.agent.episodes import Episodes, add_rewards, first_reward, summarize
+from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
 from action_balance.agent.rollout import action_coef, rollout
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION, INTRINSIC
-from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
 
@@ -102,23 +102,21 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
         The statistics; empty ones where nothing uses them.
     """
     config, nvec = algorithm.config, algorithm.spec.nvec
-    empty = RunningMeanStd.empty(algorithm.spec.frame_shape)
-    if not algorithm.uses_obs_stats:
-        return empty
+    stats, steps = RunningMeanStd.empty(algorithm.spec.frame_shape), warmup.warmup_steps(algorithm)
+    if not steps:
+        return stats
     reset_key, key = jax.random.split(key)
     environments, _ = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
 
-    def step(carry: tuple[Any, RunningMeanStd], key: Array) -> tuple[tuple[Any, RunningMeanStd], None]:
-        environments, stats = carry
+    def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
         shape = (config.envs, *algorithm.distribution.action_shape)
         action = jax.random.randint(action_key, shape, 0, nvec[0] if len(nvec) == 1 else jnp.array(nvec))
         step_keys = jax.random.split(step_key, config.envs)
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
-        return (environments, stats.update(outcome.next_obs)), None
+        return environments, [outcome.next_obs]
 
-    steps = config.bonus.warmup_rollouts * config.ppo.rollout_steps
-    return jax.lax.scan(step, (environments, empty), jax.random.split(key, steps))[0][1]
+    return warmup.warm_up(stats, step, environments, jax.random.split(key, steps))
 
 
 def train_step(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Metrics]:
@@ -147,7 +145,8 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
             state_visits=state.state_visits.at[trajectory.next_index].add(1),
         )
     state, episodes = track_episodes(state, trajectory)
-    state = replace(state, first_reward=first_reward(state, trajectory, config), updates=state.updates + 1)
+    reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
+    state = replace(state, first_reward=reward_step, updates=state.updates + 1)
     return state, update_metrics(state, trajectory, info, episodes, coef, algorithm)
 
 
@@ -161,31 +160,8 @@ def track_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainStat
     Returns:
         The state with the returns after the rollout, and the episodes that ended in it.
     """
-
-    def step(total: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
-        reward, ended = now
-        total = total + reward
-        return jnp.where(ended, 0.0, total), jnp.where(ended, total, 0.0)
-
     ended = trajectory.terminated | trajectory.truncated
-    under_way, finished = jax.lax.scan(step, state.episode_return, (trajectory.reward, ended))
-    episodes = ended.sum()
-    returned = jnp.where(episodes > 0, finished.sum() / jnp.maximum(episodes, 1), jnp.nan)
-    best = jnp.where(episodes > 0, jnp.where(ended, finished, -jnp.inf).max(), jnp.nan)
-    return replace(state, episode_return=under_way), Episodes(episodes, returned, best)
-
-
-def first_reward(state: TrainState, trajectory: Trajectory, config: AgentConfig) -> Int[Array, ""]:
-    """Environment steps, summed over environments, until the first positive reward; -1 before it.
-
-    Args:
-        state: The agent before this update is counted.
-        trajectory: The rollout.
-        config: Settings of the agent.
-
-    Returns:
-        The number of steps.
-    """
-    positive = (trajectory.reward > 0).any(axis=1)
-    when = (state.updates * config.ppo.rollout_steps + positive.argmax() + 1) * config.envs
-    return jnp.where((state.first_reward < 0) & positive.any(), when, state.first_reward)
+    under_way, finished = jax.lax.scan(
+        lambda returns, step: add_rewards(returns, *step), state.episode_return, (trajectory.reward, ended)
+    )
+    return replace(state, episode_return=under_way), summarize(finished, ended)

@@ -5,13 +5,13 @@ Axes: T steps, N environments, A choices of all action components.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.episodes import Episodes
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import LARGEST, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
@@ -22,14 +22,6 @@ Metrics = dict[str, Array]
 
 #: Names of the losses of bonuses, by slot.
 BONUS_LOSSES = {INTRINSIC: "loss_next_state", ACTION: "loss_action"}
-
-
-class Episodes(NamedTuple):
-    """The episodes that ended in a rollout."""
-
-    number: Int[Array, ""]
-    mean_return: Float[Array, ""]  # nan without any
-    best_return: Float[Array, ""]
 
 
 def update_metrics(

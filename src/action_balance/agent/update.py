@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import action_coef
@@ -55,7 +55,7 @@ class UpdateBatch(eqx.Module):
     obs_stats: RunningMeanStd  # with this rollout
     coef: Float[Array, ""]  # c of Eq. 5 when acting
     environments: Int[Array, "M n"]  # of each minibatch
-    subset_keys: PRNGKeyArray  # (M,), of the steps that the bonuses learn from
+    subset_keys: Key[Array, " M"]  # of the steps that the bonuses learn from
     acting_stats: RunningMeanStd | None = None  # those that acted, where the policy sees normalised observations
 
 

@@ -135,6 +135,7 @@ class Bonus:
         Returns:
             One score per choice of the action components.
         """
+        del params, state, obs
         raise UserError(f"{type(self).__name__} scores no actions: use it with --intrinsic, not with --action-bonus")
 
     def reward(self, params: Params, state: State, rollout: Batch) -> tuple[Float[Array, "T N"], State]:
@@ -150,6 +151,7 @@ class Bonus:
         Returns:
             Raw rewards, which the agent scales by the running standard deviation of their returns, and the new state.
         """
+        del params, state, rollout
         raise UserError(f"{type(self).__name__} rewards no states: use it with --action-bonus, not with --intrinsic")
 
     def loss(self, params: Params, state: State, batch: Batch) -> Float[Array, " P"]:

@@ -1,12 +1,12 @@
 """Distillation of pairs: a predictor learns a fixed random target, and its error estimates how rarely a pair occurred.
 
-`Distillation` is the error of states (Eq. 1) and of pairs (Eq. 2) alike; `PairDistillation` is the paper's action bonus.
+`Distillation` is the error of states (Eq. 1) as of pairs (Eq. 2); `PairDistillation` is the paper's action bonus.
 Axes: A choices of all action components, D outputs of the networks, P samples of a minibatch. `Distillation` takes one
 input per call; ``vmap`` outside.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -15,14 +15,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.networks import bonus_network
-from action_balance.errors import UserError, check_name, flag
-
-#: What the predictor of pairs can learn from.
-LearnsFrom = Literal["taken", "all"]
-#: How the networks of pairs see an action: a vector at every fully connected layer, or also an image (Eq. 3).
-Embedding = Literal["one-hot", "channel"]
+from action_balance.config.bonuses import DistillationConfig
+from action_balance.errors import UserError
 
 
+@runtime_checkable
 class Features(Protocol):
     """A target or predictor: a network of a state, and of a pair where it knows actions."""
 
@@ -78,20 +75,6 @@ class Distillation(eqx.Module):
         """
         target = jax.lax.stop_gradient(self.target.all_actions(observation))
         return squared_error(self.predictor.all_actions(observation), target)
-
-
-@dataclass(frozen=True)
-class DistillationConfig:
-    """Distillation of state-action pairs, the action bonus of the paper."""
-
-    learns_from: LearnsFrom = "taken"
-    """Pairs that the predictor learns from: the action taken (paper), or all actions (authors' program)."""
-    embedding: Embedding = "one-hot"
-    """How the networks see an action: one-hot, or also as an action channel (Eq. 3; images only)."""
-
-    def __post_init__(self) -> None:
-        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
-        check_name(flag("embedding"), self.embedding, get_args(Embedding))
 
 
 @dataclass(frozen=True)

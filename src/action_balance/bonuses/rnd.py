@@ -1,4 +1,4 @@
-"""Random network distillation (Burda et al., 2019, https://arxiv.org/abs/1810.12894): rarely reached states are rewarded.
+"""Random network distillation (Burda et al., 2019, https://arxiv.org/abs/1810.12894) rewards rarely reached states.
 
 Axes: T steps, N environments, P samples of a minibatch.
 """

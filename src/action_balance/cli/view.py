@@ -1,30 +1,34 @@
-"""The command ``view``. No logic."""
+"""The command ``view``."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import tyro
-from rich.console import Console
+from action_balance.cli.form import Command
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
-class View:
-    """Watch exploration on a page: a result, or training runs."""
+class View(Command):
+    """Watch a result or training runs on a web page."""
 
-    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN_OR_RESULT...")]
-    """Folder of a result (reproduce, explore, compare), or of one or more training runs, shown together."""
+    paths: tuple[Path, ...] = field(metadata={"metavar": "RUN_OR_RESULT"})
+    """Folder of a result (reproduce, explore, compare), or folders of training runs, shown together."""
     save: Path | None = None
-    """Write the page as this one file, which needs no other, instead of serving it."""
+    """Write the page to this file, which needs no other, instead of serving it."""
     live: bool = False
-    """Follow runs that are still training, also one that has not begun yet."""
+    """Follow runs that are still training, including one that has not started yet."""
     port: int = 0
-    """Port to serve at, on this machine only; 0 for any that is free."""
+    """Port of the local server; 0 for any free port."""
     open: bool = False
     """Open the page in a browser."""
 
-    def run(self, console: Console) -> None:
-        """Show the page."""
+    def load(self) -> Callable[["Console"], None]:
+        """Import the page."""
         from action_balance.studies.training.view import view
 
-        view(self.paths, self.save, self.live, self.port, self.open, console)
+        return partial(view, self.paths, self.save, self.live, self.port, self.open)

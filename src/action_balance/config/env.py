@@ -7,14 +7,16 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
 
     from action_balance.envs.base import Environment
     from action_balance.envs.host_base import HostEnvironment
+    from action_balance.envs.replay import Replay
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 class EnvConfig:
     """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
 
-    name: str
+    name: str = field(metadata={"metavar": "ENV"})
     """Name of the environment, as on the command line."""
 
     #: Who steps it: the device, in one compiled program with the agent, or the host.
@@ -38,10 +40,12 @@ class EnvConfig:
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
     has_images: ClassVar[bool | None] = None
-    #: Whether states can be enumerated; None if only the `EnvSpec` of a particular environment tells.
-    has_states: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
+    #: What the sum of an episode's rewards is called: its return, or the score of a game.
+    outcome: ClassVar[Literal["return", "score"]] = "return"
+    #: Frames of a step, where that is worth reporting.
+    frames_per_step: ClassVar[int | None] = None
     #: Whether returns of different environments of the family may be averaged.
     common_scale: ClassVar[bool] = False
     #: Seconds between two checkpoints where they are too large for every 50 updates.
@@ -50,7 +54,7 @@ class EnvConfig:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Well-known names of the family, for suggestions and completion."""
-        return ()
+        return tuple(form for form in cls.forms if ":" not in form)
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
@@ -80,8 +84,10 @@ class EnvConfig:
 
     @property
     def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """Orders environments: by family, place in the family, name, and settings."""
-        return self.order, 0, self.name, ()
+        """Orders environments: by family, place in the family, name, and settings, those that are None first."""
+        place = self.forms.index(self.name) if self.name in self.forms else 0
+        values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
+        return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
@@ -135,7 +141,13 @@ class HostEnvConfig(EnvConfig):
     """An environment that steps on the host, outside of compiled programs."""
 
     engine: ClassVar[Literal["device", "host"]] = "host"
-    has_states: ClassVar[bool | None] = False
+    #: Most episodes that an evaluation plays at once, each in an environment of its own; None if it plays one after the
+    #: other in as many environments as a training has.
+    episodes_at_once: ClassVar[int | None] = None
+    #: Time limit of episodes in steps, for progress bars; None if it is not known.
+    episode_steps: ClassVar[int | None] = None
+    #: Whether `replay` plays recorded episodes again.
+    replays: ClassVar[bool] = False
 
     @property
     def in_process(self) -> bool:
@@ -167,3 +179,20 @@ class HostEnvConfig(EnvConfig):
     def describe(self) -> str:
         """One line about what the agent observes, for the beginning of a run; empty if the name says it all."""
         return ""
+
+    def replay(
+        self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
+    ) -> "Replay":
+        """An episode that was recorded during an evaluation.
+
+        Args:
+            seed: random seed of all environments.
+            number: number of the environment.
+            actions: actions of the episode.
+            rewards: raw rewards of the episode.
+            terminated: whether the task ended it, and not the time limit.
+
+        Returns:
+            The episode, which can be played again.
+        """
+        raise NotImplementedError

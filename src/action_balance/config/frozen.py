@@ -16,7 +16,7 @@ class FrozenDict(dict[str, Any]):
         raise TypeError("settings do not change: make new ones")
 
     __setitem__ = __delitem__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse
 
 
 def _frozen(value: Any) -> Any:

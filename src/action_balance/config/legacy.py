@@ -13,7 +13,8 @@ _BOTH = {"view", "vectorize"}
 def upgrade_config(data: Data) -> Data:
     """The settings of a run.
 
-    In 0.1.0, ``env`` had the settings of all families.
+    In 0.1.0, ``env`` had the settings of all families, ``bonus.update_proportion`` was ``bonus.share``, and what the
+    distillation of pairs learns from was a setting of all bonuses.
 
     Args:
         data: ``config`` of a ``config.json``.
@@ -22,16 +23,25 @@ def upgrade_config(data: Data) -> Data:
         The same settings as this version writes them. Data of this version are returned unchanged, and so is whatever
         is damaged: the checks that follow report it.
     """
-    env = data.get("env")
-    if not isinstance(env, dict) or not isinstance(env.get("name"), str) or not env.keys() >= _BOTH:
-        return data
-    return {**data, "env": _upgrade_env(env)}
+    env, agent = data.get("env"), data.get("agent")
+    if isinstance(env, dict) and isinstance(env.get("name"), str) and env.keys() >= _BOTH:
+        data = {**data, "env": _upgrade_env(env)}
+    if isinstance(agent, dict) and isinstance(agent.get("bonus"), dict) and "share" in agent["bonus"]:
+        data = {**data, "agent": _upgrade_agent(agent)}
+    return data
 
 
 def _upgrade_env(env: Data) -> Data:
     own = {field.name: field.default for field in fields(env_class(env["name"]))}
     # A size that was not chosen was null, also where the default is a number now.
     return {name: value for name, value in env.items() if name in own and not (value is None and own[name] is not None)}
+
+
+def _upgrade_agent(agent: Data) -> Data:
+    bonus = {"update_proportion" if name == "share" else name: value for name, value in agent["bonus"].items()}
+    learns_from = bonus.pop("learns_from", "taken")
+    settings = {} if learns_from == "taken" else {"distillation": {"learns_from": learns_from}}
+    return {**agent, "bonus": bonus, "bonus_settings": settings}
 
 
 def upgrade_env_spec(seen: Any, config: Data) -> Data | None:

@@ -64,8 +64,14 @@ def _build(value: Any, kind: Any, resolve: Resolve) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         return from_dict(kind, value, resolve)
     if get_origin(kind) is tuple:
-        return tuple(value)
+        return tuple(_build(item, one, resolve) for item, one in zip(value, _items(kind, value), strict=True))
     return kind(value) if _is_mapping(kind) else value
+
+
+def _items(kind: Any, value: Any) -> tuple[Any, ...]:
+    """The types of the items of a tuple."""
+    first, *others = get_args(kind)
+    return (first,) * len(value) if others == [Ellipsis] else (first, *others)
 
 
 def _is_mapping(kind: Any) -> bool:
@@ -85,7 +91,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if is_dataclass(kind) or _is_mapping(kind):
         return isinstance(value, dict)
     if get_origin(kind) is tuple:
-        return isinstance(value, list | tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
+        items = _items(kind, value) if isinstance(value, list | tuple) else None
+        return items is not None and len(items) == len(value) and all(map(_fits, value, items))
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
@@ -99,7 +106,8 @@ def _describe(kind: Any) -> str:
     if is_dataclass(kind) or _is_mapping(kind):
         return "a group of settings"
     if get_origin(kind) is tuple:
-        return f"a list, each item {_describe(get_args(kind)[0])}"
+        *items, last = get_args(kind)
+        return f"a list, each item {_describe(items[0])}" if last is Ellipsis else f"a list of {len(items) + 1} items"
     words = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "null"}
     return words.get(kind, str(kind))
 

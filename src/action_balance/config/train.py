@@ -45,17 +45,17 @@ class TrainConfig:
             _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
         elif self.agent.host.threads and not self.env.uses_threads:
             raise UserError(f"{self.env.with_article()} has no emulator threads: leave out --threads")
-        self._check(self.env.has_images, self.env.has_states)
+        self._check_networks(self.env.has_images)
 
     def check_spec(self, spec: "EnvSpec") -> None:
-        """Raise a `UserError` if a setting of the agent does not fit the environment.
+        """Raise a `UserError` if a setting is of networks that the agent does not have.
 
         Args:
-            spec: what the environment observes and does, where its family does not tell.
+            spec: observations and actions, for families that do not know them before an environment is made.
         """
-        self._check(spec.is_image, spec.states > 0)
+        self._check_networks(spec.is_image)
 
-    def _check(self, images: bool | None, states: bool | None) -> None:
+    def _check_networks(self, images: bool | None) -> None:
         if images is True:
             _check_unused(self.agent.net, f"{self.env.name} has images")
         if images is False:

@@ -2,12 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Integer
 
 from action_balance.errors import UserError
 
 
-def one_hot(action: Int[Array, ""], actions: int) -> Float[Array, " A"]:
+def one_hot(action: Integer[Array, ""], actions: int) -> Float[Array, " A"]:
     """The one-hot vector of an action.
 
     Args:
@@ -21,7 +21,7 @@ def one_hot(action: Int[Array, ""], actions: int) -> Float[Array, " A"]:
 
 
 def action_channel(
-    action: Int[Array, ""], actions: int, rows: int, columns: int, value: float = 0.01
+    action: Integer[Array, ""], actions: int, rows: int, columns: int, value: float = 0.01
 ) -> Float[Array, "H W"]:
     """An action as an image, the action channel (Eq. 3).
 

@@ -4,7 +4,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def clipped_surrogate(ratio: Float[Array, ""], advantage: Float[Array, ""], clip: float) -> Float[Array, ""]:
+def clipped_surrogate(
+    ratio: Float[Array, ""], advantage: Float[Array, ""], clip: float | Float[Array, ""]
+) -> Float[Array, ""]:
     """Policy loss, ``-min(ratio * A, clip(ratio, 1 - clip, 1 + clip) * A)``.
 
     Args:

@@ -12,7 +12,7 @@ def td_errors(
     rewards: Float[Array, " T"],
     values: Float[Array, " T"],
     next_values: Float[Array, " T"],
-    discounts: Float[Array, " T"] | float,
+    discounts: Float[Array, " T"] | Float[Array, ""] | float,
 ) -> Float[Array, " T"]:
     """One-step temporal-difference errors, ``delta_t = r_t + discount_t * v'_t - v_t``.
 
@@ -28,7 +28,7 @@ def td_errors(
     return rewards + discounts * next_values - values
 
 
-def advantages(deltas: Float[Array, " T"], decays: Float[Array, " T"] | float) -> Float[Array, " T"]:
+def advantages(deltas: Float[Array, " T"], decays: Float[Array, " T"] | Float[Array, ""] | float) -> Float[Array, " T"]:
     """Backward sums, ``A_t = delta_t + decay_t * A_{t+1}`` with ``A_T = 0``.
 
     With ``decay = gamma * lambda`` these are the generalised advantages.

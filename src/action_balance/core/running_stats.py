@@ -3,8 +3,6 @@
 Axes: T time, N environments, B samples of a batch.
 """
 
-from typing import Self
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,7 +17,7 @@ class RunningMeanStd(eqx.Module):
     squares: Float[Array, " *s"]  # sum of squared deviations from the mean
 
     @classmethod
-    def empty(cls, shape: tuple[int, ...] = ()) -> Self:
+    def empty(cls, shape: tuple[int, ...] = ()) -> "RunningMeanStd":
         """Statistics of no sample: mean 0, variance 1.
 
         Args:
@@ -31,11 +29,11 @@ class RunningMeanStd(eqx.Module):
         return cls(jnp.zeros(()), jnp.zeros(shape), jnp.zeros(shape))
 
     @property
-    def variance(self) -> Float[Array, " *s"]:
+    def variance(self) -> Float[Array, "..."]:
         """Population variance; 1 before the first sample."""
         return jnp.where(self.count > 0, self.squares / jnp.maximum(self.count, 1), 1.0)
 
-    def update(self, samples: Real[Array, "B *s"]) -> Self:
+    def update(self, samples: Real[Array, "B *s"]) -> "RunningMeanStd":
         """Merge a batch by the parallel rule of Chan et al. (1983), which is exact however samples are batched.
 
         Args:
@@ -59,7 +57,7 @@ class RunningMeanStd(eqx.Module):
             self.squares + squares + shift**2 * (self.count * size / total),
         )
 
-    def normalize(self, sample: Real[Array, "..."], clip: float = 5.0) -> Float[Array, "..."]:
+    def normalize(self, sample: Real[Array, "..."], clip: float | Float[Array, ""] = 5.0) -> Float[Array, "..."]:
         """``clip((x - mean) / std, -clip, clip)``, as bonus networks see an observation.
 
         Args:
@@ -83,7 +81,7 @@ class ReturnScale(eqx.Module):
     moments: RunningMeanStd  # of x over time and environments
 
     @classmethod
-    def empty(cls, environments: int) -> Self:
+    def empty(cls, environments: int) -> "ReturnScale":
         """The scale before the first reward.
 
         Args:
@@ -94,7 +92,7 @@ class ReturnScale(eqx.Module):
         """
         return cls(jnp.zeros(environments), RunningMeanStd.empty())
 
-    def update(self, rewards: Float[Array, "T N"], gamma: float | Float[Array, ""]) -> Self:
+    def update(self, rewards: Float[Array, "T N"], gamma: float | Float[Array, ""]) -> "ReturnScale":
         """Filter the rewards of a rollout and merge every filtered value.
 
         Args:
@@ -113,6 +111,6 @@ class ReturnScale(eqx.Module):
         return type(self)(filtered, self.moments.update(trace.ravel()))
 
     @property
-    def scale(self) -> Float[Array, ""]:
+    def scale(self) -> Float[Array, "..."]:
         """The divisor of intrinsic rewards."""
         return jnp.sqrt(self.moments.variance + 1e-8)

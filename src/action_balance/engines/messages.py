@@ -1,26 +1,26 @@
-"""Lines for the user that come up while a run goes on."""
+"""Lines for the user that come up during a run."""
 
 from collections.abc import Callable
 from queue import SimpleQueue
 
 from action_balance.runs import RunFolder
 
-#: Is called with a line for the user.
+#: Called with a line for the user.
 Say = Callable[[str], None]
 
 
 class MessageLog:
-    """What environments say, from any thread: shown at once, and kept in the manifest between updates."""
+    """Shows lines at once, from any thread, and writes them to the manifest between updates."""
 
     def __init__(self, show: Say) -> None:
         self._show, self._kept = show, SimpleQueue[str]()
 
     def __call__(self, line: str) -> None:
-        """Show a line, and remember it."""
+        """Show a line, and keep it for the manifest."""
         self._show(line)
         self._kept.put(line)
 
-    def keep(self, folder: RunFolder) -> None:
-        """Write down what was said."""
+    def write(self, folder: RunFolder) -> None:
+        """Write the lines since the last call to the manifest of a run."""
         while not self._kept.empty():
             folder.note(self._kept.get())

@@ -1,80 +1,96 @@
-"""What an update tells: rows of metrics, a line for the screen, a score, and whether it is broken. Axes: S seeds."""
+"""What is made of the metrics of an update: rows to log, numbers to show, a score, and a check. Axis: S seeds."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
-from action_balance.agent.learner import Metrics
 from action_balance.errors import UserError
+
+#: Metrics of one update by name, on the host, each with the leading axis S.
+HostMetrics = Mapping[str, Shaped[np.ndarray, "S ..."]]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What the screen shows after an update; means over seeds."""
+    """What is shown after an update; means over seeds."""
 
     update: int
-    steps: int  # of all seeds
-    episode_return: float  # nan where no episode ended
-    best_return: float  # the highest of any seed; nan where no episode ended
-    states: float
-    bonus: float
+    """Its number."""
+    steps: int
+    """Environment steps so far, summed over seeds."""
+    episode_return: float
+    """Mean return; nan if no episode ended."""
+    best_return: float
+    """Highest return of any seed; nan if no episode ended."""
+    states: float | None = None
+    """States reached so far; None where states cannot be enumerated."""
+    bonus: float | None = None
+    """Mean next-state bonus; None for a method without one."""
 
 
-def rows(metrics: Metrics, update: int, steps: int, first_seed: int) -> list[dict[str, Any]]:
-    """One for each seed.
+def rows(metrics: HostMetrics, update: int, steps: int, first_seed: int) -> list[dict[str, Any]]:
+    """The rows to log.
 
     Args:
-        metrics: (S, ...).
+        metrics: of the update.
         update: its number.
-        steps: of a seed until now.
-        first_seed: the others follow.
+        steps: environment steps of each seed so far.
+        first_seed: the seed of the first row; the others follow.
+
+    Returns:
+        One row per seed.
     """
-    names = [one.name for one in fields(Metrics)]
+    seeds = len(metrics["episode_return"])
     return [
         {"update": update, "seed": first_seed + i, "steps": steps}
-        | {name: getattr(metrics, name)[i].tolist() for name in names}
-        for i in range(len(metrics.episode_return))
+        | {name: values[i].tolist() for name, values in metrics.items()}
+        for i in range(seeds)
     ]
 
 
-def score(metrics: Metrics) -> float | None:
-    """What the best checkpoint has most of: return, mean over the seeds that ended an episode."""
-    known = metrics.episode_return[np.isfinite(metrics.episode_return)]
+def score(metrics: HostMetrics) -> float | None:
+    """The score of a checkpoint: mean return over the seeds that ended an episode; None if none did."""
+    returns = metrics["episode_return"]
+    known = returns[np.isfinite(returns)]
     return float(known.mean()) if len(known) else None
 
 
-def progress(metrics: Metrics, update: int, steps: int) -> Progress:
-    """For the screen; the arguments are those of `rows`."""
-    mean = score(metrics)
+def progress(metrics: HostMetrics, update: int, steps: int) -> Progress:
+    """What is shown after an update; the arguments are those of `rows`."""
+
+    def mean(name: str) -> float | None:
+        return float(metrics[name].mean()) if name in metrics else None
+
+    known = score(metrics)
     return Progress(
         update=update,
-        steps=steps * len(metrics.episode_return),
-        episode_return=math.nan if mean is None else mean,
-        best_return=math.nan if mean is None else float(np.nanmax(metrics.best_return)),
-        states=float(metrics.states.mean()),
-        bonus=float(metrics.bonus_mean.mean()),
+        steps=steps * len(metrics["episode_return"]),
+        episode_return=math.nan if known is None else known,
+        best_return=math.nan if known is None else float(np.nanmax(metrics["best_return"])),
+        states=mean("states"),
+        bonus=mean("bonus_mean"),
     )
 
 
-def check_finite(metrics: Metrics, update: int, saved: Sequence[int], learning_rate: float) -> None:
-    """Stop before a broken update is kept.
+def check_finite(metrics: HostMetrics, update: int, saved: Sequence[int], learning_rate: float) -> None:
+    """Raise a `UserError` before a broken update is saved.
 
     Args:
-        metrics: (S, ...).
+        metrics: of the update.
         update: its number.
         saved: the updates that have a checkpoint.
-        learning_rate: that they were made with.
+        learning_rate: of the run, for the message.
     """
-    names = [one.name for one in fields(Metrics) if one.name.startswith("loss_")]
-    bad = [name for name in names if not np.isfinite(getattr(metrics, name)).all()]
-    if not metrics.parameters_finite.all():
-        bad.append("parameters")
-    if bad:
+    broken = [name for name, values in metrics.items() if name.startswith("loss_") and not np.isfinite(values).all()]
+    if not metrics["parameters_finite"].all():
+        broken.append("parameters")
+    if broken:
         good = f"the last good checkpoint is update {saved[-1]}" if saved else "there is no checkpoint yet"
         raise UserError(
-            f"update {update}: {', '.join(bad)} not finite; {good}. A smaller --learning-rate than "
+            f"update {update}: {', '.join(broken)} not finite; {good}. A smaller --learning-rate than "
             f"{learning_rate:g} may help"
         )

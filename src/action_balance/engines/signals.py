@@ -1,4 +1,4 @@
-"""Stops that wait until nothing is lost by them."""
+"""Interrupts that wait until nothing is lost by them."""
 
 import signal
 import threading
@@ -6,28 +6,32 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Seconds in which signals are one: `timeout` and other programs around a run pass on what the run also gets itself.
+#: Seconds within which signals count as one: programs such as `timeout` pass on signals that a run also gets itself.
 TOGETHER = 0.5
 
 
 @contextmanager
 def graceful_stop() -> Iterator[threading.Event]:
-    """Ctrl-C and SIGTERM ask for a stop after the update under way, or compiling; a later one does not wait for it."""
-    stop = threading.Event()
-    asked = float("inf")
+    """Turn the first Ctrl-C or SIGTERM into an event that is checked between updates; a later one interrupts at once.
 
-    def ask(*_: object) -> None:
-        nonlocal asked
+    Yields:
+        The event, which is set when a stop is requested.
+    """
+    stop = threading.Event()
+    first = float("inf")
+
+    def request(*_: object) -> None:
+        nonlocal first
         now = time.monotonic()
-        if now - asked > TOGETHER:
+        if now - first > TOGETHER:
             raise KeyboardInterrupt
-        asked = min(asked, now)
+        first = min(first, now)
         stop.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:

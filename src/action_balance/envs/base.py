@@ -1,6 +1,6 @@
 """The contract of environments on the device. One environment per call; ``vmap`` outside."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -19,6 +19,7 @@ class Step(eqx.Module):
     truncated: Bool[Array, ""]  # the time limit was reached
 
 
+@runtime_checkable
 class Environment(Protocol):
     """Pure functions of a state; parameters are fields. A new episode begins within the step that ended one."""
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float32, Integer, Shaped
@@ -47,6 +47,7 @@ class HostStep:
         return self.terminated | self.truncated
 
 
+@runtime_checkable
 class HostEnvironment(Protocol):
     """N environments. A new episode begins within the step that ended one; the agent stacks the frames it receives.
 

@@ -2,10 +2,10 @@
 
 import math
 import textwrap
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from action_balance.config.serialization import from_dict, to_dict
 from action_balance.errors import UserError
 
 #: What one observation is. A stack holds the newest K frames, oldest first, along its first axis.
@@ -68,24 +68,14 @@ class EnvSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
-        return asdict(self)
+        return to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> "EnvSpec | None":
         """From plain data; None where it is missing or damaged, as in runs that did not record it."""
-        if not isinstance(data, Mapping):
-            return None
         try:
-            return cls(
-                kind=data["kind"],
-                shape=tuple(int(size) for size in data["shape"]),
-                nvec=tuple(int(count) for count in data["nvec"]),
-                dtype=str(data["dtype"]),
-                states=int(data["states"]),
-                parts=tuple((str(name), int(count)) for name, count in data["parts"]),
-                normalize_obs=bool(data["normalize_obs"]),
-            )
-        except (KeyError, TypeError, ValueError, UserError):
+            return from_dict(cls, data) if isinstance(data, dict) else None
+        except UserError:
             return None
 
     def check_unchanged(self, before: "EnvSpec | None", name: str) -> None:

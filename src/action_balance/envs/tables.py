@@ -11,9 +11,9 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Bool, Float32, Int, Int32
 
-from action_balance.envs.deep_sea.config import check_size
-from action_balance.envs.grid.config import View
+from action_balance.envs.deep_sea.size import check_size
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
+from action_balance.envs.grid.view import View
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError, check_name
 

@@ -1,32 +1,30 @@
-"""What films have in common: colours as numbers, fonts, and the shares of actions."""
+"""Colours as numbers, and fonts."""
 
 from functools import cache
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 from matplotlib.colors import to_rgb
 from PIL import ImageFont
 
 from action_balance.plots.drawing import COLOURS, HERO, PAPER
 
-#: Colours: pi, beta, and a third beside them.
-PI, BETA, THIRD = COLOURS["rnd"], COLOURS[HERO], "#3eb1ac"
+#: Colours of pi, beta and the action bonus.
+PI, BETA, BONUS = COLOURS["rnd"], COLOURS[HERO], "#3eb1ac"
 
 Colour = tuple[int, int, int]
-Box = tuple[float, float, float, float]
 
 
 def rgb(colour: str) -> Colour:
-    """From 0 to 255."""
+    """Red, green and blue of a colour, from 0 to 255."""
     red, green, blue = (round(255 * part) for part in to_rgb(colour))
     return red, green, blue
 
 
-def blend(colour: str, strength: float, ground: str = PAPER) -> Colour:
-    """A colour that is laid over another one."""
+def blend(colour: str, opacity: float, ground: str = PAPER) -> Colour:
+    """A colour painted over another one."""
     red, green, blue = (
-        round(strength * above + (1 - strength) * below) for above, below in zip(rgb(colour), rgb(ground), strict=True)
+        round(opacity * above + (1 - opacity) * below) for above, below in zip(rgb(colour), rgb(ground), strict=True)
     )
     return red, green, blue
 
@@ -38,7 +36,8 @@ def font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Shares of actions, (..., A)."""
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True)
+def fitting_font(text: str, size: int, width: int, bold: bool = False) -> ImageFont.FreeTypeFont:
+    """The font of this size, or of the largest smaller size in which the text fits into the width."""
+    while size > 8 and font(size, bold).getlength(text) > width:
+        size -= 1
+    return font(size, bold)

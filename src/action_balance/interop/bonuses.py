@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.bonuses.base import Bonus
-from action_balance.bonuses.distillation import Embedding
+from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.errors import MOST, UserError, check_name

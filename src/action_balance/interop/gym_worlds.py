@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from action_balance.envs import tables as transitions
-from action_balance.envs.grid.config import View
+from action_balance.envs.grid.view import View
 from action_balance.envs.grid.world import Cell
 from action_balance.envs.tables import Transitions
 

@@ -13,9 +13,10 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree, Real
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs, NoSettings, Transitions
-from action_balance.bonuses.distillation import DistillationConfig, PairDistillation
+from action_balance.bonuses.distillation import PairDistillation
 from action_balance.bonuses.rnd import RND
 from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
+from action_balance.config.bonuses import DistillationConfig
 from action_balance.core.balance import balance
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd

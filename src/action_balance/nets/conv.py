@@ -1,7 +1,5 @@
 """Convolutions with orthogonal weights, as matrix products. Axes: H, W pixels, C channels, k kernel side."""
 
-from typing import Self
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num, PRNGKeyArray
@@ -22,7 +20,7 @@ class Conv(eqx.Module):
         self.bias = jnp.zeros(outputs)
         self.stride = stride
 
-    def as_type(self, dtype: jnp.dtype) -> Self:
+    def as_type(self, dtype: jnp.dtype) -> "Conv":
         """The same convolution with a kernel of the number type of its inputs."""
         return eqx.tree_at(lambda conv: conv.weight, self, self.weight.astype(dtype))
 

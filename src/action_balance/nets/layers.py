@@ -25,7 +25,7 @@ def orthogonal(rows: int, columns: int, key: PRNGKeyArray) -> Float[Array, "rows
     drawn = jax.random.normal(key, (rows, columns)) / (rows**0.5 + columns**0.5)
     tall = drawn if rows >= columns else drawn.T
 
-    def step(_: int, x: Array) -> Array:
+    def step(_: Int[Array, ""], x: Array) -> Array:
         return 1.5 * x - 0.5 * x @ (x.T @ x)
 
     with jax.default_matmul_precision("highest"):

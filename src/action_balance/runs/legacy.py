@@ -20,10 +20,20 @@ ORBAX = "arrays"
 #: Where the leaves of a training state of 0.1.0 are now. Each pattern that matches the beginning of a path is replaced,
 #: one after the other.
 MOVED = (
-    (r"\.learned", ".params"),
-    (r"\.targets", ".target_params"),
+    (r"\.learned\.policy", ".params.policy"),
+    (r"\.learned\.next_state", ".params.bonuses['intrinsic']"),
+    (r"\.learned\.action", ".params.bonuses['action']"),
+    (r"\.targets\.next_state", ".bonus_states['intrinsic']"),
+    (r"\.targets\.action", ".bonus_states['action']"),
+    (r"(\.optimizer\[0\]\.[mn]u)\.next_state", r"\1.bonuses['intrinsic']"),
+    (r"(\.optimizer\[0\]\.[mn]u)\.action", r"\1.bonuses['action']"),
+    (r"\.observations\b", ".obs_stats"),
+    (r"\.returns\b", ".return_scale"),
+    (r"\.environment\b", ".env_state"),
     (r"\.reached$", ".state_visits"),
 )
+#: Leaves that 0.1.0 did not have, and where their numbers are: the counts of states are a bonus of their own now.
+COPIED = {".bonus_states['intrinsic']": ".state_visits"}
 
 #: Files of results besides ``summary.json``.
 _WORLDS = ("open", "corridor", "deep-sea")
@@ -69,13 +79,17 @@ def read_checkpoint(
     Returns:
         The table and the arrays that are left, by path.
     """
-    stored = [leaf for leaf in table if leaf.dtype != NO_DATA and 0 not in leaf.shape]  # Orbax takes no empty arrays
-    arrays = dict(zip([leaf.path for leaf in stored], _read_orbax(folder / ORBAX, len(stored)), strict=True))
-    for leaf in table:
-        if 0 in leaf.shape:
-            arrays[leaf.path] = np.zeros(leaf.shape, leaf.dtype)
-    kept = [replace(leaf, path=moved(leaf.path)) for leaf in table if moved(leaf.path) in expected]
-    return kept, {moved(path): array for path, array in arrays.items() if moved(path) in expected}
+    leaves = {moved(leaf.path): replace(leaf, path=moved(leaf.path)) for leaf in table}
+    stored = [path for path, leaf in leaves.items() if leaf.dtype != NO_DATA and 0 not in leaf.shape]
+    arrays = dict(zip(stored, _read_orbax(folder / ORBAX, len(stored)), strict=True))
+    for path, leaf in leaves.items():
+        if 0 in leaf.shape:  # Orbax takes no empty arrays
+            arrays[path] = np.zeros(leaf.shape, leaf.dtype)
+    for path, source in COPIED.items():
+        if source in leaves:
+            leaves[path], arrays[path] = replace(leaves[source], path=path), arrays[source]
+    kept = {path: leaf for path, leaf in leaves.items() if path in expected}
+    return list(kept.values()), {path: array for path, array in arrays.items() if path in kept}
 
 
 def _read_orbax(path: Path, count: int) -> list[np.ndarray]:

@@ -1,19 +1,64 @@
-"""Training runs that a study needs: begun, continued or found finished."""
+"""Studies of many long training runs: trained in turn, interrupted at any time, reported from whatever is there."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from action_balance.config.agent import HostConfig
+from matplotlib.figure import Figure
+from rich.console import Console
+
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder
+from action_balance.files import Data
+from action_balance.plots import drawing
+from action_balance.runs import ResultFolder, RunFolder
+from action_balance.studies import campaign_page
+from action_balance.studies.campaign_page import Asked
+from action_balance.studies.paper import TABLE_2_RUNS
+from action_balance.studies.parts import same_command, say
+from action_balance.studies.plan import as_begun
+from action_balance.studies.records import RUNS, Record, common_settings, read_records
+from action_balance.terminal.training import command_line, training_progress
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study makes of its runs."""
+
+    groups: Sequence[Sequence[Record]]
+    """The runs of each thing that is compared."""
+    ours: Data
+    """Its numbers for the summary."""
+    tables: Mapping[str, tuple[Sequence[str], Iterable[Sequence[object]]]]
+    """Header and rows of each CSV file by name."""
+    figures: Mapping[str, Figure]
+    """Figures by name."""
+    page: Callable[[Path, Data], str]
+    """Makes the page of a folder and its summary."""
+    paper: Data | None = None
+    """The paper's numbers for the summary."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study of training runs."""
+
+    kind: str
+    """The command, e.g. ``reproduce atari``."""
+    belongs: Callable[[TrainConfig], bool]
+    """Whether a run on Atari is one of the study."""
+    report: Callable[[Sequence[Record]], Report]
+    """Analyses the runs."""
+    conclude: Callable[[Data], Iterable[str]]
+    """Headline lines from the summary."""
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
-    """Whether the run is there, whole; a `UserError` where the folder holds a run with another config."""
+    """Whether a run is there and finished; a `UserError` if the folder holds a run with another config."""
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
@@ -23,15 +68,18 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     return bool(folder.manifest.get("status") == "finished")
 
 
-def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
-    """A config with what a run chooses when it begins, lag and groups, as this run has chosen it."""
-    asked = config.agent.host
-    chosen = {name: getattr(host, name) for name in ("lag", "groups") if getattr(asked, name) is None}
-    return replace(config, agent=replace(config.agent, host=replace(asked, **chosen)))
-
-
 def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
-    """Train what is missing of a run; returns what the user should know."""
+    """Train what is missing of a run.
+
+    Args:
+        path: folder of the run.
+        config: the run.
+        command: the command that the run records.
+        tell: called with the progress of the training.
+
+    Returns:
+        Warnings for the user.
+    """
     if is_finished(path, config):
         return ()
     if RunFolder.holds_run(path):
@@ -40,3 +88,139 @@ def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callabl
         return tuple(warnings)
     loop.begin(path, config.with_defaults(), command, tell)
     return ()
+
+
+def train_shown(path: Path, config: TrainConfig, name: str, console: Console) -> None:
+    """Train what is missing of a run with its progress on the screen, after ``name``."""
+    with training_progress(console, config, name) as tell:
+        warnings = train(path, config, command_line(), tell)
+    say(console, *warnings)
+
+
+def reproduce(
+    study: Study,
+    settings: Any,
+    out: Path,
+    report_only: bool,
+    overwrite: bool,
+    console: Console,
+    after: Callable[[Path, TrainConfig], bool] = lambda _path, _config: False,
+) -> None:
+    """Train what is missing of a study, and write its report after every run, even after an interrupted one.
+
+    Args:
+        study: the study.
+        settings: its settings, which plan the runs in the order in which they are trained.
+        out: folder of the study.
+        report_only: train nothing.
+        overwrite: delete the result and all runs that are there.
+        console: the screen.
+        after: called with every finished run; returns whether it changed anything that the report shows.
+    """
+
+    def report() -> None:
+        records, notes = read_records(out, study.belongs)
+        if not records:
+            raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
+        folder = ResultFolder.renew(out, study.kind)
+        asked = campaign_page.planned(settings, folder.before, records) if report_only else settings
+        _write(study, folder, asked, records, notes)
+
+    if report_only:
+        if overwrite:
+            raise UserError("--report-only reports the runs that --overwrite deletes: choose one")
+        report()
+    else:
+        _train_missing(study, settings.plan(), out, overwrite, console, after, report)
+    say(console, f"open {out / 'report.html'} in a browser", *study.conclude(ResultFolder.read(out).summary))
+
+
+def _train_missing(
+    study: Study,
+    runs: Mapping[str, TrainConfig],
+    out: Path,
+    overwrite: bool,
+    console: Console,
+    after: Callable[[Path, TrainConfig], bool],
+    report: Callable[[], None],
+) -> None:
+    missing = list(runs) if overwrite else _unfinished(out, runs)
+    if missing:
+        from action_balance.envs.atari.games import vector_class
+
+        vector_class()  # report a missing package before anything is written
+    ResultFolder.renew(out, study.kind, overwrite)
+    if overwrite:
+        _delete_runs(out)
+    if len(missing) < len(runs):
+        there = f"{out} already has {len(runs) - len(missing)} of {len(runs)} runs"
+        say(console, f"{there}: continuing with {missing[0]}" if missing else there)
+    try:
+        reported = False
+        for place, (name, config) in enumerate(runs.items(), start=1):
+            path = out / RUNS / name
+            if name in missing:
+                train_shown(path, config, f"{place}/{len(runs)} {name}: ", console)
+            if after(path, config) or name in missing:
+                report()
+                reported = True
+        if not reported:
+            report()
+    except KeyboardInterrupt:
+        if not read_records(out, study.belongs)[0]:
+            raise KeyboardInterrupt(f"nothing to report yet; {same_command(overwrite)} starts again") from None
+        report()
+        raise KeyboardInterrupt(
+            f"{out / 'report.html'} shows what is there; {same_command(overwrite)} continues from there"
+        ) from None
+    except Exception:  # a full disk, lost emulators: the report is written before the error is shown
+        with contextlib.suppress(UserError, OSError):
+            report()
+        raise
+
+
+def _unfinished(out: Path, runs: Mapping[str, TrainConfig]) -> list[str]:
+    """Names of the runs that are not finished; a `UserError` if one of them cannot be resumed."""
+    missing = []
+    for name, config in runs.items():
+        path = out / RUNS / name
+        if is_finished(path, config):
+            continue
+        if RunFolder.holds_run(path):
+            RunFolder.open(path).check_resumable()
+        missing.append(name)
+    return missing
+
+
+def _delete_runs(out: Path) -> None:
+    for path in sorted((out / RUNS).glob("*")):
+        if path.is_symlink():  # to a run of another study, which stays
+            path.unlink()
+        else:
+            RunFolder.delete(path)
+
+
+def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Record], notes: list[str]) -> None:
+    """Write the summary, tables, figures and page of the runs that are there."""
+    # A report alone is not given the training settings of its runs.
+    settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
+    common, report = common_settings(records), study.report(records)
+    runs = [campaign_page.run_data(run) for group in report.groups for run in group]
+    finished = [sum(run.finished for run in group) for group in report.groups]
+    folder.summary |= {
+        "settings": common,
+        "asked": campaign_page.asked_for(settings),
+        **campaign_page.command(study.kind, settings, type(settings)(), records),
+        **({} if report.paper is None else {"paper": report.paper}),
+        "deviations": campaign_page.deviations(records, finished, TABLE_2_RUNS),
+        "notes": notes,
+        "runs": runs,
+        "ours": report.ours,
+    }
+    folder.write_csv("runs.csv", campaign_page.RUN_COLUMNS, campaign_page.run_rows(runs))
+    for name, (header, rows) in report.tables.items():
+        folder.write_csv(name, header, rows)
+    for name, figure in report.figures.items():
+        drawing.save(figure, folder.write, f"figures/{name}")
+    folder.write("report.html", report.page(folder.path, folder.summary).encode())
+    folder.save()

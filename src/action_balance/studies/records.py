@@ -1,4 +1,4 @@
-"""What Atari runs have left: their metrics, whole or as far as they are. Checkpoints are not needed.
+"""Metrics and evaluations of Atari runs, finished or not. Checkpoints are not needed.
 
 Axes: U updates.
 """
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from action_balance.config.agent import Config
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.config import AtariConfig
 from action_balance.errors import UserError
@@ -20,6 +19,7 @@ from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import EVALUATION, SUMMARY
 from action_balance.runs.metrics import TIMING
+from action_balance.studies.plan import method_name, run_name
 
 #: Episodes over which returns are averaged.
 RECENT = 100
@@ -30,33 +30,33 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class Record:
-    """One run of one seed."""
+    """A run with one seed."""
 
     path: Path
     config: TrainConfig
-    status: str  # finished, interrupted, failed; running also where a kill left no time to say otherwise
-    made_by: Data  # of its last start: versions, hardware, commit
+    status: str  # finished, interrupted, failed or running; a killed run stays running
+    made_by: Data  # versions, hardware and commit of its last start
     steps: np.ndarray  # (U,), environment steps
-    episodes: np.ndarray  # (U,), that ended in each update
+    episodes: np.ndarray  # (U,), episodes that ended in each update
     returns: np.ndarray  # (U,), their mean return; nan where none ended
-    best: np.ndarray  # (U,), the highest of them; nan where none ended
-    entropy_added: np.ndarray  # (U,), of softmax(Normalize(r)); nan where it was not recorded
-    entropy_bonus: np.ndarray  # (U,), of r / sum(r); nan where it was not recorded
-    seconds: float  # that the updates took; nan where it was not recorded
+    best: np.ndarray  # (U,), their highest return; nan where none ended
+    entropy_added: np.ndarray  # (U,), entropy of softmax(Normalize(r)); nan where it was not recorded
+    entropy_bonus: np.ndarray  # (U,), entropy of r / sum(r); nan where it was not recorded
+    seconds: float  # duration of all updates; nan where it was not recorded
 
     @property
     def game(self) -> str:
-        """Its name for the emulator."""
+        """The emulator's name of the game."""
         return self.config.env.short_name
 
     @property
     def method(self) -> str:
-        """Its name, with how the bonus is normalised where that is not the method's usual."""
+        """Name of the method, with the normalisation of the bonus if it is not the default."""
         return method_name(self.config.agent)
 
     @property
     def finished(self) -> bool:
-        """Whether it has made all its updates."""
+        """Whether it made all its updates."""
         return self.status == "finished"
 
     @property
@@ -66,7 +66,7 @@ class Record:
 
     @property
     def curve(self) -> np.ndarray:
-        """`recent_mean` of its returns, (U,)."""
+        """Mean return of the last `RECENT` episodes after each update, (U,)."""
         return recent_mean(self.episodes, self.returns)
 
     @property
@@ -82,31 +82,23 @@ class Record:
 
     @property
     def steps_per_second(self) -> float:
-        """Mean over all updates; nan where it was not recorded."""
+        """Mean speed over all updates; nan where it was not recorded."""
         return self.steps_done / self.seconds if self.seconds else math.nan
 
 
-def method_name(config: Config) -> str:
-    """``action-balance-rnd``, or ``action-balance-rnd-raw`` with another normalisation than L2."""
-    usual = not config.traits.action or config.bonus.normalize == "l2"
-    return config.method if usual else f"{config.method}-{config.bonus.normalize}"
-
-
-def run_name(config: TrainConfig) -> str:
-    """The folder of a run: game, method, seed."""
-    return f"{config.env.short_name}-{method_name(config.agent)}-{config.seed}"
-
-
 def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) -> np.ndarray:
-    """Mean return of the last episodes after each update, (U,); nan before the first has ended.
+    """Mean return of the last episodes after each update.
 
-    Of an update only the number of its episodes and their mean are known. Updates weigh with their episodes; the oldest
-    one weighs with as many as complete ``count``. Before so many have ended, it is the mean of all.
+    Metrics hold the number of episodes of an update and their mean. Updates are weighted with their episodes, the
+    oldest one with as many as complete ``count``. Before ``count`` episodes have ended, all of them are averaged.
 
     Args:
-        episodes: that ended in each update, (U,).
-        returns: their mean return, (U,); of no meaning where none ended.
-        count: how many episodes are averaged.
+        episodes: number of episodes that ended in each update, (U,).
+        returns: their mean return, (U,); ignored where none ended.
+        count: number of episodes to average.
+
+    Returns:
+        The mean return, (U,); nan before the first episode has ended.
     """
     ended = np.cumsum(episodes, dtype=float)
     total = np.cumsum(np.where(episodes > 0, episodes * np.where(episodes > 0, returns, 0), 0), dtype=float)
@@ -116,12 +108,12 @@ def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) 
 
 
 def read_record(path: Path) -> Record:
-    """A run of one seed, whole or not."""
+    """Read a run with one seed, finished or not."""
     folder = RunFolder.open(path)
     config = TrainConfig.from_dict(folder.config)
     rows = read_metrics(path)
     if [row["update"] for row in rows] != list(range(1, len(rows) + 1)):
-        raise UserError(f"{path} has lost a part of its metrics: delete that folder, and the run is made anew")
+        raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
     starts = folder.manifest.get("starts")
     timing = [row.get("steps_per_second", math.nan) for row in read_metrics(path, TIMING)]
 
@@ -144,11 +136,14 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[list[Record], list[str]]:
-    """The runs in the folder of a study that have made an update, and a line for each folder that was left out.
+    """Read the runs in the folder of a study.
 
     Args:
-        out: the folder of the study.
+        out: folder of the study.
         belongs: whether a run on Atari is one of the study.
+
+    Returns:
+        The runs that have made an update, and a line about each folder that was left out.
     """
     records, notes = [], []
     folders = sorted(path for path in (out / RUNS).glob("*") if path.is_dir())
@@ -157,9 +152,9 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
             notes.append(f"{path.name} holds no run and was left out")
             continue
         config = TrainConfig.from_dict(RunFolder.open(path).config)
-        usual = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
-        if not usual or not belongs(config):
-            notes.append(f"{path.name} holds a run that is not of this study and was left out")
+        named = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
+        if not named or not belongs(config):
+            notes.append(f"{path.name} holds a run of something else and was left out")
             continue
         record = read_record(path)
         if len(record.steps):
@@ -169,17 +164,17 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a run's last evaluation has left."""
+    """The last evaluation of a run."""
 
-    update: int  # that was evaluated
-    games: int  # asked for, for each way of acting
-    rooms: dict[str, list[int]]  # seen in each game, by way of acting; empty where the game tells of none
+    update: int  # the update that was evaluated
+    games: int  # games of each action mode
+    rooms: dict[str, list[int]]  # rooms visited in each game, by action mode; empty for games without rooms
 
 
 def read_evaluation(path: Path) -> Evaluation | None:
-    """Of a run; None where it was not evaluated."""
+    """Read the last evaluation of a run; None if it was not evaluated."""
     folder = path / EVALUATION
-    if not (folder / SUMMARY).exists():  # it is written last
+    if not (folder / SUMMARY).exists():  # written last
         return None
     rooms: dict[str, list[int]] = {}
     try:
@@ -195,9 +190,10 @@ def read_evaluation(path: Path) -> Evaluation | None:
 
 
 def common_settings(records: Iterable[Record]) -> Data:
-    """The settings that all runs have, as plain data; a `UserError` where they differ in more than a study's runs may.
+    """The settings that all runs of a study share, as plain data.
 
-    Runs may differ in method and normalisation, which are what is compared, and in how the emulators are stepped.
+    Runs may differ in method and normalisation, which a study compares, and in how the emulators are stepped. Any other
+    difference is a `UserError`.
     """
     first: tuple[Path, Data] | None = None
     for record in records:
@@ -208,7 +204,7 @@ def common_settings(records: Iterable[Record]) -> Data:
         elif first[1] != settings:
             names = ", ".join(sorted(_differing(first[1], settings)))
             raise UserError(
-                f"{first[0]} and {record.path} differ in {names}: runs of one study have the same settings; "
+                f"{first[0]} and {record.path} differ in {names}: runs of one study must have the same settings; "
                 f"move one of them to another --out"
             )
     return first[1] if first else {}

@@ -1,24 +1,33 @@
-"""Means with their uncertainty. Intervals are 95 % throughout."""
+"""Means with their uncertainty. All intervals are 95 % intervals.
 
+Axes: R runs, T time points, U updates.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from action_balance.files import Data
+
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 
-#: Runs below which a bootstrap says little more than their range, and no interval is given.
+#: With fewer runs, a bootstrap shows little more than their range, and no interval is given.
 FEWEST = 5
 
-#: Numbers that a bootstrap over time points holds at once.
+#: Numbers that a bootstrap over time points holds in memory at once.
 CHUNK = 200_000
+
+#: Share of the updates, at the end of a run, whose mean is its final value.
+LAST = 0.1
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95 % interval; the interval is nan where one run alone cannot give any."""
+    """A number and its 95 % interval; the ends are nan where there are too few runs for an interval."""
 
     value: float
     low: float
@@ -29,12 +38,57 @@ class Estimate:
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
 
+def number(value: float | None) -> float | str | None:
+    """A number as JSON stores it: null for nan, a word for infinity."""
+    if value is None or math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def to_data(estimate: Estimate | None) -> Data | None:
+    """An estimate as a summary stores it."""
+    if estimate is None:
+        return None
+    return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+
+
+def describe(data: Data | None, digits: int = 2) -> str | None:
+    """An estimate of a summary as text.
+
+    Args:
+        data: the estimate as `to_data` makes it.
+        digits: decimals.
+
+    Returns:
+        ``1.23 [1.10, 1.40]``, without brackets where there is no interval; None without a value.
+    """
+    if data is None or data["value"] is None:
+        return None
+    value, low, high = (None if data[key] is None else float(data[key]) for key in ("value", "low", "high"))
+    interval = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{value:.{digits}f}{interval}"
+
+
+def final_mean(values: np.ndarray) -> np.ndarray:
+    """Mean of the known values in the last tenth of the updates, (..., U) -> (...); nan where none is known."""
+    last = values[..., -max(1, int(LAST * values.shape[-1])) :]
+    known = np.isfinite(last)
+    count = known.sum(axis=-1)
+    return np.where(count > 0, np.where(known, last, 0).sum(axis=-1) / np.maximum(count, 1), math.nan)
+
+
+def carried_forward(values: np.ndarray) -> np.ndarray:
+    """Replace each value that is not finite by the last finite one, (..., U); nan before the first."""
+    newest = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(values.shape[-1]), -1), axis=-1)
+    return np.where(newest >= 0, np.take_along_axis(values, np.maximum(newest, 0), axis=-1), math.nan)
+
+
 def _t_quantile(runs: int) -> float:
     return float(special.stdtrit(runs - 1, (1 + CONFIDENCE) / 2)) if runs > 1 else np.nan
 
 
 def half_width(samples: np.ndarray) -> np.ndarray:
-    """Half of Student's interval of the mean over the first axis, (R, ...) -> (...)."""
+    """Half the width of Student's interval of the mean over the first axis, (R, ...) -> (...)."""
     runs = len(samples)
     if runs < 2:
         return np.full(samples.shape[1:], np.nan)
@@ -48,7 +102,7 @@ def mean(samples: np.ndarray) -> Estimate:
 
 
 def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
-    """Mean of independent runs, (R,), with a bootstrap, whose interval stays within the bounds of the values."""
+    """Mean of independent runs, (R,), with a bootstrap interval, which stays within the range of the values."""
     value = float(samples.mean())
     if len(samples) < FEWEST:
         return Estimate(value, np.nan, np.nan)
@@ -57,7 +111,7 @@ def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
 
 
 def share(hits: np.ndarray) -> Estimate:
-    """Share of the runs, (R,) bool, in which something happened, with the exact interval of Clopper and Pearson."""
+    """Share of runs, (R,) bool, in which something happened, with the exact interval of Clopper and Pearson."""
     count, runs = int(hits.sum()), len(hits)
     tail = (1 - CONFIDENCE) / 2
     low = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
@@ -80,13 +134,13 @@ def difference(ours: np.ndarray, other: np.ndarray) -> Estimate:
 
 
 def resample_weights(runs: int, seed: int) -> np.ndarray:
-    """How often each run is drawn in each bootstrap resample, divided by the runs: (RESAMPLES, R)."""
+    """How often each bootstrap resample draws each run, divided by the number of runs, (RESAMPLES, R)."""
     generator = np.random.default_rng(seed)
     return generator.multinomial(runs, np.full(runs, 1 / runs), size=RESAMPLES).astype(np.float32) / np.float32(runs)
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
-    """The middle 95 % of bootstrap values, of which all must be finite."""
+    """Ends of the middle 95 % of bootstrap values, all of which must be finite."""
     low, high = _middle(values)
     return float(low), float(high)
 
@@ -97,7 +151,7 @@ def _middle(values: np.ndarray) -> np.ndarray:
 
 
 def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
-    """Ratio of two means, (..., R) averaged over all axes, with a bootstrap over runs within each row."""
+    """Ratio of two means over all axes, (..., R), with a bootstrap over the runs of each row."""
     numerator, denominator = np.atleast_2d(numerator), np.atleast_2d(denominator)
     value = float(numerator.mean() / denominator.mean())
     if numerator.shape[-1] < 2:
@@ -114,23 +168,26 @@ def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0
 def iqm(samples: np.ndarray) -> np.ndarray:
     """Interquartile mean over the first axis, (R, ...) -> (...): the mean of the middle half of the values.
 
-    A value that a quartile cuts counts with its part inside, so that any number of values has exactly half in it.
+    A value that a quartile cuts counts with the part that lies inside, so that exactly half of the values count,
+    however many there are.
     """
     edges = np.clip(np.arange(len(samples) + 1) / len(samples), 0.25, 0.75)
     return np.tensordot(2 * np.diff(edges), np.sort(samples, axis=0), axes=1)
 
 
 def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Interquartile mean of several environments' runs together, with a stratified bootstrap (Agarwal et al., 2021).
+    """Interquartile mean over the runs of several environments, with a stratified bootstrap.
 
-    Runs are drawn anew within each environment, and all environments weigh the same, however many runs they have.
+    Runs are resampled within each environment, and all environments have the same weight, however many runs they have
+    (Agarwal et al., 2021, https://arxiv.org/abs/2108.13264).
 
     Args:
         strata: the runs of each environment, (R, T) with the same T time points.
-        seed: of the resamples, which are the same at each time point.
+        seed: seed of the resamples, which are the same at each time point.
 
     Returns:
-        Value, lower and upper end of the 95 % interval, each (T,); none without `FEWEST` runs in each.
+        Value, lower and upper end of the 95 % interval, each (T,); the interval is nan unless every environment has
+        `FEWEST` runs.
     """
     values = np.concatenate(strata)  # (R of all, T)
     share = 1 / len(strata)
@@ -147,10 +204,10 @@ def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, n
 
 
 def _weighted_iqm(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Interquartile means of (R, T) values with each of B columns of weights (R, B) that sum to 1: (T, B).
+    """Interquartile means of values, (R, T), with B columns of weights that sum to 1, (R, B): (T, B).
 
-    A value that was drawn several times is as many equal values next to each other: what counts is how much of its
-    stretch of the sorted weights lies between the quartiles.
+    A value drawn several times is that many equal values side by side: it counts with the part of its stretch of the
+    sorted weights that lies between the quartiles.
     """
     order = np.argsort(values, axis=0)
     total = np.zeros((values.shape[1], weights.shape[1]))
@@ -164,15 +221,15 @@ def _weighted_iqm(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def pooled_iqm(strata: Sequence[np.ndarray]) -> Estimate:
-    """`iqm_band` of one number of each run, (R,)."""
+    """`iqm_band` of one number per run, (R,)."""
     value, low, high = iqm_band([runs[:, None] for runs in strata])
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
 def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 0) -> Estimate:
-    """Share of pairs of runs in which ours, (R,), has more than the other's, (Q,); ties count half.
+    """Share of pairs of runs in which the value of ours, (R,), exceeds the other's, (Q,); ties count half.
 
-    The interval is a bootstrap that draws the runs of both sides independently.
+    The bootstrap of the interval draws the runs of both sides independently.
     """
     wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
     value = float(wins.mean())
@@ -184,7 +241,7 @@ def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 
 
 
 def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
-    """Ratio of two means of the same runs, (R,) each, with a bootstrap that draws both values of a run together."""
+    """Ratio of two means over the same runs, (R,) each; the bootstrap draws both values of a run together."""
     value = float(numerator.mean() / denominator.mean())
     if len(numerator) < FEWEST:
         return Estimate(value, np.nan, np.nan)
@@ -194,16 +251,16 @@ def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Our mean beside a published mean of which only the number of runs is known."""
+    """Comparison of our mean with a published mean of which only the number of runs is known."""
 
     z: float
-    """Difference in standard errors. The spread of the published runs is taken to be that of ours."""
+    """Difference in standard errors, assuming that the published runs vary as much as ours."""
     agrees: bool
-    """Whether so large a difference is expected by chance in more than 5 % of repetitions."""
+    """Whether chance alone causes so large a difference in more than 5 % of repetitions."""
 
 
 def agreement(ours: np.ndarray, published_mean: float, published_runs: int) -> Agreement | None:
-    """Whether the mean of our runs, (R,), and a published mean differ by no more than the noise of both."""
+    """Compare the mean of our runs, (R,), with a published mean; None with one run."""
     if len(ours) < 2:
         return None
     error = float(ours.std(ddof=1)) * np.sqrt(1 / len(ours) + 1 / published_runs)

@@ -1,12 +1,12 @@
-"""Many runs at once: walks of a fixed length, and runs until a goal is reached.
+"""Simulate many runs at once: walks of a fixed length, and runs until a goal is reached.
 
-A *lane* carries one run. Every program is compiled for the same number of lanes, whatever the number of runs, and
-a run draws from its own random key alone: its result does not depend on how many others there are, nor on the
-lane it got. Each worker thread owns one set of lanes. A run that has ended gives its lane to the next in the queue.
-When the queue is empty, free lanes go on being computed until the last run of their thread has ended: a program for
-fewer lanes would take longer to compile than it saves (a step of 32 lanes costs two thirds of one of all).
+A *lane* holds one run. Every program is compiled for `LANES` lanes, whatever the number of runs, and each run has its
+own random key: its result depends neither on the number of runs nor on its lane. Each worker thread owns one set of
+lanes. When a run ends, the next run in the queue takes its lane. When the queue is empty, free lanes are still
+computed until the last run of their thread has ended: a program for fewer lanes would take longer to compile than it
+saves (a step of 32 lanes costs two thirds of a step of all).
 
-Axes: R runs, L lanes, S cells.
+Axes: C cohorts, R runs, L lanes, S cells, T steps.
 """
 
 import itertools
@@ -19,55 +19,65 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Self, TypeVar
+from typing import TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Float32, Int32, Int64, Integer, UInt32
 
 from action_balance.envs.grid import world as grid
-from action_balance.envs.grid.world import Array, GridWorld
+from action_balance.envs.grid.world import GridWorld
 from action_balance.tabular import agent
-from action_balance.tabular.agent import Run, TabularSettings
+from action_balance.tabular.agent import Run
+from action_balance.tabular.settings import METHODS, TabularSettings, coefficients
 
-#: Runs that one program advances together: enough that a loop's turn is worth its overhead, few enough that their
+#: Runs that one program advances together: enough to amortise the overhead of a loop iteration, few enough that their
 #: tables stay in the cache, and a multiple of 16 that 100 runs fill well.
 LANES = 112
 
-#: Steps between two looks at which runs have ended.
+#: Steps between two checks of which runs have ended.
 BLOCK_STEPS = 2048
 
 T = TypeVar("T")
 
-#: Told how many more runs are done; a walk tells it in fractions.
+#: Called with the number of further runs that are done, or parts of them.
 Progress = Callable[[float], None]
 
 
 def silent(_: float) -> None:
-    """No progress is shown."""
+    """Report no progress."""
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Cohort:
-    """What the runs of one kind have in common: a method, its goals and a stream of randomness."""
+class Cohort(eqx.Module):
+    """What the runs of one kind share: method, goals and random stream. Stacked for lanes, each array has an axis L."""
 
-    stream: np.ndarray  # (2,) uint32, data of the random key into which each run folds its number
-    action_coef: np.ndarray  # () float32, c_a
-    state_coef: np.ndarray  # () float32, c_s
-    goals: np.ndarray  # (S,) bool, the cells that end a run
+    stream: UInt32[np.ndarray, "*L 2"]  # data of the random key into which each run folds its number
+    action_coef: Float32[np.ndarray, "*L"]  # c_a
+    state_coef: Float32[np.ndarray, "*L"]  # c_s
+    goals: Bool[np.ndarray, "*L S"]  # the cells that end a run
 
     @classmethod
-    def create(cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Array) -> Self:
-        """Runs of ``method`` that draw from ``stream``: whole numbers, the seed first.
+    def create(
+        cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Bool[ArrayLike, " S"]
+    ) -> "Cohort":
+        """Describe the runs of a method. Cohorts whose streams or methods differ are independent.
 
-        Two cohorts are independent if their streams or their methods differ.
+        Args:
+            method: name of the method.
+            settings: settings of the agent.
+            stream: integers that name the random stream, the seed first.
+            goals: cells that end a run.
+
+        Returns:
+            The cohort.
         """
-        action_coef, state_coef = agent.coefficients(method, settings)
+        action_coef, state_coef = coefficients(method, settings)
         seed, *path = stream
         with _on_cpu():
             key = jax.random.key(seed)
-            for number in (*path, list(agent.METHODS).index(method)):
+            for number in (*path, list(METHODS).index(method)):
                 key = jax.random.fold_in(key, number)
             data = np.asarray(jax.random.key_data(key))
         return cls(
@@ -75,40 +85,43 @@ class Cohort:
         )
 
 
-def _begin(world: GridWorld, cohort: Cohort, number: jax.Array) -> Run:
-    """Run ``number`` of a cohort, before its first step."""
+def _begin(world: GridWorld, cohort: Cohort, number: Int32[Array, ""]) -> Run:
+    """Start run ``number`` of a cohort."""
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(cohort.stream)), number)
     return agent.begin(world, key, cohort.action_coef, cohort.state_coef, cohort.goals)
 
 
 def _refill(
-    world: GridWorld, lanes: Run, lane: jax.Array, cohorts: Cohort, numbers: jax.Array, count: jax.Array
+    world: GridWorld,
+    lanes: Run,
+    lane: Int32[Array, " L"],
+    cohorts: Cohort,
+    numbers: Int32[Array, " L"],
+    count: Int32[Array, ""],
 ) -> Run:
-    """The first ``count`` of the given runs begin in the lanes given for them; each array has one row a lane."""
+    """Start the first ``count`` of the given runs in the lanes ``lane``."""
 
-    def one(i: jax.Array, lanes: Run) -> Run:
+    def one(i: Array, lanes: Run) -> Run:
         run = _begin(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
         return jax.tree.map(lambda all_lanes, new: all_lanes.at[lane[i]].set(new), lanes, run)
 
     return jax.lax.fori_loop(0, count, one, lanes)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Made:
-    """What the lanes did in some updates. Axes: U updates, T steps of one."""
+class Steps(eqx.Module):
+    """The steps of all lanes in one update."""
 
-    cells: jax.Array  # (U, L, T) int32, acted from
-    pairs: jax.Array  # (U, T) int32, cell * A + action, of the first lane
-    advantage: jax.Array  # (U, T) float32, A(s, a) of these pairs after the update that learned from the step
+    cells: Int32[Array, "L T"]  # acted from
+    pairs: Int32[Array, " T"]  # cell * A + action, of the first lane
+    advantage: Float32[Array, " T"]  # A(s, a) of these pairs after the update that learned from the step
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What one run did, every step of it, and what it learned: counts, bonuses and policies of any moment follow."""
+    """Every step of one run and what it learned; counts, bonuses and policies at any time follow from it."""
 
-    pairs: np.ndarray  # (T,) int32, cell * A + action of each step
-    advantage: np.ndarray  # (T,) float32, A(s, a) of that pair after the update that learned from the step
+    pairs: Integer[np.ndarray, " T"]  # cell * A + action of each step
+    advantage: Float32[np.ndarray, " T"]  # A(s, a) of that pair after the update that learned from the step
 
 
 @dataclass(frozen=True)
@@ -117,23 +130,32 @@ class Program:
 
     begin: Callable[[GridWorld, Cohort, np.ndarray], Run]
     refill: Callable[[GridWorld, Run, np.ndarray, Cohort, np.ndarray, np.ndarray], Run]
-    advance: Callable[[GridWorld, Run], tuple[Run, "Made"]]
-    block: int  # steps that one call of `advance` makes
+    advance: Callable[[GridWorld, Run], tuple[Run, Steps]]  # steps with a leading axis of updates
+    block: int  # steps of one call of `advance`
     compile_seconds: float
 
 
 @lru_cache(maxsize=16)
 def compiled(width: int, height: int, settings: TabularSettings) -> Program:
-    """Compile once for all worlds of this size."""
+    """Compile the simulation, once for all worlds of the same size.
+
+    Args:
+        width: cells of the world from left to right.
+        height: cells of the world from bottom to top.
+        settings: settings of the agent.
+
+    Returns:
+        The compiled functions.
+    """
     began = time.perf_counter()
     updates = max(1, BLOCK_STEPS // settings.update_every)
 
-    def advance(world: GridWorld, lanes: Run) -> tuple[Run, Made]:
-        def update(lanes: Run, _: None) -> tuple[Run, Made]:
+    def advance(world: GridWorld, lanes: Run) -> tuple[Run, Steps]:
+        def update(lanes: Run, _: None) -> tuple[Run, Steps]:
             lanes, batch = jax.vmap(lambda run: agent.advance(world, run, settings))(lanes)
             cell, action = batch.cell[0], batch.action[0]
             learned = lanes.tables.advantage[0, cell, action]
-            return lanes, Made(batch.cell, cell * len(grid.MOVES) + action, learned)
+            return lanes, Steps(batch.cell, cell * len(grid.MOVES) + action, learned)
 
         return jax.lax.scan(update, lanes, None, length=updates)
 
@@ -152,19 +174,19 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
 
 
 def _on_cpu() -> AbstractContextManager[None]:
-    """Small tables and a long loop belong on a CPU, even beside an accelerator."""
+    """Compute on the CPU: small tables and a long loop are faster there than on an accelerator."""
     return jax.default_device(jax.devices("cpu")[0])
 
 
 class Workers:
-    """Threads that advance lanes; XLA releases Python's lock while it computes. Leaving the context stops them."""
+    """Threads that advance lanes; XLA releases the GIL while it computes. Leaving the context stops them."""
 
     def __init__(self) -> None:
         self.count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self.count)
         self._stop = threading.Event()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Workers":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -172,7 +194,7 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def submit(self, work: Callable[..., T], *args: object) -> Future[T]:
-        """Do ``work`` on some thread, on the CPU."""
+        """Call ``work(*args)`` in one of the threads, on the CPU."""
 
         def on_cpu() -> T:
             with _on_cpu():
@@ -181,7 +203,7 @@ class Workers:
         return self._pool.submit(on_cpu)
 
     def check(self) -> None:
-        """Leave the thread if the work is no longer wanted."""
+        """Raise `CancelledError` once the context was left."""
         if self._stop.is_set():
             raise CancelledError
 
@@ -194,11 +216,19 @@ def walk(
     steps: int,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray, Trace]]:
-    """``runs`` runs of each cohort, each ``steps`` steps long; a chunk of runs at a time. Goals change nothing.
+    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect.
+
+    Args:
+        world: world of the runs.
+        cohorts: kinds of runs.
+        runs: runs of each cohort.
+        settings: settings of the agent.
+        steps: steps of each run.
+        progress: called as runs advance.
 
     Yields:
-        the number of the cohort, which of its runs, the cells that these acted from, (runs, steps) int32, and all
-        that the first of them did.
+        Of each chunk: the number of the cohort, which of its runs it holds, the cells that these acted from
+        (runs, steps), and every step of the first of them.
     """
     settings = _shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
@@ -209,12 +239,12 @@ def walk(
         first = Trace(np.empty(steps, np.int32), np.empty(steps, np.float32))
         for begin in range(0, steps, program.block):
             workers.check()
-            lanes, made = program.advance(world, lanes)
+            lanes, taken = program.advance(world, lanes)
             end = min(begin + program.block, steps)
-            by_run = np.asarray(made.cells).swapaxes(0, 1).reshape(LANES, -1)
+            by_run = np.asarray(taken.cells).swapaxes(0, 1).reshape(LANES, -1)
             cells[:, begin:end] = by_run[: len(rows), : end - begin]
-            first.pairs[begin:end] = np.asarray(made.pairs).ravel()[: end - begin]
-            first.advantage[begin:end] = np.asarray(made.advantage).ravel()[: end - begin]
+            first.pairs[begin:end] = np.asarray(taken.pairs).ravel()[: end - begin]
+            first.advantage[begin:end] = np.asarray(taken.advantage).ravel()[: end - begin]
             progress((end - begin) / steps * len(rows))
         return cells, first
 
@@ -234,11 +264,11 @@ def walk(
 
 @dataclass(frozen=True)
 class FirstReach:
-    """When runs first reached a goal. Axes: C cohorts, R runs."""
+    """When runs first reached a goal."""
 
-    steps: np.ndarray  # (C, R) int64, steps until then, or the limit
-    reached: np.ndarray  # (C, R) bool, False where the limit came first
-    lane_steps: int  # steps computed, those of lanes without a run included
+    steps: Int64[np.ndarray, "C R"]  # steps until the goal, or the limit
+    reached: Bool[np.ndarray, "C R"]  # False where the limit came first
+    lane_steps: int  # steps computed, including those of lanes without a run
 
 
 def reach(
@@ -249,7 +279,19 @@ def reach(
     max_steps: int,
     progress: Progress = silent,
 ) -> FirstReach:
-    """``runs`` runs of each cohort, each until it reaches one of its goals or has taken ``max_steps`` steps."""
+    """Simulate runs until they reach one of their goals.
+
+    Args:
+        world: world of the runs.
+        cohorts: kinds of runs.
+        runs: runs of each cohort.
+        settings: settings of the agent.
+        max_steps: steps after which a run is stopped.
+        progress: called as runs end.
+
+    Returns:
+        The steps of each run.
+    """
     settings = _shortened(settings, max_steps)
     program = compiled(world.width, world.height, settings)
     total = len(cohorts) * runs
@@ -263,7 +305,7 @@ def reach(
             return np.fromiter(itertools.islice(queue, count), np.int64)
 
     def work(workers: Workers, rows: np.ndarray) -> int:
-        """Advance one set of lanes until the queue is empty; returns the steps computed."""
+        """Advance one set of lanes until the queue is empty; return the number of steps computed."""
         if not len(rows):
             return 0
         row_of_lane = np.full(LANES, -1)
@@ -280,7 +322,7 @@ def reach(
             steps[rows] = np.minimum(lane_steps[ended], max_steps)
             reached[rows] = lane_reached[ended] & (lane_steps[ended] <= max_steps)
             row_of_lane[ended] = -1
-            progress(len(ended))
+            progress(float(len(ended)))
             rows = dequeue(len(ended))
             if len(rows):
                 free = ended[: len(rows)]
@@ -298,12 +340,12 @@ def reach(
 
 
 def _shortened(settings: TabularSettings, steps: int) -> TabularSettings:
-    """An update that would come after the last step can come at it: nobody sees what it learns."""
+    """Move an update that would come after the last step to that step: what it learns is never used."""
     return replace(settings, update_every=min(settings.update_every, steps))
 
 
 def _take(cohorts: Sequence[Cohort], runs: int, rows: np.ndarray) -> tuple[Cohort, np.ndarray]:
-    """Cohort and number of the runs in these rows of (cohorts x runs), repeated to fill the lanes."""
+    """Cohorts and numbers of the runs in these rows of (cohorts x runs), repeated to fill the lanes."""
     numbers, in_cohort = np.divmod(np.resize(rows, LANES), runs)
     chosen = [cohorts[number] for number in numbers]
     stacked = Cohort(**{f.name: np.stack([getattr(c, f.name) for c in chosen]) for f in fields(Cohort)})

@@ -1,43 +1,52 @@
-"""A server for this machine alone: one page, what is new in its runs, and the few files it shows."""
+"""A server for this machine alone: one page, the files that it shows, and news for a page that is live."""
 
 import json
 import os
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from rich.console import Console
 
 from action_balance.errors import UserError
-from action_balance.files import found_inside, reason
-from action_balance.studies.training import maps as view_maps
-from action_balance.studies.training.view import MakePage, as_bytes, error_page, mime_type, run_of, served_files
+from action_balance.files import Data, found_inside, reason
+from action_balance.web.files import mime_type
+from action_balance.web.render import as_bytes, render
 
 ADDRESS = "127.0.0.1"
 
-#: Bytes that are read of a file at once.
+#: Bytes of a file that are read at once.
 CHUNK = 1 << 20
 
 
-def serve(make: MakePage, runs: Sequence[Path], live: bool, port: int, opens: bool, console: Console) -> None:
+@dataclass(frozen=True)
+class Site:
+    """What a server offers."""
+
+    page: Callable[[], str]
+    """Makes the page; a `UserError` becomes a page that shows its message."""
+    files: Mapping[str, tuple[Path, Path]]
+    """By URL path: a file, after the folder that links must not lead out of."""
+    news: Callable[[Mapping[str, str]], Data | None]
+    """Answers a query for news; None where there is nothing of the kind."""
+
+
+def serve(site: Site, port: int, opens: bool, console: Console) -> None:
     """Serve until interrupted.
 
     Args:
-        make: makes the page.
-        runs: whose news and files may be asked for.
-        live: whether the page is made anew whenever it is loaded.
-        port: 0 for any that is free.
+        site: what is served.
+        port: the port; 0 for any free one.
         opens: whether to open the page in a browser.
-        console: the screen.
+        console: the terminal.
     """
-    places = {path: url for url, path in served_files(runs).items()}
-    page = make(places.get, True)  # what is wrong is told here, not in the browser
-    with listening(make if live else lambda *_: page, runs, port) as server:
+    with listening(site, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
         console.print(f"serving {url} until interrupted with Ctrl-C", highlight=False, soft_wrap=True)
         if opens:
@@ -48,12 +57,12 @@ def serve(make: MakePage, runs: Sequence[Path], live: bool, port: int, opens: bo
             console.print("stopped", highlight=False)
 
 
-def listening(make: MakePage, runs: Sequence[Path], port: int) -> ThreadingHTTPServer:
-    """A server that listens on this machine alone; `serve_forever` lets it answer."""
-    files = served_files(runs)
+def listening(site: Site, port: int) -> ThreadingHTTPServer:
+    """A server that listens on this machine alone; it answers once `serve_forever` is called."""
+    offered = site
 
     class Handler(_Handler):
-        page_of, files_of, runs_of = staticmethod(make), files, runs
+        site = offered
 
     try:
         return _Server((ADDRESS, port), Handler)
@@ -66,58 +75,53 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = False
 
     def handle_error(self, *_: object) -> None:
-        """A reader that goes away is no error."""
+        """A reader that goes away is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    page_of: MakePage
-    files_of: Mapping[str, Path]
-    runs_of: Sequence[Path]
+    site: Site
 
     def do_GET(self) -> None:
-        """Answer with the page, news, or a file that is on the list; the list is of whole paths, so nothing else is."""
+        """Answer with the page, news or a file. Files are looked up by their whole URL path, so no other is found."""
         if self.headers.get("Host") not in _hosts(self.connection.getsockname()[1]):
-            self._refuse(HTTPStatus.FORBIDDEN)  # a foreign page that made its name mean this machine
+            self._refuse(HTTPStatus.FORBIDDEN)  # a foreign page whose host name was made to mean this machine
             return
         asked = urlsplit(self.path)
         if asked.path == "/":
             self._page()
         elif asked.path == "/news":
-            self._news(parse_qs(asked.query))
-        elif asked.path in self.files_of:
-            self._file(self.files_of[asked.path])
+            self._news(dict(parse_qsl(asked.query)))
+        elif asked.path in self.site.files:
+            self._file(*self.site.files[asked.path])
         else:
             self._refuse(HTTPStatus.NOT_FOUND)
 
     do_HEAD = do_GET
 
     def _page(self) -> None:
-        places = {path: url for url, path in self.files_of.items()}
         try:
-            text = self.page_of(places.get, True)
+            text = self.site.page()
         except UserError as error:
-            text = error_page(str(error))
+            text = render("web/templates/error.html", message=str(error))
         self._answer(HTTPStatus.OK, "text/html; charset=utf-8", as_bytes(text))
 
-    def _news(self, asked: Mapping[str, Sequence[str]]) -> None:
-        number = asked.get("run", [""])[0]
-        if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(self.runs_of)):
-            self._refuse(HTTPStatus.NOT_FOUND)
-            return
+    def _news(self, asked: Mapping[str, str]) -> None:
         try:
-            places = (asked.get(name, [""])[0] for name in ("place", "visits"))
-            found = view_maps.news(self.runs_of[int(number)], *places)
+            found = self.site.news(asked)
         except UserError as error:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", as_bytes(str(error)))
             return
-        self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
+        if found is None:
+            self._refuse(HTTPStatus.NOT_FOUND)
+        else:
+            self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
 
-    def _file(self, path: Path) -> None:
-        """A file of a run, or the part of it that is asked for; none that a link leads out of the run to."""
+    def _file(self, folder: Path, path: Path) -> None:
+        """A file, or the requested part of it."""
         with ExitStack() as opened:
             try:
-                real = found_inside(run_of(path), path)
+                real = found_inside(folder, path)
                 if real is None:
                     raise FileNotFoundError(path)
                 file = opened.enter_context(open(real, "rb"))
@@ -150,29 +154,29 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def _headers(self, kind: str, size: int) -> None:
-        told = {"Content-Type": kind, "Content-Length": str(size), "Cache-Control": "no-store"}
-        told |= {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
-        told |= {"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin"}
-        for name, value in told.items():
+        headers = {"Content-Type": kind, "Content-Length": str(size), "Cache-Control": "no-store"}
+        headers |= {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+        headers |= {"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin"}
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
 
     def version_string(self) -> str:
-        """Who answers; not which Python."""
+        """The server's name, without the version of Python."""
         return "action-balance"
 
     def log_message(self, *_: object) -> None:
-        """The screen is for the user."""
+        """Log nothing: the terminal is for the user."""
 
 
 def _hosts(port: int) -> tuple[str, ...]:
-    """Names under which a browser on this machine asks; the usual port is left out of them."""
+    """The host names of requests from a browser on this machine; they leave out the default port."""
     end = "" if port == HTTP_PORT else f":{port}"
     return tuple(f"{name}{end}" for name in (ADDRESS, "localhost"))
 
 
 def _range(asked: str | None, size: int) -> tuple[int, int]:
-    """Begin and end of ``bytes=a-b``; everything where it is not asked for, or in a way that we do not know."""
+    """Begin and end of ``bytes=a-b``; the whole file without a range, or with one of an unknown form."""
     if asked is None or not asked.startswith("bytes=") or "," in asked:
         return 0, size
     first, _, last = asked.removeprefix("bytes=").partition("-")

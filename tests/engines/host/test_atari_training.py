@@ -18,6 +18,7 @@ from action_balance.agent.state import TrainState
 from action_balance.cli import main as cli
 from action_balance.cli.train_screen import shown
 from action_balance.config.agent import Config
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.loop import BEGIN_ANEW, trainer
 from action_balance.engines.metrics_rows import Progress
@@ -34,14 +35,14 @@ SMALL = (
 def test_a_game_tells_its_best_return_where_a_world_tells_its_states() -> None:
     agent = Config(steps=2048)
     screen = StringIO()
-    with shown(Console(file=screen, width=200), TrainConfig(EnvConfig("atari:pitfall"), agent)) as tell:
+    with shown(Console(file=screen, width=200), TrainConfig(env_config("atari:pitfall"), agent)) as tell:
         tell(Progress(1, 1024, 50.0, 400.0, 0.0, 0.5))
         tell(Progress(2, 2048, math.nan, math.nan, 0.0, 0.25))
     (line,) = screen.getvalue().splitlines()
     assert line.startswith("update 2 of 2: 2,048 steps, ")
     assert line.endswith("/s, return -, best 400, bonus 0.25")
     screen = StringIO()
-    with shown(Console(file=screen, width=200), TrainConfig(EnvConfig("open"), agent)) as tell:
+    with shown(Console(file=screen, width=200), TrainConfig(env_config("open"), agent)) as tell:
         tell(Progress(2, 2048, 1.0, 1.0, 7.0, 0.25))
     assert screen.getvalue() == "update 2 of 2: 2,048 steps, return 1, states 7, bonus 0.25\n"
 
@@ -106,7 +107,7 @@ def test_a_killed_game_is_learned_to_its_end(tmp_path: Path) -> None:
         assert min(row["bonus_mean"], row["bonus_scale"], row["action_bonus_mean"], row["loss_action"]) > 0
         assert sum(row["action_frequency"]) == pytest.approx(1)
 
-    run = trainer(TrainConfig.from_data(folder.config))
+    run = trainer(TrainConfig.from_dict(folder.config))
     first = run.begin()
     run.close()
     last: TrainState = folder.checkpoints().restore(run.shapes()).state

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import Config, ImageConfig, PPOConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import ACTION_MODES
 from action_balance.engines.host.evaluate_atari import (
@@ -52,7 +53,7 @@ CONFIG = Config(
 
 
 def run_config(game: str = "pitfall", seeds: int = 1) -> TrainConfig:
-    return TrainConfig(EnvConfig(f"atari:{game}"), CONFIG, seed=5, seeds=seeds)
+    return TrainConfig(env_config(f"atari:{game}"), CONFIG, seed=5, seeds=seeds)
 
 
 @cache
@@ -173,7 +174,7 @@ def test_the_first_emulators_have_the_same_seeds_however_many_there_are_and_none
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of Montezuma's Revenge whose agent jumps to its death."""
     path = tmp_path_factory.mktemp("runs") / "run"
-    folder = RunFolder.create(path, run_config("montezuma_revenge").as_data(), ["train"])
+    folder = RunFolder.create(path, run_config("montezuma_revenge").to_dict(), ["train"])
     folder.checkpoints().save(3, agents(LEFT_FIRE), 0.0)
     folder.release()
     return path
@@ -249,6 +250,6 @@ def test_an_interrupted_evaluation_leaves_the_last_one_and_says_one_line(
 def test_a_run_without_a_checkpoint_says_when_there_is_one(tmp_path: Path) -> None:
     from action_balance.studies.evaluation.run import evaluate
 
-    RunFolder.create(tmp_path / "run", run_config().as_data(), ["train"]).release()
+    RunFolder.create(tmp_path / "run", run_config().to_dict(), ["train"]).release()
     with pytest.raises(UserError, match="no checkpoint yet: the first is written after a few minutes"):
         evaluate(tmp_path / "run", 1, "latest", 0, Console())

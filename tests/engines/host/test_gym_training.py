@@ -26,12 +26,14 @@ from action_balance.agent.rollout import policy_view
 from action_balance.agent.update import Pairs
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import trainer as host
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.evaluate_gym import evaluate_gym
-from action_balance.engines.loop import GYM_ANEW, trainer
+from action_balance.engines.loop import BEGIN_ANEW, trainer
+from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
 from action_balance.errors import UserError
@@ -100,10 +102,10 @@ def test_environments_of_others_are_trained_in(
     method = "action-balance-rnd" if name.startswith("MiniGrid") else "ppo"
     given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
     assert call(*given, *SMALL, *VECTORS) == 0
-    assert capsys.readouterr().out.splitlines()[0] == f"what is seen: {seen}"
+    assert capsys.readouterr().out.splitlines()[0] == f"observations: {seen}"
     check_rows(tmp_path / "run", bonuses=method != "ppo")
     (start,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["starts"]
-    assert start["warnings"] == [f"what is seen: {seen}"]
+    assert start["warnings"] == [f"observations: {seen}"]
 
 
 def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
@@ -112,9 +114,10 @@ def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
     options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:few_pixels")
     given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"), "--stack", "2")
     assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "what is seen: images of 53 x 54 with 3 channels"
+    assert capsys.readouterr().out.splitlines()[0] == "observations: images of 53 x 54 pixels with 3 channels"
     check_rows(tmp_path / "run", bonuses=False)
-    config = TrainConfig.from_data(RunFolder.open(tmp_path / "run").config)
+    config = TrainConfig.from_dict(RunFolder.open(tmp_path / "run").config)
+    assert isinstance(config.env, GymnasiumConfig)
     assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
     assert config.env.wrapper == ("gym_cases:few_pixels",)
     assert config.env.stack == 2
@@ -147,7 +150,7 @@ def test_a_run_is_resumed(dials: Path, tmp_path: Path, capsys: pytest.CaptureFix
     (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     shutil.rmtree(out / "checkpoints" / "00000002")
     assert call("resume", str(out)) == 0
-    assert GYM_ANEW in capsys.readouterr().out.splitlines()
+    assert BEGIN_ANEW in capsys.readouterr().out.splitlines()
     check_rows(out)
     assert json.loads((out / "manifest.json").read_text())["seen"] == seen
 
@@ -202,7 +205,7 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
     dials: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainConfig.from_data(RunFolder.open(dials).config)
+    config = TrainConfig.from_dict(RunFolder.open(dials).config)
     states = RunFolder.open(dials).checkpoints().restore(trainer(config).shapes()).state
     received, receive, said = [0], GymEnvironment.receive, list[str]()
 
@@ -266,10 +269,10 @@ def test_updates_before_an_environment_fails_are_kept(
 
 def test_groups_are_usual_where_environments_step_aside() -> None:
     agent = Config(envs=16, host=HostConfig(lag=0))
-    assert TrainConfig(EnvConfig("gym:A-v0"), agent).with_defaults().agent.groups == 1
-    assert TrainConfig(EnvConfig("gym:A-v0", vectorize="async"), agent).with_defaults().agent.groups == 2
-    assert TrainConfig(EnvConfig("atari:pitfall"), agent).with_defaults().agent.groups == 2
-    asked = TrainConfig(EnvConfig("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).with_defaults()
+    assert TrainConfig(env_config("gym:A-v0"), agent).with_defaults().agent.groups == 1
+    assert TrainConfig(env_config("gym:A-v0", vectorize="async"), agent).with_defaults().agent.groups == 2
+    assert TrainConfig(env_config("atari:pitfall"), agent).with_defaults().agent.groups == 2
+    asked = TrainConfig(env_config("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).with_defaults()
     assert asked.agent.groups == 4
 
 
@@ -291,7 +294,7 @@ def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> 
     found = compare([dials, other], "entropy_beta")
     assert list(found.environments) == ["Other-v0", "gym_cases:Dials"]
     assert found.together == {}
-    assert "scales of their own" in found.notes[0]
+    assert "different scales" in found.notes[0]
 
 
 def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
     )
     assert [one.update for one in told] == [1, 2]
     check_rows(out)
-    assert said[0].startswith("what is seen: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
+    assert said[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
     with pytest.raises(UserError, match="is a function of a script"):
         action_balance.resume(out)
     assert action_balance.resume(out, lambda: gym_cases.Dials(3), say=said.append) == out
@@ -320,13 +323,13 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:
     with pytest.raises(UserError, match="has no images: leave out --channels"):
-        trainer(TrainConfig(EnvConfig("gym:CartPole-v1"), Config(image=ImageConfig(channels=3))))
-    with pytest.raises(UserError, match="an action channel is for images"):
-        trainer(TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="action-balance-rnd-channel")))
-    with pytest.raises(UserError, match="states of a Gymnasium environment cannot be counted"):
-        TrainConfig(EnvConfig("gym:CartPole-v1"), Config(method="count"))
-    with pytest.raises(UserError, match="--threads is for emulators"):
-        TrainConfig(EnvConfig("gym:CartPole-v1"), Config(host=HostConfig(threads=2)))
+        trainer(TrainConfig(env_config("gym:CartPole-v1"), Config(image=ImageConfig(channels=3))))
+    with pytest.raises(UserError, match="an action channel needs images"):
+        trainer(TrainConfig(env_config("gym:CartPole-v1"), Config(method="action-balance-rnd-channel")))
+    with pytest.raises(UserError, match="cannot be counted"):
+        TrainConfig(env_config("gym:CartPole-v1"), Config(method="count"))
+    with pytest.raises(UserError, match="leave out --threads"):
+        TrainConfig(env_config("gym:CartPole-v1"), Config(host=HostConfig(threads=2)))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 from action_balance.config.agent import Config, HostConfig, ImageConfig, PPOConfig
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.host_base import HostStep
+from action_balance.envs.spec import EnvSpec
 
 SIZE, PLACES, ENVS, EPISODE = 44, 3, 8, 16
 
@@ -13,8 +14,8 @@ SIZE, PLACES, ENVS, EPISODE = 44, 3, 8, 16
 class Signs:
     """The action that names the block's place pays 1, a step later; what was done last in an episode pays nothing."""
 
-    groups, envs_per_group, actions = 2, ENVS // 2, PLACES
-    frame_shape, observation_shape = (SIZE, SIZE), (4, SIZE, SIZE)
+    groups, envs_per_group = 2, ENVS // 2
+    spec = EnvSpec("image-stack", (4, SIZE, SIZE), (PLACES,), dtype="uint8")
 
     def __init__(self) -> None:
         """All begin with a picture of their own."""
@@ -30,7 +31,8 @@ class Signs:
             picture[16:28, 2 + 14 * place : 14 + 14 * place] = 255
         return frames
 
-    def reset(self) -> np.ndarray:
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
+        del seed
         return np.stack([self._frames(group) for group in range(self.groups)])
 
     def send(self, group: int, actions: np.ndarray) -> None:
@@ -59,7 +61,7 @@ def test_a_policy_learns_what_a_picture_says(lag: int) -> None:
         image=ImageConfig(channels=4, features=32, trunk=32),
         host=HostConfig(groups=2, lag=lag),
     )
-    trainer = HostTrainer(config, Signs.observation_shape, PLACES, lambda *_: Signs())
+    trainer = HostTrainer(config, Signs.spec.shape, PLACES, lambda *_: Signs())
     trainer.start(trainer.begin())
     returns = [float(trainer.advance().episode_return[0]) for _ in range(config.updates)]
     trainer.close()

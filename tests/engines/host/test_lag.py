@@ -20,6 +20,7 @@ from action_balance.engines.host.actor import Rollout
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer, Learner
 from action_balance.envs.host_base import HostStep
+from action_balance.envs.spec import EnvSpec
 
 GROUPS, SIZE, STEPS, STACK, NUMBERS, UPDATES, SEEDS = 2, 3, 5, 3, 4, 3, 2
 PARTS = (3, 2)
@@ -35,8 +36,8 @@ CONFIG = Config(
 class Noise:
     """Vectors and rewards that nobody can foresee; episodes end at random."""
 
-    groups, envs_per_group, actions = GROUPS, SIZE, PARTS
-    frame_shape, observation_shape = (NUMBERS,), (STACK, NUMBERS)
+    groups, envs_per_group = GROUPS, SIZE
+    spec = EnvSpec("vector-stack", (STACK, NUMBERS), PARTS, normalize_obs=True)
 
     def __init__(self, seed: int) -> None:
         """With a log of what each group was shown, and where it began an episode."""
@@ -46,7 +47,8 @@ class Noise:
     def _frame(self, group: int) -> np.ndarray:
         return self.luck[group].normal(3 * group, 2, size=(SIZE, NUMBERS)).astype(np.float32)
 
-    def reset(self) -> np.ndarray:
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
+        del seed
         frames = [self._frame(group) for group in range(GROUPS)]
         self.log = [[(frame, np.ones(SIZE, bool))] for frame in frames]
         return np.stack(frames)
@@ -111,7 +113,7 @@ def scene() -> Scene:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("action_balance.agent.pieces.PIECE", 2)  # one environment is appraised at a time
-        run = HostTrainer(CONFIG, Noise.observation_shape, PARTS, make, 0, SEEDS, "float32")
+        run = HostTrainer(CONFIG, Noise.spec.shape, PARTS, make, 0, SEEDS, "float32")
         programs, learner = run.programs, run._learner
         prepare = programs.prepare
 

@@ -19,6 +19,7 @@ from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.host import compiled_update as pieces
@@ -68,8 +69,8 @@ SCORES[2, 6], SCORES[6, 3] = -3, 400
 class Scripted(Watched):
     """Its scores are settled, and it keeps all that it shows and is sent since it was reset, group by group."""
 
-    def reset(self) -> np.ndarray:
-        first = super().reset()
+    def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
+        first = super().reset(seed)
         self.shown = [[frames] for frames in first]
         self.chosen: list[list[np.ndarray]] = [[] for _ in first]
         self.brought: list[list[HostStep]] = [[] for _ in first]
@@ -270,10 +271,10 @@ def test_returns_are_raw_and_of_whole_episodes() -> None:
             super().__init__(2)
             self.total, self.at = np.zeros(ENVS), np.zeros(ENVS, int)
 
-        def reset(self) -> np.ndarray:
+        def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
             self.total[:], self.at[:] = 0, 0
             scores.clear()
-            return super().reset()
+            return super().reset(seed)
 
         def receive(self, group: int) -> HostStep:
             step = super().receive(group)
@@ -520,7 +521,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
     how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1), checkpoint_every=1)
+    config = TrainConfig(env_config("atari:pitfall"), with_lag(1), checkpoint_every=1)
 
     def broken(config: TrainConfig, *_: object) -> HostTrainer:
         return HostTrainer(config.agent, (STACK, SIZE, SIZE), ACTIONS, lambda *_: Broken(how))
@@ -542,7 +543,7 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
 def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Watched] = []
     monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent, made))
-    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
+    config = TrainConfig(env_config("atari:pitfall"), with_lag(1))
 
     def stop(_: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
@@ -556,6 +557,6 @@ def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, m
 def test_checkpoints_of_a_game_are_written_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
     monkeypatch.setattr(loop, "PATIENCE", 0.0)
-    config = TrainConfig(EnvConfig("atari:pitfall"), with_lag(1))
+    config = TrainConfig(env_config("atari:pitfall"), with_lag(1))
     loop.begin(tmp_path / "run", config, ["test"], lambda _: time.sleep(0.001))
     assert RunFolder.open(tmp_path / "run").checkpoints().updates() == [2, 3, 4]  # the last three

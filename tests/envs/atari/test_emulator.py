@@ -9,8 +9,10 @@ import pytest
 from ale_py import ALEInterface, LoggerMode, roms
 from ale_py.vector_env import AtariVectorEnv
 
-from action_balance.envs.atari.emulator import FOR_SEVERAL, PAPER_GAMES, Atari, check_game, games
-from action_balance.envs.host_base import HostEnvironment, HostStep, push
+from action_balance.envs.atari.emulator import Atari
+from action_balance.envs.atari.games import FOR_SEVERAL, PAPER_GAMES, check_game, games
+from action_balance.envs.frame_stack import push
+from action_balance.envs.host_base import HostEnvironment, HostStep
 from action_balance.errors import UserError
 
 Make = Callable[..., Atari]
@@ -112,7 +114,7 @@ def fields(step: HostStep) -> tuple[np.ndarray, ...]:
 def draw(environment: HostEnvironment, steps: int) -> np.ndarray:
     """Random actions, (T, N)."""
     envs = environment.groups * environment.envs_per_group
-    return np.random.default_rng(3).integers(environment.actions, size=(steps, envs))
+    return np.random.default_rng(3).integers(environment.spec.nvec[0], size=(steps, envs))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_pushed_frames_are_the_stack_of_the_emulator_also_across_ends(make: Make
     fast_push = jax.jit(jax.vmap(push))
     actions = draw(environment, 160)
     first, steps = play(environment, actions)
-    stacks = fast_push(jnp.ones((2, *environment.observation_shape), jnp.uint8), first, jnp.ones(2, bool))
+    stacks = fast_push(jnp.ones((2, *environment.spec.shape), jnp.uint8), first, jnp.ones(2, bool))
     expected, _ = theirs.reset(seed=environment.seeds.ravel())
     np.testing.assert_array_equal(stacks, expected)
     assert stacks.dtype == jnp.uint8
@@ -269,14 +271,18 @@ def test_groups_take_turns_in_any_order(make: Make) -> None:
 
 def test_sizes_are_those_of_the_protocol(make: Make) -> None:
     environment: HostEnvironment = make("montezuma_revenge", 6, 2)
-    assert (environment.actions, environment.groups, environment.envs_per_group) == (18, 2, 3)
-    assert (environment.frame_shape, environment.observation_shape) == ((84, 84), (4, 84, 84))
+    assert (environment.groups, environment.envs_per_group) == (2, 3)
+    assert (environment.spec.nvec, environment.spec.frame_shape, environment.spec.shape) == (
+        (18,),
+        (84, 84),
+        (4, 84, 84),
+    )
     assert environment.reset().shape == (2, 3, 84, 84)
 
 
 def test_a_game_has_its_own_actions_and_those_of_the_paper_have_all_18(make: Make) -> None:
-    assert make("breakout", 1).actions == 4
-    assert [make(game, 1).actions for game in PAPER_GAMES] == [18] * 6
+    assert make("breakout", 1).spec.nvec == (4,)
+    assert [make(game, 1).spec.nvec for game in PAPER_GAMES] == [(18,)] * 6
     assert games()[:6] == list(PAPER_GAMES)
     assert len(games()) == len(set(games())) > 100
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from action_balance.envs.base import Environment, Step
-from action_balance.envs.grid.environment import GridEnvironment, View
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid.view import View
+from action_balance.envs.grid.dynamics import GridState
+from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 
 LEFT, RIGHT, UP, DOWN = range(4)
@@ -46,7 +48,7 @@ def follow(environment: Environment, actions: jax.Array) -> tuple[GridState, Ste
 def test_every_cell_is_seen_by_its_coordinates_or_one_hot(view: View) -> None:
     environment = GridEnvironment(WORLD, view)
     np.testing.assert_allclose(jax.jit(jax.vmap(environment.observe))(jnp.arange(6)), SEEN[view])
-    assert environment.observation_shape == (len(SEEN[view][0]),)
+    assert environment.spec.shape == (len(SEEN[view][0]),)
 
 
 @both_views
@@ -100,7 +102,7 @@ def test_environments_run_side_by_side() -> None:
 
 def test_sizes_are_four_actions_and_all_cells() -> None:
     environment = GridEnvironment(WORLD)
-    assert (environment.actions, environment.states, environment.view) == (4, 6, "one-hot")
+    assert (environment.spec.nvec, environment.spec.states, environment.view) == ((4,), 6, "one-hot")
 
 
 def test_an_unknown_view_is_named_with_the_nearest() -> None:

@@ -7,6 +7,7 @@ import pytest
 from gymnasium import spaces
 
 from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 
@@ -72,18 +73,43 @@ def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
     assert layout.frames(image)[0, 0, :4].tolist() == [128, 191, 255, 0]
     few = Layout.of(spaces.Box(0, 10, (44, 44), np.uint8))
     assert few.frames(np.full((1, 44, 44), 4, np.uint8))[0, 0, 0] == 102
-    with pytest.raises(UserError, match=r"without bounds.*--wrapper gymnasium.wrappers:FlattenObservation"):
+    with pytest.raises(UserError, match=r"need bounds.*--wrapper gymnasium.wrappers:FlattenObservation"):
         Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
 
 
 def test_choices_become_actions() -> None:
     plain = Choices.of(spaces.Discrete(3, start=2))
-    assert plain.actions == 3
+    assert plain.nvec == (3,)
     assert plain(np.array([0, 2], np.int32)).tolist() == [2, 4]
     several = Choices.of(spaces.MultiDiscrete(np.array([[2, 3], [4, 5]]), start=np.array([[0, 1], [0, 0]])))
-    assert several.actions == (2, 3, 4, 5)
+    assert several.nvec == (2, 3, 4, 5)
     assert several(np.array([[1, 2, 3, 4]], np.int32)).tolist() == [[[1, 3], [3, 4]]]
-    assert Choices.of(spaces.MultiBinary(2)).actions == (2, 2)
+    assert Choices.of(spaces.MultiBinary(2)).nvec == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("space", "action"),
+    [
+        (spaces.MultiDiscrete([5], start=[2]), [6]),
+        (spaces.MultiDiscrete(np.array([[5]])), [[4]]),
+        (spaces.MultiBinary(1), [4]),
+        (spaces.Discrete(5), 4),
+    ],
+)
+def test_one_component_is_chosen_by_a_scalar_and_becomes_an_action_of_its_space(space: Any, action: Any) -> None:
+    choices = Choices.of(space)
+    assert len(choices.nvec) == 1
+    made = choices(np.array([0, 4, 0], np.int32))
+    assert made.shape == (3, *space.shape)
+    assert made[1].tolist() == action
+
+
+def test_the_specification_has_the_stack_and_the_parts() -> None:
+    vector = Layout.of(spaces.Dict(a=spaces.Box(0, 1, (2,)), b=spaces.Discrete(3)))
+    parts = (("a", 2), ("b", 3))
+    assert vector.spec(4, (2, 3)) == EnvSpec("vector-stack", (4, 5), (2, 3), parts=parts, normalize_obs=True)
+    image = Layout.of(spaces.Box(0, 255, (3, 50, 60), np.uint8))
+    assert image.spec(1, (6,)) == EnvSpec("image-stack", (1, 50, 60, 3), (6,), dtype="uint8")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +117,7 @@ def test_choices_become_actions() -> None:
     [
         (spaces.Box(-1, 1, (2,)), "its actions are continuous"),
         (spaces.Dict(a=spaces.Discrete(2)), "only Discrete, MultiDiscrete and MultiBinary"),
-        (spaces.Discrete(1), "one action only"),
+        (spaces.Discrete(1), "only one action"),
     ],
 )
 def test_actions_that_cannot_be_balanced_are_refused(space: Any, told: str) -> None:
@@ -102,15 +128,15 @@ def test_actions_that_cannot_be_balanced_are_refused(space: Any, told: str) -> N
 @pytest.mark.parametrize(
     ("space", "seen", "told"),
     [
-        (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at place \(1,\), and its space goes from 0 to 1"),
-        (spaces.Box(0, 1, (2,)), np.array([0, np.nan]), "has NaN: find where"),
-        (spaces.Box(0, np.inf, (2,)), np.array([0, np.inf]), "infinity"),
-        (spaces.Box(0, 1, (2,)), np.zeros(3), r"has shape \(3,\), and its space has \(2,\)"),
-        (spaces.Box(0, 255, (2,), np.uint8), np.zeros(2), "is of float64, and its space of uint8"),
-        (spaces.Discrete(3, start=1), 4, "is 4, and its space has the whole numbers from 1 to 3"),
+        (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at index \(1,\), and the space is from 0 to 1"),
+        (spaces.Box(0, 1, (2,)), np.array([0, np.nan]), "has NaN: fix"),
+        (spaces.Box(0, np.inf, (2,)), np.array([0, np.inf]), "infinite"),
+        (spaces.Box(0, 1, (2,)), np.zeros(3), r"has shape \(3,\), and the space has \(2,\)"),
+        (spaces.Box(0, 255, (2,), np.uint8), np.zeros(2), "is float64, and the space is uint8"),
+        (spaces.Discrete(3, start=1), 4, "is 4, and the space has the integers from 1 to 3"),
         (spaces.Dict(a=spaces.Discrete(3)), {"b": 1}, "it has no 'a'"),
         (spaces.Dict(a=spaces.Box(0, 1, (1,))), {"a": [np.nan]}, "has NaN in a"),
-        (spaces.Box(0, 1, (2,)), "text", "not of numbers"),
+        (spaces.Box(0, 1, (2,)), "text", "not a number type"),
     ],
 )
 def test_an_observation_outside_its_space_is_told(space: Any, seen: Any, told: str) -> None:

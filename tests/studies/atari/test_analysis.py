@@ -8,12 +8,16 @@ import pytest
 
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
+from action_balance.envs.atari.games import title
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.atari import analysis as atari
-from action_balance.studies.atari.analysis import TABLE_2, AtariSettings, AtariTraining, Cell, cells
-from action_balance.studies.records import Record, common_settings, recent_mean, run_name
+from action_balance.studies.atari.analysis import Cell, cells
+from action_balance.studies.atari.settings import AtariSettings, AtariTraining, title
+from action_balance.studies.paper import TABLE_2
+from action_balance.studies.plan import run_name
+from action_balance.studies.records import Record, common_settings, recent_mean
 
 SMALL = AtariTraining(steps=4 * 512, envs=4, warmup_rollouts=1, channels=4)
 
@@ -138,7 +142,7 @@ def test_precision_and_lag_do_not_make_a_run_incomparable() -> None:
 
 def test_games_have_readable_names() -> None:
     names = {"montezuma_revenge": "Montezuma's Revenge", "pitfall": "Pitfall!", "private_eye": "Private Eye"}
-    assert {game: atari.title(game) for game in names} == names
+    assert {game: title(game) for game in names} == names
 
 
 def test_the_study_is_the_papers_by_default() -> None:
@@ -218,7 +222,7 @@ def stored(path: Path, config: TrainConfig) -> Path:
     """The folder of a run that has chosen lag 1 and 2 groups."""
     host = replace(config.agent.host, lag=1, groups=2)
     config = replace(config, agent=replace(config.agent, host=host))
-    RunFolder.create(path, config.as_data(), ["test"]).finish("finished")
+    RunFolder.create(path, config.to_dict(), ["test"]).finish("finished")
     return path
 
 

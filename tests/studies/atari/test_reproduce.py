@@ -21,8 +21,8 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
 from action_balance.studies import campaign
-from action_balance.studies.atari.analysis import AtariSettings, AtariTraining
 from action_balance.studies.atari.reproduce import reproduce_atari
+from action_balance.studies.atari.settings import AtariSettings, AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -95,17 +95,17 @@ def test_curves_are_over_steps_and_frames(partial: Path) -> None:
 def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(partial: Path) -> None:
     page = (partial / "report.html").read_text()
     for said in (
-        "Of 36 runs, 3 are finished, 1 begun and 32 not begun",
-        "interrupted, 50&nbsp;%",
+        "Of 36 runs, 3 are finished, 1 unfinished and 32 not started",
+        "interrupted, 50\u00a0%",
         "1,024 steps long",
-        "the paper&rsquo;s 42,000,000: less than 0.01&nbsp;% of it",
+        "the paper&rsquo;s 42,000,000: less than 0.01\u00a0% of it",
         "Not as in the preset <code>atari-paper</code>: <code>--envs 4</code> instead of 32; "
         "<code>--warmup-rollouts 1</code> instead of 50; <code>--channels 4</code> instead of 32.",
         "In the folder of this page, this command trains what is missing",
         "between 0 and 2 are finished",
         "--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4",
         "1,250 steps/s",  # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000
-        "has too few runs for an interval in Montezuma&rsquo;s Revenge",
+        "has too few runs for an interval in Montezuma\u2019s Revenge",
     ):
         assert said in page
     summary = json.loads((partial / "summary.json").read_text())
@@ -184,7 +184,7 @@ def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
     assert trained == ["venture-rnd-0", "gravitar-rnd-0", "venture-rnd-1"]
     assert "report.html tells of what is there; the same command goes on from there" in capsys.readouterr().err
     page = (tmp_path / "report.html").read_text()
-    assert "Of 4 runs, 2 are finished, 1 begun and 1 not begun" in page
+    assert "Of 4 runs, 2 are finished, 1 unfinished and 1 not started" in page
     assert "1 run, 1 not finished" in page
 
     trained.clear()
@@ -232,8 +232,8 @@ def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
         reproduce_atari(settings, tmp_path, 0, False, False, Console(quiet=True))
     assert told.value is error
     page = (tmp_path / "report.html").read_text()
-    assert "Of 2 runs, 1 is finished, 1 begun and 0 not begun" in page
-    assert "failed, 50&nbsp;%" in page
+    assert "Of 2 runs, 1 is finished, 1 unfinished and 0 not started" in page
+    assert "failed, 50\u00a0%" in page
 
 
 def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.agent.learner import Metrics
 from action_balance.config.agent import BonusConfig, Config, HostConfig, PPOConfig
+from action_balance.config.env import EnvConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import statistics
@@ -48,11 +50,11 @@ def write_run(
     longest = max(map(len, returns))
     steps = 8 * ppo.rollout_steps * (updates or longest)
     agent = Config(method, steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
-    config = TrainConfig(environment or EnvConfig("deep-sea", size), agent, first_seed, len(returns), **more)
-    folder = RunFolder.create(path, config.as_data(), ["test"])
+    config = TrainConfig(environment or env_config("deep-sea", size=size), agent, first_seed, len(returns), **more)
+    folder = RunFolder.create(path, config.to_dict(), ["test"])
     log = folder.metrics()
     rest = dict.fromkeys((one.name for one in fields(Metrics)), 0.0) | {"action_frequency": [0.5, 0.5]}
-    rest |= {"states": 7 if config.env.game is None else 0}
+    rest |= {"states": 7 if config.env.engine == "device" else 0}
     for update in range(1, longest + 1):
         rows = [
             {"update": update, "seed": first_seed + i, "steps": update * agent.steps_per_update}
@@ -122,8 +124,8 @@ def test_a_setting_that_one_run_leaves_out_is_called_none(tmp_path: Path) -> Non
 
 
 def test_environments_that_differ_in_what_is_seen_are_told_apart(tmp_path: Path) -> None:
-    seen = EnvConfig("open", 5, view="coordinates")
-    runs = [write_run(tmp_path / "one", [[0.0]], environment=EnvConfig("open", 5))]
+    seen = env_config("open", size=5, view="coordinates")
+    runs = [write_run(tmp_path / "one", [[0.0]], environment=env_config("open", size=5))]
     runs += [write_run(tmp_path / "other", [[0.0]], environment=seen)]
     environments = compare(runs, "episode_return").environments
     assert list(environments) == ["open 5, view coordinates", "open 5, view one-hot"]
@@ -132,7 +134,7 @@ def test_environments_that_differ_in_what_is_seen_are_told_apart(tmp_path: Path)
 def test_atari_runs_are_told_apart_by_game_and_stand_after_the_worlds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    games = {name: EnvConfig(f"atari:{name}") for name in ("venture", "montezuma_revenge")}
+    games = {name: env_config(f"atari:{name}") for name in ("venture", "montezuma_revenge")}
     channel = "action-balance-rnd-channel"
     one, other = HostConfig(groups=2, lag=0, threads=1), HostConfig(groups=4, lag=0)  # which changes the speed only
     runs = [
@@ -157,7 +159,7 @@ def test_atari_runs_are_told_apart_by_game_and_stand_after_the_worlds(
 
 def test_runs_that_lag_and_runs_that_wait_are_two_curves(tmp_path: Path) -> None:
     runs = [
-        write_run(tmp_path / f"{lag}", [[0.0]], environment=EnvConfig("atari:pitfall"), host=HostConfig(lag=lag))
+        write_run(tmp_path / f"{lag}", [[0.0]], environment=env_config("atari:pitfall"), host=HostConfig(lag=lag))
         for lag in (0, 1)
     ]
     assert compare(runs, "episode_return").labels == ["rnd, lag 0", "rnd, lag 1"]
@@ -329,7 +331,7 @@ def test_bad_input_is_one_line(
     write_run(Path("run"), [[1.0]])
     Path("empty").mkdir()
     Path("locked").mkdir(mode=0o500)
-    RunFolder.create(Path("new"), TrainConfig(EnvConfig("deep-sea", 4)).as_data(), ["test"]).release()
+    RunFolder.create(Path("new"), TrainConfig(env_config("deep-sea", size=4)).to_dict(), ["test"]).release()
     RunFolder.create(Path("other"), {"something": "else"}, ["test"]).release()
     write_run(Path("damaged"), [[1.0, 2.0, 3.0]])
     lines = Path("damaged/metrics.jsonl").read_text().splitlines(keepends=True)

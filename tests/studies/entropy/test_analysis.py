@@ -5,18 +5,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from action_balance.studies.atari.analysis import AtariSettings, AtariTraining
+from action_balance.studies.atari.settings import AtariSettings, AtariTraining
 from action_balance.studies.entropy import analysis as entropy
-from action_balance.studies.entropy.analysis import FLAT, EntropySettings, Variant, variants
-from action_balance.studies.records import Record, run_name
+from action_balance.studies.entropy import settings
+from action_balance.studies.entropy.analysis import Variant, variants
+from action_balance.studies.entropy.settings import FLAT, EntropySettings
+from action_balance.studies.plan import run_name
+from action_balance.studies.records import Record
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
 
 
 def record(variant: str, seed: int, entropies: list[float], status: str = "finished") -> Record:
     """A run with these entropies of softmax(Normalize(r)), and half of them of the shares."""
-    method, normalize = entropy.VARIANTS[variant]
-    config = SMALL.run(entropy.GAME, method, seed, normalize)
+    method, normalize = settings.VARIANTS[variant]
+    config = SMALL.run(settings.GAME, method, seed, normalize)
     steps, empty = 512.0 * np.arange(1, len(entropies) + 1), np.full(len(entropies), nan)
     values = np.array(entropies)
     return Record(
@@ -35,7 +38,7 @@ def test_the_final_entropy_is_the_mean_of_the_last_tenth_of_the_updates() -> Non
 def test_variants_are_in_the_papers_order_and_other_runs_are_left_out() -> None:
     runs = [record("channel + L2", 0, [1.0]), record("raw", 1, [2.0]), record("L2", 0, [3.0]), record("raw", 0, [4.0])]
     other = SMALL.run("venture", "action-balance-rnd", 0)
-    rnd = SMALL.run(entropy.GAME, "rnd", 0)
+    rnd = SMALL.run(settings.GAME, "rnd", 0)
     found = variants([*runs, replace(runs[2], config=other), replace(runs[2], config=rnd)])
     assert [variant.name for variant in found] == ["raw", "L2", "channel + L2"]
     assert [len(variant.runs) for variant in found] == [2, 1, 1]
@@ -70,9 +73,9 @@ def test_two_runs_of_each_have_an_interval() -> None:
 
 
 def test_a_flat_vector_of_the_games_actions_has_the_entropy_that_is_drawn() -> None:
-    from action_balance.envs.atari.emulator import count_actions
+    from action_balance.envs.atari.games import count_actions
 
-    assert pytest.approx(log(count_actions(entropy.GAME))) == FLAT
+    assert pytest.approx(log(count_actions(settings.GAME))) == FLAT
 
 
 def test_the_study_is_the_figures_by_default_and_shares_runs_with_the_atari_study() -> None:

@@ -13,9 +13,9 @@ from synthetic_runs import make_run, strip, tree
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.studies import campaign
-from action_balance.studies.atari.analysis import AtariTraining
-from action_balance.studies.entropy.analysis import FLAT, GAME, EntropySettings
+from action_balance.studies.atari.settings import AtariTraining
 from action_balance.studies.entropy.figures import binned
+from action_balance.studies.entropy.settings import FLAT, GAME, EntropySettings
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -45,9 +45,9 @@ def test_the_report_tells_the_order_that_was_found(result: Path) -> None:
     page = (result / "report.html").read_text()
     for said in (
         "low to high: channel + L2 (0.3 below ln&nbsp;18), L2 (0.02 below ln&nbsp;18), raw (0.001 below ln&nbsp;18)",
-        "L2 ends lower than raw, by 0.019; in 50&nbsp;% of the updates it is the lower one",
+        "L2 ends lower than raw, by 0.019; it is the lower one in 50\u00a0% of the updates",
         "channel + L2 ends lower than L2, by 0.28",
-        "One run of each does not tell how much of that is chance",
+        "One run of each does not show how much of that is chance",
         "ln&nbsp;18 = 2.890",
         "action-balance reproduce entropy --out . --steps 1024 --envs 4",
     ):
@@ -65,9 +65,9 @@ def test_the_opposite_is_told_where_it_was_found(tmp_path: Path) -> None:
     reproduce(tmp_path, "--report-only", "--seeds", "2")
     page = (tmp_path / "report.html").read_text()
     assert "L2 ends higher than raw, by 0.5 (95&nbsp;% interval" in page
-    assert "in 0&nbsp;% of the updates it is the lower one" in page
+    assert "it is the lower one in 0\u00a0% of the updates" in page
     assert "does not include 0" in page
-    assert "Not begun: montezuma_revenge-action-balance-rnd-channel-0" in page
+    assert "Not started: montezuma_revenge-action-balance-rnd-channel-0" in page
 
 
 def test_what_is_rounding_is_not_told_as_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +77,7 @@ def test_what_is_rounding_is_not_told_as_a_difference(tmp_path: Path, capsys: py
     page = (tmp_path / "report.html").read_text()
     assert "channel + L2: 2.8904, 0 below (shares 2.8904, 0 below)" in capsys.readouterr().out
     assert page.count("which is rounding") == 2
-    assert "Not to be told from a flat vector, in 32-bit numbers: raw, L2 and channel + L2." in page
+    assert "in 32-bit numbers: raw, L2 and channel + L2." in page
     assert "ends lower" not in page
     assert "from low to high" not in page
 

@@ -6,7 +6,7 @@ import pytest
 from action_balance.envs.grid.maps import open_world
 from action_balance.studies.grid import coverage
 from action_balance.studies.grid.coverage import Coverage, MethodCoverage
-from action_balance.tabular.agent import METHODS, TabularSettings
+from action_balance.tabular.settings import METHODS, TabularSettings
 
 
 def test_a_cell_counts_once_it_was_acted_from() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from action_balance.envs.grid.maps import goal_world, open_world, parse_map
+from action_balance.envs.grid.maps import goal_world, parse_map
 from action_balance.studies.explore import analysis as explore
 from action_balance.studies.grid import goals
 from action_balance.studies.grid.first_reach import FirstReachSteps
@@ -19,7 +19,7 @@ def _reached(*steps: int) -> FirstReachSteps:
 
 def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
     found = {(0, 1): _reached(1, 3), (1, 0): _reached(5, 7)}
-    average = Goals(open_world(2), ((0, 1), (1, 0)), {"rnd": found}, 0).average("rnd")
+    average = Goals(((0, 1), (1, 0)), {"rnd": found}, 0).average("rnd")
     assert average.value == 4
     half = found[0, 1].mean.high - 2  # the same for both goals
     assert average.high - 4 == pytest.approx((2 * half**2) ** 0.5 / 2)
@@ -28,7 +28,7 @@ def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
 def test_agreement_is_with_the_cell_of_table_1() -> None:
     steps = np.random.default_rng(0).exponential(10000, 100).astype(int)
     found = {goal: FirstReachSteps(steps, steps > 0) for goal in ((0, 20), (1, 1))}
-    result = Goals(open_world(), ((0, 20), (1, 1)), {"random": found, "action-balance": found}, 0)
+    result = Goals(((0, 20), (1, 1)), {"random": found, "action-balance": found}, 0)
     verdict = result.agreement("random", (0, 20))
     assert verdict is not None
     assert verdict.z == pytest.approx((steps.mean() - 10583.86) / (steps.std(ddof=1) * 0.02**0.5))

@@ -1,4 +1,4 @@
-"""The page of the grid study in a real browser: it plays, and tells the numbers of the files."""
+"""The page of the grid study in a real browser: it plays, and shows the numbers of the files."""
 
 import json
 import math
@@ -15,9 +15,11 @@ from playwright.sync_api import Browser, Page
 
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.figures import HEAT_STOPS
-from action_balance.studies.training import view
+from action_balance.studies.grid.page import headlines, result_page
+from action_balance.studies.registry import page_of
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -252,14 +254,12 @@ def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
         controls = found.page.locator("#player-open .transport").bounding_box()
-        took = found.page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         assert found.errors == []
     assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
     assert controls is not None
     assert controls["height"] < 120
     assert seen["tables"] >= 4
     assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
-    assert took < 2000
     assert report.stat().st_size < 3_000_000
 
 
@@ -289,13 +289,17 @@ def test_a_table_with_a_word_for_a_number_is_named(report: Path, tmp_path: Path)
     damaged = tmp_path / "damaged"
     shutil.copytree(report.parent, damaged)
     summary = json.loads((damaged / "summary.json").read_bytes())
-    summary["settings"]["size"] = "x"
-    with pytest.raises(UserError, match=r"summary\.json is damaged"):
-        view.grid_result(damaged, summary)
+    make = page_of(damaged)
+    assert make is not None
+    for broken in ({"size": "x"}, {"update_every": None}, {"methods": 3}):
+        (damaged / "summary.json").write_text(json.dumps({**summary, "settings": summary["settings"] | broken}))
+        with pytest.raises(UserError, match=r"summary\.json is damaged"):
+            make()
     with open(damaged / "coverage.csv", "a") as file:
         file.write("rnd,many,0.5,0.4,0.6\n")
+    (damaged / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(UserError, match=r"coverage\.csv is damaged"):
-        view.grid_result(damaged, summary)
+        make()
 
 
 def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:
@@ -304,7 +308,8 @@ def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: P
     figure = linked / "figures" / "final_cells.svg"
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
-    assert "Each run is a dot." not in view.grid_result(linked, json.loads((linked / "summary.json").read_bytes()))
+    assert "Figure: final cells" in report.read_text()
+    assert "Figure: final cells" not in result_page(linked)
 
 
 def test_data_that_a_link_leads_out_to_is_not_read(
@@ -318,8 +323,9 @@ def test_data_that_a_link_leads_out_to_is_not_read(
         outside = file.rename(tmp_path / name)
         file.symlink_to(outside)
         assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
-        line = f"{file} is a link that leads out of its folder: put the file itself there\n"
-        assert capsys.readouterr().err.endswith(line)
+        error = capsys.readouterr().err
+        assert f"{file} is a link that leads out of its folder" in error
+        assert error.count("\n") == 1
         file.unlink()
         outside.rename(file)
     assert not (tmp_path / "page.html").exists()
@@ -342,4 +348,54 @@ def test_a_result_without_a_recording_has_a_page_without_players(report: Path, t
     cli.main(("view", str(old), "--save", str(tmp_path / "page.html")))
     text = (tmp_path / "page.html").read_text()
     assert 'id="watch"' not in text
-    assert "Figure 4a in the paper" in text
+    assert "Figure: coverage rate" in text
+
+
+Numbers = tuple[Data | None, Data | None, Data | None]
+ABOVE, AROUND = {"value": 1.5, "low": 1.25, "high": 2.0}, {"value": 1.5, "low": 0.5, "high": 2.0}
+BELOW, UNKNOWN = {"value": 0.5, "low": 0.25, "high": 0.75}, {"value": 1.5, "low": None, "high": None}
+
+
+def summary_of(coverage: Data | None, goals: Data | None, corridor: Data | None, timed_out: int = 0) -> Data:
+    """A summary with these headline numbers, and runs of the corridor that timed out."""
+    methods = {"rnd": {"treasure": {"given_up": timed_out}}}
+    ours = {
+        "coverage": {"times_sooner": coverage, "methods": {}},
+        "goals": {"ratio": goals, "methods": {}},
+        "corridor": {"ratio": corridor, "methods": methods},
+    }
+    paper = {"coverage": {"times_sooner": 2.5}, "goals": {"ratio": 1.23}, "corridor": None}
+    return {"ours": ours, "paper": paper, "as_in_paper": True}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sides"),
+    [
+        ((None, ABOVE, AROUND), ["unknown", "above", "around"]),
+        ((ABOVE, AROUND, BELOW), ["above", "around", "below"]),
+        ((UNKNOWN, UNKNOWN, None), ["unknown", "unknown", "unknown"]),
+    ],
+)
+def test_a_headline_claims_no_more_than_its_interval(numbers: Numbers, sides: list[str]) -> None:
+    found = headlines(summary_of(*numbers))
+    assert [one["side"] for one in found.values()] == sides
+
+
+def test_a_headline_with_runs_that_timed_out_claims_nothing() -> None:
+    found = headlines(summary_of(ABOVE, ABOVE, ABOVE, timed_out=3))
+    assert [one["side"] for one in found.values()] == ["above", "above", "unknown"]
+    assert found["corridor"]["timed_out"] == 3
+
+
+def test_headlines_share_one_logarithmic_ruler() -> None:
+    found = headlines(summary_of(None, ABOVE, BELOW))
+    assert found["coverage"]["ruler"] is None
+    goals, corridor = found["goals"]["ruler"], found["corridor"]["ruler"]
+    assert goals["ticks"] == corridor["ticks"]
+    # from 0.25 / 1.1 to 2.5 * 1.1, the paper's number of the coverage
+    assert list(goals["ticks"]) == ["0.25", "0.5", "1", "2"]
+    gaps = np.diff(list(goals["ticks"].values()))
+    assert gaps == pytest.approx(gaps[0], abs=0.11)
+    assert (goals["one"], corridor["value"]) == (goals["ticks"]["1"], goals["ticks"]["0.5"])
+    assert corridor["published"] is None
+    assert goals["low"] < goals["value"] < goals["high"]

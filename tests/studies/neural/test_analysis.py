@@ -5,17 +5,19 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from action_balance.envs.registry import EnvConfig, make
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
+from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.registry import EnvConfig, make
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.neural.analysis import NeuralSettings, Trained, World
+from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
+from action_balance.studies.neural.settings import NeuralSettings
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "action-balance-rnd")
 
@@ -40,7 +42,7 @@ def test_methods_are_compared_by_states_and_by_steps_to_the_treasure() -> None:
     ours = trained([[0.0], [0.0]], [[12.0], [14.0]], [10, 30])
     other = trained([[0.0], [0.0]], [[10.0], [10.0]], [60, -1])  # 60 steps, and all 100
     world = World(
-        "corridor", make(EnvConfig("open", 2), jax.random.key(0)), 4, {"action-balance-rnd": ours, "rnd": other}
+        "corridor", GridConfig("open", 2).make(jax.random.key(0)), 4, {"action-balance-rnd": ours, "rnd": other}
     )
     more, ratio = world.more_states("action-balance-rnd", "rnd"), world.ratio("action-balance-rnd", "rnd")
     assert more is not None
@@ -94,7 +96,7 @@ def test_all_methods_have_the_same_hyper_parameters() -> None:
     settings = NeuralSettings()
     assert settings.seeds >= 20
     for world in settings.studies:
-        agents = [config.as_data()["agent"] for config in settings.runs(world).values()]
+        agents = [config.to_dict()["agent"] for config in settings.runs(world).values()]
         methods = [agent.pop("method") for agent in agents]
         assert len(set(methods)) == len(methods)
         assert all(agent == agents[0] for agent in agents)
@@ -144,7 +146,7 @@ def test_a_study_that_was_interrupted_uses_the_runs_that_are_finished(result: Pa
 
 def test_a_run_with_other_settings_is_not_mistaken_for_one_of_the_study(result: Path) -> None:
     path = result / "runs" / "deep-sea-random"
-    config = TrainConfig.from_data(RunFolder.open(path).config)
+    config = TrainConfig.from_dict(RunFolder.open(path).config)
     assert campaign.is_finished(path, config)
     assert not campaign.is_finished(path.with_name("nowhere"), config)
     with pytest.raises(UserError, match="other settings"):

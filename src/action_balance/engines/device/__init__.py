@@ -1,1 +1,1 @@
-"""Environments compiled together with the agent."""
+"""Environments that are compiled together with the agent."""

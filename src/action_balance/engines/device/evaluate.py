@@ -1,147 +1,104 @@
-"""Playing without learning: full episodes of an agent, greedily, from pi, or from beta.
+"""Evaluation on the device: all episodes of an agent are one compiled program. Axes: K agents, E episodes, T steps."""
 
-Axes: E episodes, T steps of the longest, A actions, S states that can be counted; K seeds outside.
-"""
+from dataclasses import replace
+from typing import Any
 
-import math
-from typing import Any, Literal, get_args
-
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
 
-from action_balance.agent.rollout import act, action_coef, behaviour_logits
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import Config
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import action_coef
+from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Trace, action_modes, decide
 from action_balance.envs.base import Environment
 
-#: How to act: by the largest logit of pi, by a sample of pi, or by a sample of beta (Eq. 5).
-ActionMode = Literal["greedy", "sampled", "behaviour"]
-ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
-
-#: Numbers that the episodes of a seed may take together: 400 MB.
+#: Numbers that the episodes of one agent may occupy together: 400 MB.
 ROOM = 100_000_000
 
 
-class Episode(eqx.Module):
-    """One episode, step by step. Steps after its end are not `running`, and mean nothing."""
-
-    running: jax.Array  # (T,) bool
-    state: jax.Array  # (T,) int32, number of the state that was acted from
-    next_state: jax.Array  # (T,) int32, number of the state that was reached
-    action: jax.Array  # (T,) int32
-    reward: jax.Array  # (T,)
-    terminated: jax.Array  # (T,) bool, the task ended
-    logits: jax.Array  # (T, A), of pi
-    behaviour: jax.Array  # (T, A), logits of beta
-    action_bonus: jax.Array  # (T, A)
-
-
-class Evaluation(eqx.Module):
-    """What episodes of one agent came to."""
-
-    returns: jax.Array  # (E,), not discounted
-    lengths: jax.Array  # (E,) int32
-    terminated: jax.Array  # (E,) bool, the task ended; the time limit, otherwise
-    visits: jax.Array  # (S,) int32, how often each state was reached, counted as `TrainState.reached`
-    first: Episode  # the first of the episodes; empty where steps are not kept
-
-
-def action_modes(config: Config) -> tuple[ActionMode, ...]:
-    """The ways of acting that a method has; one that acts at random has no largest logit to be greedy about."""
-    if config.traits.uniform:
-        return ("sampled",)
-    return ACTION_MODES if config.traits.action else ("greedy", "sampled")
-
-
 def most_episodes(environment: Environment) -> int:
-    """How many episodes can be played at once."""
-    each_step = 3 * environment.spec.nvec[0] + 8
-    return max(1, ROOM // (environment.episode_steps * each_step + 4 * math.prod(environment.spec.shape)))
+    """The most episodes of an agent that fit into memory."""
+    each_step = 3 * sum(environment.spec.nvec) + 8
+    return max(1, ROOM // (environment.episode_steps * each_step + 4 * environment.spec.size))
 
 
-def play(environment: Environment, state: TrainState, config: Config, mode: jax.Array, key: jax.Array) -> Episode:
-    """One episode from its beginning; the agent stays as it is.
+def evaluate_agent(
+    environment: Environment,
+    actor: Actor,
+    algorithm: Algorithm,
+    mode: Int[Array, ""],
+    episodes: int,
+    key: PRNGKeyArray,
+) -> Evaluation:
+    """Play episodes of one agent.
 
     Args:
-        way: place of the way of acting in `WAYS`. A number, so that all ways are one program: it compiles once.
+        environment: the environment.
+        actor: the agent.
+        algorithm: settings, distribution and bonuses.
+        mode: place of the action mode in `ACTION_MODES`.
+        episodes: E.
+        key: random key of all episodes. Each has one of its own: it does not depend on how many follow.
+
+    Returns:
+        The episodes. The trace has as many steps as the longest possible episode; those after its end mean nothing.
     """
-    coef = action_coef(config, state.updates)
-    reset_key, steps_key = jax.random.split(key)
-    world, observation = environment.reset(reset_key)
 
-    def number(seen: jax.Array) -> jax.Array:
-        return environment.index(seen) if environment.spec.states else jnp.zeros((), jnp.int32)
+    def index(observation: Array) -> Array:
+        return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
-    def step(
-        carry: tuple[Any, jax.Array, jax.Array], key: jax.Array
-    ) -> tuple[tuple[Any, jax.Array, jax.Array], Episode]:
-        world, observation, running = carry
-        logits, _, bonus = act(state, observation, config)
-        behaviour = behaviour_logits(logits, bonus, coef, config)
+    def step(carry: tuple[Any, Array, Array], key: Array) -> tuple[tuple[Any, Array, Array], tuple[Trace, Array]]:
+        env_state, observation, running = carry
         action_key, step_key = jax.random.split(key)
-        sampled, behaving = (jax.random.categorical(action_key, which) for which in (logits, behaviour))
-        action = jnp.stack([logits.argmax(), sampled, behaving])[mode]
-        world, outcome = environment.step(world, action, step_key)
-        made = Episode(
-            running=running,
-            state=number(observation),
-            next_state=number(outcome.next_obs),
-            action=action,
-            reward=jnp.where(running, outcome.reward, 0.0),
-            terminated=running & outcome.terminated,
-            logits=logits,
-            behaviour=behaviour,
-            action_bonus=bonus,
-        )
-        running = running & ~(outcome.terminated | outcome.truncated)
-        return (world, outcome.observation, running), made
+        number = index(observation)
+        decision = decide(actor, observation, number, action_key, mode, algorithm)
+        env_state, outcome = environment.step(env_state, decision.action, step_key)
+        reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
+        trace = Trace(decision, reward, ended, number, index(outcome.next_obs))
+        following = running & ~(outcome.terminated | outcome.truncated)
+        return (env_state, outcome.observation, following), (trace, running)
 
-    begin = (world, observation, jnp.ones((), bool))
-    return jax.lax.scan(step, begin, jax.random.split(steps_key, environment.episode_steps))[1]
+    def play(number: Array) -> tuple[Trace, Array]:
+        reset_key, steps_key = jax.random.split(jax.random.fold_in(key, number))
+        begin = (*environment.reset(reset_key), jnp.ones((), bool))
+        return jax.lax.scan(step, begin, jax.random.split(steps_key, environment.episode_steps))[1]
 
-
-def evaluate(
-    environment: Environment, state: TrainState, config: Config, mode: jax.Array, episodes: int, key: jax.Array
-) -> Evaluation:
-    """So many episodes of one agent. Each has a key of its own: the first ones do not depend on how many follow."""
-    keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(jnp.arange(episodes))
-    # As in training: with less precision another action may come out.
+    # As in training: with less precision another action may be chosen.
     with jax.default_matmul_precision("highest"):
-        played = jax.vmap(lambda key: play(environment, state, config, mode, key))(keys)
+        traces, running = jax.vmap(play)(jnp.arange(episodes))
     return Evaluation(
-        returns=played.reward.sum(axis=1),
-        lengths=played.running.sum(axis=1),
-        terminated=played.terminated.any(axis=1),
-        visits=jnp.zeros(environment.spec.states, jnp.int32).at[played.next_state].add(played.running),
-        first=jax.tree.map(lambda leaf: leaf[0], played),
+        returns=traces.reward.sum(axis=1),
+        lengths=running.sum(axis=1),
+        terminated=traces.terminated.any(axis=1),
+        visits=jnp.zeros(algorithm.spec.states, jnp.int32).at[traces.next_state].add(running),
+        trace=jax.tree.map(lambda leaf: leaf[0], traces),
     )
 
 
-def evaluate_run(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> dict[ActionMode, Evaluation]:
-    """Episodes of every agent of a run, by way of acting; numpy arrays with the axes of `Evaluation`, and K before.
+def evaluate(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> dict[ActionMode, Evaluation]:
+    """Play episodes of all agents of a run; see `factory.evaluate_run`."""
+    algorithm, modes = Algorithm(config.agent, config.env.spec), action_modes(config.agent)
 
-    Args:
-        config: of the run.
-        states: of all its seeds, with leading axis K.
-        episodes: E, of each seed and each way.
-        seed: of all that is random in the episodes.
-    """
-    chosen = action_modes(config.agent)
-
-    def one_seed(agent: tuple[jax.Array, TrainState]) -> Evaluation:
+    def one_agent(agent: tuple[Array, TrainState]) -> Evaluation:
         number, state = agent
         environment = config.environment(jax.random.key(number))
+        actor = state.actor(action_coef(config.agent, state.updates))
         key = jax.random.fold_in(jax.random.key(seed), number)
 
-        def one_way(mode: jax.Array) -> Evaluation:
-            return evaluate(environment, state, config.agent, mode, episodes, jax.random.fold_in(key, mode))
+        def one_mode(mode: Array) -> Evaluation:
+            return evaluate_agent(environment, actor, algorithm, mode, episodes, jax.random.fold_in(key, mode))
 
-        return jax.lax.map(one_way, jnp.array([ACTION_MODES.index(mode) for mode in chosen]))
+        return jax.lax.map(one_mode, jnp.array([ACTION_MODES.index(mode) for mode in modes]))
 
-    # One after the other: only the episodes of one seed need memory, and they are as if it were alone.
+    # One after the other: only the episodes of one agent need memory, and they are as if it were alone.
     numbers = jnp.arange(config.seed, config.seed + config.seeds)
-    found = jax.tree.map(np.asarray, jax.jit(lambda states: jax.lax.map(one_seed, (numbers, states)))(states))
-    return {mode: jax.tree.map(lambda leaf, place=place: leaf[:, place], found) for place, mode in enumerate(chosen)}
+    found = jax.tree.map(np.asarray, jax.jit(lambda states: jax.lax.map(one_agent, (numbers, states)))(states))
+
+    def of_mode(place: int) -> Evaluation:
+        mine: Evaluation = jax.tree.map(lambda leaf: leaf[:, place], found)
+        return replace(mine, trace=jax.tree.map(lambda leaf: leaf[0, : mine.lengths[0, 0]], mine.trace))
+
+    return {mode: of_mode(place) for place, mode in enumerate(modes)}

@@ -1,4 +1,4 @@
-"""Several seeds in one program. Axes: S seeds."""
+"""Several seeds in one compiled program. Axes: S seeds, P places for them, equally many on every device."""
 
 import os
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
 
 
 def use_all_cores() -> None:
-    """Let every core be a device of its own, so that seeds can be shared out; without effect once JAX has begun."""
+    """Make every CPU core a device, so that seeds can be distributed; without effect once JAX has started."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if "JAX_NUM_CPU_DEVICES" in os.environ:
         return  # the user has decided
@@ -21,59 +22,72 @@ def use_all_cores() -> None:
 
 
 class Seeds:
-    """Where the seeds are computed. A seed's result does not depend on the others.
+    """Distributes seeds over devices. The result of a seed does not depend on the others.
 
-    On a GPU all seeds are one batch, where they agree with a seed alone but for rounding. On a CPU every core takes its
-    share of the seeds one after the other: small matrices gain nothing from a batch, and a seed has the same result as
-    alone, bit for bit. Axes: S seeds, P places for them, as many on every device.
+    On a GPU all seeds are one batch, and agree with a seed alone up to rounding. On a CPU every core computes its share
+    of the seeds one after the other: small matrices gain nothing from a batch, and a seed has the same result as alone,
+    bit for bit.
     """
 
     def __init__(self, first: int, count: int) -> None:
+        """Choose the devices.
+
+        Args:
+            first: the first seed; the others follow.
+            count: S.
+        """
         self.count = count
         self._one_batch = jax.default_backend() != "cpu"
-        # Two cores at least, also for one seed: a program for one device alone is rounded in other places.
+        # At least two cores, even for one seed: a program for a single device is rounded differently.
         devices = jax.devices()[:1] if self._one_batch else jax.devices()[: max(2, count)]
         places = -(-count // len(devices)) * len(devices)
-        self._seed = jnp.arange(places) % count  # (P,), whose state is in a place; the last ones may be spare
-        self._spare = jnp.arange(places) >= count  # (P,)
-        self.keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
+        self._seed = jnp.arange(places) % count  # (P,), the seed in each place; the last places may be spare
+        spare = jnp.arange(places) >= count  # (P,)
         self._mesh = jax.make_mesh((len(devices),), ("seeds",), (AxisType.Auto,), devices=devices)
         self._split = PartitionSpec("seeds")
         self._placed = NamedSharding(self._mesh, self._split)
-        self._spare, self.keys = jax.device_put((self._spare, self.keys), self._placed)
+        keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
+        self._spare, self.keys = jax.device_put((spare, keys), self._placed)
 
-    def place(self, states: Any) -> Any:
-        """States of the seeds, (S, ...), in their places, (P, ...)."""
+    def place(self, states: PyTree) -> PyTree:
+        """Move states of the seeds, (S, ...), to their places, (P, ...)."""
         filled = jax.tree.map(lambda leaf: jnp.asarray(leaf)[self._seed], states)
         return jax.device_put(filled, self._placed)
 
-    def cut(self, results: Any) -> Any:
-        """What is in the places, (P, ...), without the spare ones: (S, ...)."""
+    def cut(self, results: PyTree) -> PyTree:
+        """The results in the places, (P, ...), without the spare ones, (S, ...)."""
         return jax.tree.map(lambda leaf: leaf[: self.count], results)
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-        """A function of one seed's key and as many arguments, for all places; their memory is taken for the result."""
-        # The keys are no constants of the program: runs with other seeds are compiled once, where a cache is kept.
-        taken = tuple(range(2, 2 + arguments))
+        """Compile a function of one seed for all places.
+
+        Args:
+            function: takes the key of a seed, and arguments.
+            arguments: their number. Their memory is reused for the results.
+
+        Returns:
+            A function of the arguments in all places, (P, ...).
+        """
+        # The keys are not constants of the program: with a compilation cache, other seeds are not compiled again.
+        donated = tuple(range(2, 2 + arguments))
         if self._one_batch:
-            program = jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=taken)
+            program = jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=donated)
             return lambda *states: program(self._spare, self.keys, *states)
 
         def one(spare: jax.Array, *seed: Any) -> Any:
-            return jax.lax.cond(spare, lambda: _nothing(jax.eval_shape(function, *seed)), lambda: function(*seed))
+            return jax.lax.cond(spare, lambda: _zeros(jax.eval_shape(function, *seed)), lambda: function(*seed))
 
         def one_by_one(*seeds: Any) -> Any:
             return jax.lax.map(lambda seed: one(*seed), seeds)
 
         split = self._split
-        shared_out = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
-        # A product shared between cores would be summed up in another order than by one core.
-        alone = {"xla_cpu_multi_thread_eigen": False}
-        program = jax.jit(shared_out, donate_argnums=taken, compiler_options=alone)
+        distributed = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
+        # A matrix product that several cores share would be summed in another order.
+        program = jax.jit(distributed, donate_argnums=donated, compiler_options={"xla_cpu_multi_thread_eigen": False})
         return lambda *states: program(self._spare, self.keys, *states)
 
 
-def _nothing(like: Any) -> Any:
+def _zeros(like: PyTree) -> PyTree:
     """Zeros of these shapes, also for random keys."""
 
     def zeros(leaf: jax.ShapeDtypeStruct) -> jax.Array:

@@ -1,1 +1,1 @@
-"""Environments that run on the host."""
+"""Environments that step on the host."""

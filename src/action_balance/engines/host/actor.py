@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from action_balance.agent.metrics import Metrics
+from action_balance.agent.episodes import Episodes, add_rewards, summarize
+from action_balance.agent.metrics import Metrics, episode_metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.engines.host.compiled_update import CompiledUpdate, Decider
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
@@ -31,7 +32,8 @@ class HostRollout:
         self.terminated = np.zeros((steps, envs), bool)
         self.truncated = np.zeros((steps, envs), bool)
         self.buffers: list[RolloutBuffer | None] = [None] * groups
-        self.returns: list[list[float]] = [[] for _ in range(groups)]  # raw, of the episodes that ended
+        self.finished = np.zeros((steps, envs))  # raw returns where episodes ended that count
+        self.counted = np.zeros((steps, envs), bool)  # where they ended
 
 
 class HostActor:
@@ -78,14 +80,10 @@ class HostActor:
         rollout.reward[number, mine] = step.reward
         rollout.terminated[number, mine] = step.terminated
         rollout.truncated[number, mine] = step.truncated
-        self.returns[mine] += step.score
-        self.newest[group] = (step.frame, None)
-        if ended.any():
-            self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs))
-            places = mine.start + np.flatnonzero(ended)
-            if not step.lost:
-                rollout.returns[group] += self.returns[places].tolist()
-            self.returns[places] = 0
+        self.returns[mine], finished = add_rewards(self.returns[mine], step.score, ended)
+        if not step.lost:
+            rollout.finished[number, mine], rollout.counted[number, mine] = finished, ended
+        self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None)
 
     def end_group(self, group: int) -> None:
         """Receive the last step of a group's rollout."""
@@ -150,10 +148,6 @@ class HostActor:
 
 def with_episodes(metrics: Metrics, rollout: HostRollout) -> Metrics:
     """The metrics with those of the episodes that ended, which only the host knows."""
-    returns = np.array([one for group in rollout.returns for one in group], np.float64)
-    known: dict[str, Any] = {
-        "episodes": np.int32(len(returns)),
-        "episode_return": np.float32(returns.mean() if len(returns) else np.nan),
-        "best_return": np.float32(returns.max() if len(returns) else np.nan),
-    }
+    number, mean, best = summarize(rollout.finished, rollout.counted)
+    known: dict[str, Any] = episode_metrics(Episodes(np.int32(number), np.float32(mean), np.float32(best)))
     return known | metrics

@@ -7,7 +7,7 @@ that are short. Axes: T steps, N environments, M environments of a group.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent import learner, update
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.episodes import first_reward
 from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
@@ -70,7 +71,7 @@ class GradAccumulator(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)  # of the L losses
 
     @classmethod
-    def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> Self:
+    def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> "GradAccumulator":
         """The accumulator at the beginning of an update."""
         zero, terms = jnp.zeros((), jnp.int32), jnp.zeros((len(names), minibatches))
         return cls(jax.tree.map(jnp.zeros_like, params), terms, zero, zero, tuple(names))
@@ -80,7 +81,7 @@ class GradAccumulator(eqx.Module):
         """Of all minibatches so far."""
         return dict(zip(self.names, self.terms, strict=True))
 
-    def with_part(self, gradients: PackedTree, losses: Losses) -> Self:
+    def with_part(self, gradients: PackedTree, losses: Losses) -> "GradAccumulator":
         """The accumulator with one more part of the minibatch."""
         before, new = self.terms[:, self.number], jnp.stack([losses[name] for name in self.names])
         largest = np.array([name == LARGEST for name in self.names])
@@ -92,7 +93,7 @@ class GradAccumulator(eqx.Module):
             part=self.part + 1,
         )
 
-    def next_minibatch(self) -> Self:
+    def next_minibatch(self) -> "GradAccumulator":
         """The accumulator at the beginning of the next minibatch."""
         zeros = jax.tree.map(jnp.zeros_like, self.gradients)
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
@@ -260,6 +261,6 @@ class CompiledUpdate:
             info = replace(info, losses=accumulator.losses)
             optimizer = map_inside(unpack, PackedTree, packed.optimizer)
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
-        reward_step = learner.first_reward(state, trajectory, self.config)
+        reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
         state = replace(state, first_reward=reward_step, updates=state.updates + 1)
         return state, update_metrics(state, trajectory, info, None, coef, self.algorithm)

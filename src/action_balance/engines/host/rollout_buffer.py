@@ -7,7 +7,7 @@ components.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -45,7 +45,9 @@ class RolloutBuffer(eqx.Module):
     action_shape: tuple[int, ...] = eqx.field(static=True)  # () for one action component, (C,) for several
 
     @classmethod
-    def empty(cls, algorithm: Algorithm, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray) -> Self:
+    def empty(
+        cls, algorithm: Algorithm, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
+    ) -> "RolloutBuffer":
         """An empty buffer. Frames before the first are never seen: they belong to other episodes.
 
         Args:
@@ -111,7 +113,7 @@ class RolloutBuffer(eqx.Module):
         """The scores that acting used."""
         return self._rest[..., 3 + self.noise.shape[-1] :]
 
-    def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> Self:
+    def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> "RolloutBuffer":
         """Add the frame that the next step starts from.
 
         Args:

@@ -1,12 +1,11 @@
-"""Training where environments run on the host: acting, emulating and learning at the same time.
+"""Training with environments on the host: acting, stepping and learning at the same time.
 
-Every group of environments has a thread that waits for its emulators, asks the device for actions and hands them over;
-so some groups are emulated while the agent decides for others. With lag 1, the pieces of an update are put between the
-decisions of the next rollout, so that the emulators never wait for a whole update; that rollout is made by the policy
-before the update. Which policy decides does not depend on how fast anything was: the same seed gives the same run, as
-far as the device computes the same.
-Environments that step in the thread that asks them to, and not aside, are played by the thread that made them: some
-bear no other, such as those with a window or a database.
+Every group of environments has a thread that waits for its steps, requests actions from the device and sends them; so
+some groups step while the agent computes actions for others. With lag 1, the pieces of an update are interleaved with
+the decisions of the next rollout, so that environments never wait for a whole update; that rollout uses the policy from
+before the update. Which policy acts does not depend on timing: the same seed gives the same run, as far as the device
+computes the same. Environments that step in the calling thread are stepped by the thread that made them: some work in
+no other, such as those with a window or a database.
 Axes: T steps, N environments, S seeds.
 """
 
@@ -14,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -22,196 +21,183 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.learner import Metrics
+from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
-from action_balance.config.agent import Config, HostConfig
+from action_balance.agent.warmup import loop, warm_up, warmup_steps
+from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.engines.host.actor import HostActor, Rollout, with_episodes
-from action_balance.engines.host.compiled_update import CompiledUpdate, usual_place
+from action_balance.engines.base import Trainer, never
+from action_balance.engines.host.actor import HostActor, HostRollout, with_episodes
+from action_balance.engines.host.compiled_update import CompiledUpdate, default_sharding
+from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.host_base import (
     TIMEOUT,
     EmulatorsLost,
     EnvironmentFailed,
     HostEnvironment,
-    HostStep,
     silent,
     with_timeout,
 )
 from action_balance.envs.spec import EnvSpec
 
-#: Share of a rollout over which the pieces of an update are spread; the rest is for what comes late.
+#: Share of a rollout over which the pieces of an update are spread; the rest is for those that are late.
 SPREAD = 0.9
 
-#: Seconds that a thread has to end its step, when all end.
+#: Seconds that a thread has to end its step when all are stopped.
 GRACE = 5.0
 
-#: One for every piece of an update that the device was asked for; in the end, what all seeds tell.
+#: Yields after every piece of an update that was requested from the device, and returns the metrics of all seeds.
 Learner = Generator[None, None, list[Metrics]]
 
 # What is compiled for one run serves the next one of a study.
-_programs = lru_cache(maxsize=8)(CompiledUpdate)
+_compiled = lru_cache(maxsize=8)(CompiledUpdate)
 
-# Environments with a thread that may never come back. Whoever deletes them waits for it.
-_given_up: list[HostEnvironment] = []
+# Environments with a thread that may never return. Deleting them would wait for it.
+_abandoned: list[HostEnvironment] = []
 
 
-class HostTrainer:
-    """Agents with their environments on the host, trained update by update.
+class HostTrainer(Trainer):
+    """Agents with their environments on the host.
 
-    Each seed is an agent with groups of its own; the groups of all seeds share the cores. A seed's run is as if it were
-    alone.
+    Each seed is an agent with groups of its own; the groups of all seeds share the cores. A seed's run is the same as
+    if it were trained alone.
     """
 
     def __init__(
         self,
-        config: Config,
-        observation_shape: tuple[int, ...],
-        actions: int | tuple[int, ...],
+        config: AgentConfig,
+        spec: EnvSpec,
         make: Callable[[int, int], HostEnvironment],
         first_seed: int = 0,
         seeds: int = 1,
-        dtype: str = "uint8",
-        here: bool = False,
-        seen: EnvSpec | None = None,
+        in_thread: bool = False,
     ) -> None:
         """Nothing is started yet.
 
         Args:
-            config: of the agents, with a lag.
-            observation_shape: (K, ...).
-            actions: A, or the choices of each component.
-            make: environments of a seed, which go on after so many updates.
+            config: settings of the agents, with a lag.
+            spec: observations, which are stacks of frames, and actions.
+            make: makes the environments of a seed, which continue after a number of updates.
             first_seed: the others follow.
             seeds: S.
-            dtype: of a frame.
-            here: play in the thread that calls, because nothing would be won by another.
-            seen: what the run is to keep of all this.
+            in_thread: step environments in the calling thread, because others would gain nothing.
         """
-        self.config, self._make, self._here, self.seen = config, make, here, seen
-        self._shape, self._numbers = observation_shape, range(first_seed, first_seed + seeds)
-        same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads are the host's business
-        self.programs = _programs(same, observation_shape, actions, dtype, usual_place())
+        self.config, self._spec, self._make, self._in_thread = config, spec, make, in_thread
+        self._seeds = range(first_seed, first_seed + seeds)
+        same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads do not matter to programs
+        self.compiled = _compiled(same, spec, default_sharding())
         self._environments: list[HostEnvironment] = []
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
         self._lost = False
         self._failed: Exception | None = None  # what ended the rollout that was under way
-        self._waiting: list[Rollout] | None = None  # that nobody has learned from
+        self._waiting: list[HostRollout] | None = None  # a rollout that was not learned from
         self._under_way = False
         self._left = 0  # rollouts that have not begun
-        self.players: list[HostActor] = []
+        self.actors: list[HostActor] = []
 
-    def shapes(self) -> TrainState:
-        """What `begin` would give, but for the numbers: what a checkpoint is read into."""
+    spec = property(lambda self: self._spec)
+    resume_note = "all environments were restarted: episodes that were under way at the checkpoint are not counted"
 
-        def begin(key: jax.Array) -> TrainState:
-            return self.programs.begin(RunningMeanStd.empty(self._shape[1:]), key)
+    def state_shapes(self) -> TrainState:
+        """See `Trainer.state_shapes`."""
+        init = partial(self.compiled.init, RunningMeanStd.empty(self.spec.frame_shape))
+        return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
 
-        made: TrainState = jax.eval_shape(jax.vmap(begin), jax.random.split(jax.random.key(0), len(self._numbers)))
-        return made
-
-    def begin(self, stopped: Callable[[], bool] = lambda: False) -> TrainState:
-        """Fresh states of the seeds, (S, ...), with statistics of what a random agent reaches.
-
-        Args:
-            stopped: whether to stop, which raises a KeyboardInterrupt; asked before environments are made, and after
-                each step.
-        """
+    def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
+        """See `Trainer.init_state`; ``stopped`` is called before environments are made, and after each random step."""
         self._open(0, stopped)
         states = []
-        for number, environment in zip(self._numbers, self._environments, strict=True):
-            moments = self._warm_up(environment, number, stopped)
-            states.append(self.programs.begin(moments, jax.random.fold_in(jax.random.key(number), 2)))
-        return _stacked(states)
+        for seed, environment in zip(self._seeds, self._environments, strict=True):
+            stats = self._warm_up(environment, seed, stopped)
+            states.append(self.compiled.init(stats, jax.random.fold_in(jax.random.key(seed), 2)))
+        return _stack(states)
 
-    def _open(self, update: int, stopped: Callable[[], bool] = lambda: False) -> None:
+    def _open(self, update: int, stopped: Callable[[], bool] = never) -> None:
         if self._environments:
             return
-        for number in self._numbers:
+        for seed in self._seeds:
             if stopped():
                 raise KeyboardInterrupt
-            self._environments.append(self._make(number, update))
+            self._environments.append(self._make(seed, update))
 
-    def _warm_up(self, environment: HostEnvironment, number: int, stopped: Callable[[], bool]) -> RunningMeanStd:
-        moments = RunningMeanStd.empty(self._shape[1:])
-        traits, normalizes_obs = self.config.traits, self.programs.normalizes_obs and not self.config.traits.uniform
-        if traits.next_state != "rnd" and not traits.action and not normalizes_obs:
-            return moments  # nobody looks at them
-        luck = np.random.default_rng([number, 1])
-        size: tuple[int, ...] = (environment.groups, environment.envs_per_group)
-        nvec = environment.spec.nvec
-        size += (len(nvec),) if len(nvec) > 1 else ()
+    def _warm_up(self, environment: HostEnvironment, seed: int, stopped: Callable[[], bool]) -> RunningMeanStd:
+        stats, steps = RunningMeanStd.empty(self.spec.frame_shape), warmup_steps(self.compiled.algorithm)
+        if not steps:
+            return stats
+        generator = np.random.default_rng([seed, 1])
+        shape = (environment.groups, environment.envs_per_group, *self.compiled.algorithm.distribution.action_shape)
         environment.reset()
 
-        def receive() -> list[HostStep]:
-            return [environment.receive(group) for group in range(environment.groups)]
+        def receive() -> list[np.ndarray]:
+            return [environment.receive(group).next_obs for group in range(environment.groups)]
 
-        for _ in range(self.config.bonus.warmup_rollouts * self.config.ppo.rollout_steps):
-            actions = luck.integers(self.programs.actions, size=size)
+        def step(env_state: None, _: int) -> tuple[None, list[Any]]:
+            actions = generator.integers(self.spec.nvec if len(self.spec.nvec) > 1 else self.spec.nvec[0], size=shape)
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:
-                steps = receive() if self._here else with_timeout(receive, TIMEOUT)
+                frames = receive() if self._in_thread else with_timeout(receive, TIMEOUT)
             except EmulatorsLost:
                 self._lost = True
                 raise
-            for step in steps:
-                moments = self.programs.update(moments, step.next_obs)
             if stopped():
                 raise KeyboardInterrupt
-        return moments
+            return env_state, frames
+
+        return warm_up(stats, step, None, range(steps), loop, self.compiled.update_stats)
 
     def start(self, states: TrainState) -> None:
-        """Go on from these states of the seeds, (S, ...). The emulators begin with new episodes."""
+        """See `Trainer.start`. The environments begin new episodes."""
         done = int(states.updates[0])
         self._open(done)
         self._left = self.config.updates - done
         for row, environment in enumerate(self._environments):
             state = jax.tree.map(lambda leaf, row=row: jnp.asarray(leaf)[row], states)
-            self.players.append(HostActor(self.programs, environment, jax.device_put(state, self.programs.place)))
+            self.actors.append(HostActor(self.compiled, environment, jax.device_put(state, self.compiled.sharding)))
         self.begin_rollout()
 
     def begin_rollout(self) -> None:
-        """The first step of a rollout, if one is left: then the emulators are busy while the host does other things."""
+        """Make the first step of a rollout, if one is left: environments are busy while the host does other things."""
         self._under_way = self._left > 0
         if not self._under_way:
             return
         self._left -= 1
-        for player in self.players:
-            player.begin_rollout()
-        for group in self.players[0].groups:
-            for player in self.players:
-                player.step(group, 0)
+        for actor in self.actors:
+            actor.begin_rollout()
+        for group in self.actors[0].groups:
+            for actor in self.actors:
+                actor.step(group, 0)
 
-    def end_rollout(self, learner: Learner | None = None) -> list[Rollout]:
-        """The other steps of a rollout, with a learner between them."""
-        turns = [(player, group) for group in self.players[0].groups for player in self.players]
-        each = self.programs.pieces + (self.programs.action_evaluations if self.config.host.lag else 0)
-        pieces, calls = each * len(self.players), self.config.ppo.rollout_steps * len(turns)
-        asked = 0
-        steps = self._steps_here(turns) if self._here else self._steps_aside(turns, learner is not None)
+    def end_rollout(self, learner: Learner | None = None) -> list[HostRollout]:
+        """Make the other steps of a rollout, interleaved with a learner."""
+        turns = [(actor, group) for group in self.actors[0].groups for actor in self.actors]
+        each = self.compiled.pieces + (self.compiled.action_evaluations if self.config.host.lag else 0)
+        pieces, calls = each * len(self.actors), self.config.ppo.rollout_steps * len(turns)
+        requested = 0
+        steps = self._step_here(turns) if self._in_thread else self._step_in_threads(turns, learner is not None)
         for call, _ in enumerate(steps, 1):
-            while learner is not None and asked < min(pieces, call * pieces / (calls * SPREAD)):
+            while learner is not None and requested < min(pieces, call * pieces / (calls * SPREAD)):
                 next(learner)
-                asked += 1
+                requested += 1
         self._under_way = False
-        return [player.end_rollout() for player in self.players]
+        return [actor.end_rollout() for actor in self.actors]
 
-    def _steps_here(self, turns: list[tuple[HostActor, int]]) -> Iterator[None]:
+    def _step_here(self, turns: list[tuple[HostActor, int]]) -> Iterator[None]:
         """The steps of all groups, in this thread."""
         for number in range(1, self.config.ppo.rollout_steps):
-            for player, group in turns:
-                player.step(group, number)
+            for actor, group in turns:
+                actor.step(group, number)
                 yield
-        for player, group in turns:
-            player.end_group(group)
+        for actor, group in turns:
+            actor.end_group(group)
             yield
 
-    def _steps_aside(self, turns: list[tuple[HostActor, int]], every: bool) -> Iterator[None]:
-        """The steps of all groups, in a thread for each; or, where nobody has to know of every step, their ends."""
+    def _step_in_threads(self, turns: list[tuple[HostActor, int]], every: bool) -> Iterator[None]:
+        """The steps of all groups, each in a thread of its own; yields after every step, or after the last of each."""
         ticks: SimpleQueue[BaseException | None] = SimpleQueue()
         for place, turn in enumerate(turns):
-            thread = threading.Thread(target=self._play, args=(*turn, ticks, every), name=f"group-{place}", daemon=True)
+            thread = threading.Thread(target=self._step, args=(*turn, ticks, every), name=f"group-{place}", daemon=True)
             thread.start()
             self._threads.append(thread)
         for _ in range((self.config.ppo.rollout_steps if every else 1) * len(turns)):
@@ -221,22 +207,22 @@ class HostTrainer:
             thread.join()
         self._threads = []
 
-    def _play(self, player: HostActor, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
-        """The rest of a group's rollout, in a thread of its own, which tells of every step or of its end."""
+    def _step(self, actor: HostActor, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
+        """The rest of a group's rollout, in its thread."""
         try:
             for number in range(1, self.config.ppo.rollout_steps):
                 if self._ending.is_set():
                     return
-                player.step(group, number)
+                actor.step(group, number)
                 if every:
                     ticks.put(None)
-            player.end_group(group)
+            actor.end_group(group)
             ticks.put(None)
         except BaseException as error:
             ticks.put(error)
 
     def _wait(self, ticks: "SimpleQueue[BaseException | None]") -> None:
-        """Until a group has made a step."""
+        """Wait until a group has made a step."""
         while True:
             try:
                 error = ticks.get(timeout=1.0)
@@ -248,14 +234,14 @@ class HostTrainer:
             return
 
     def _check_answers(self) -> None:
-        waits = [wait for player in self.players for wait in player.waits if wait is not None]
+        waits = [wait for actor in self.actors for wait in actor.waits if wait is not None]
         if waits and time.monotonic() - min(waits) > TIMEOUT:
             raise silent(TIMEOUT)
 
-    def advance(self) -> Metrics:
-        """One update of every seed; what it tells, (S, ...).
+    def advance(self) -> HostMetrics:
+        """See `Trainer.advance`.
 
-        Where environments fail during an update, it is finished first: then the states are those of whole updates.
+        If environments fail during an update, it is finished first: then the states are those of whole updates.
         """
         if self._failed is not None:
             raise self._failed
@@ -270,45 +256,51 @@ class HostTrainer:
                 self._waiting = self.end_rollout(learner)
             except (EmulatorsLost, EnvironmentFailed) as error:
                 self._failed = error
-        told = _last(learner)
+        metrics = _finish(learner)
         if self._failed is None:
             self.begin_rollout()
         # Only now, because it waits for the device.
-        known = jax.device_get(told)
-        return _stacked([with_episodes(one, over) for one, over in zip(known, learned_from, strict=True)], np)
+        known = jax.device_get(metrics)
+        pairs = zip(known, learned_from, strict=True)
+        found: HostMetrics = _stack([with_episodes(one, rollout) for one, rollout in pairs], np)
+        return found
 
-    def _learner(self, rollouts: list[Rollout]) -> Learner:
-        told = []
-        for player, over in zip(self.players, rollouts, strict=True):
-            told.append((yield from player.learn(over, bool(self.config.host.lag))))
-        return told
+    def _learner(self, rollouts: list[HostRollout]) -> Learner:
+        metrics = []
+        for actor, rollout in zip(self.actors, rollouts, strict=True):
+            metrics.append((yield from actor.learn(rollout, bool(self.config.host.lag))))
+        return metrics
 
     def state(self) -> TrainState:
-        """States of the seeds, (S, ...)."""
-        return _stacked([player.state for player in self.players])
+        """See `Trainer.state`."""
+        return _stack([actor.state for actor in self.actors])
+
+    def visits(self) -> None:
+        """States on the host are not enumerated."""
 
     def close(self) -> None:
-        """Stop the emulators."""
+        """Stop the environments and the threads."""
         self._ending.set()
         for thread in self._threads:
             thread.join(timeout=GRACE)
         if self._lost or any(thread.is_alive() for thread in self._threads):
-            _given_up.extend(self._environments)
+            _abandoned.extend(self._environments)
         else:
             for environment in self._environments:
                 environment.close()
         self._environments = []
 
 
-def _last(learner: Learner) -> list[Metrics]:
-    """What a learner tells in the end."""
+def _finish(learner: Learner) -> list[Metrics]:
+    """Request the remaining pieces, and return what the learner returns."""
     while True:
         try:
             next(learner)
         except StopIteration as end:
-            told: list[Metrics] = end.value
-            return told
+            metrics: list[Metrics] = end.value
+            return metrics
 
 
-def _stacked(trees: list[Any], library: Any = jnp) -> Any:
+def _stack(trees: list[Any], library: Any = jnp) -> Any:
+    """The trees of all seeds as one, with the leading axis S."""
     return jax.tree.map(lambda *leaves: library.stack(leaves), *trees)

@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from action_balance.config.env import HostEnvConfig
-from action_balance.envs.atari.games import PAPER_GAMES, SIZE, STACK, check_game, count_actions, title
+from action_balance.envs.atari.games import PAPER_GAMES, SIZE, SKIP, STACK, check_game, count_actions, title
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from action_balance.envs.host_base import HostEnvironment
+    from action_balance.envs.replay import Replay
 
 PREFIX = "atari:"
 
@@ -28,6 +31,11 @@ class AtariConfig(HostEnvConfig):
     uses_threads: ClassVar[bool] = True
     common_scale: ClassVar[bool] = True
     checkpoint_seconds: ClassVar[float | None] = 300.0
+    episodes_at_once: ClassVar[int | None] = 128
+    episode_steps: ClassVar[int | None] = 4500
+    outcome: ClassVar[Literal["return", "score"]] = "score"
+    frames_per_step: ClassVar[int | None] = SKIP
+    replays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
@@ -82,3 +90,12 @@ class AtariConfig(HostEnvConfig):
 
         del say
         return Atari(self.game, envs, groups, seed, threads)
+
+    def replay(
+        self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
+    ) -> "Replay":
+        """A game that was recorded during an evaluation; see `HostEnvConfig.replay`."""
+        from action_balance.envs.atari.emulator import emulator_seeds
+        from action_balance.envs.atari.replay import Record
+
+        return Record(self.game, int(emulator_seeds(seed, number + 1)[number]), actions, rewards, terminated)

@@ -66,7 +66,7 @@ class Atari:
         check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
-        self.seeds = _seeds(seed, envs).reshape(groups, -1)  # (G, M), the seed of each emulator
+        self.seeds = emulator_seeds(seed, envs).reshape(groups, -1)  # (G, M), the seed of each emulator
         self._pools = _yielding(
             lambda: [_pool(game, envs // groups, threads, sticky, episode_frames) for _ in range(groups)]
         )
@@ -93,7 +93,7 @@ class Atari:
         if any(self._under_way):
             raise RuntimeError("reset while a step is under way: receive it first")
         if seed is not None:
-            self.seeds = _seeds(seed, self.seeds.size).reshape(self.seeds.shape)
+            self.seeds = emulator_seeds(seed, self.seeds.size).reshape(self.seeds.shape)
         return np.stack([pool.reset(seed=own)[0][:, 0] for pool, own in zip(self._pools, self.seeds, strict=True)])
 
     def send(self, group: int, actions: Integer[np.ndarray, " M"]) -> None:
@@ -130,7 +130,16 @@ class Atari:
         self._pools.clear()
 
 
-def _seeds(seed: int | tuple[int, ...], envs: int) -> np.ndarray:
+def emulator_seeds(seed: int | tuple[int, ...], envs: int) -> np.ndarray:
+    """Random seeds of the emulators, (N,); the first ones do not depend on how many follow.
+
+    Args:
+        seed: random seed of all of them.
+        envs: N.
+
+    Returns:
+        Positive numbers.
+    """
     # Far apart, so that neighbouring runs share no environment, and positive, as the emulator requires.
     return np.random.SeedSequence(seed).generate_state(envs).astype(np.int64) % (2**31 - 1) + 1
 

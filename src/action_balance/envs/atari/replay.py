@@ -3,6 +3,7 @@
 Axis: T steps.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,6 +36,24 @@ class Record:
     def steps(self) -> int:
         """T."""
         return len(self.actions)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What the actions do, in words: ``up right fire``."""
+        return tuple(in_words(name) for name in next(replay(self, pictures=False)).actions)
+
+    @property
+    def room_byte(self) -> int | None:
+        """The byte of the memory that holds the number of the room; None if it is not known."""
+        return ROOM_BYTE.get(self.game)
+
+    def moments(self) -> "Iterator[Moment]":
+        """All T + 1 moments of the game, with pictures."""
+        return replay(self)
+
+    def visits(self) -> "tuple[Visit, ...] | None":
+        """The rooms of the game; see `visits`."""
+        return visits(self)
 
 
 @dataclass(frozen=True)
@@ -102,6 +121,11 @@ def visits(record: Record) -> tuple[Visit, ...] | None:
         if moment.room is not None:
             first.setdefault(moment.room, step)
     return tuple(Visit(room, step) for room, step in first.items())
+
+
+def in_words(action: str) -> str:
+    """What an action does, in words: ``up right fire`` for ``UPRIGHTFIRE``."""
+    return "no-op" if action == "NOOP" else " ".join(re.findall("UP|DOWN|LEFT|RIGHT|FIRE", action)).lower()
 
 
 class _Console:

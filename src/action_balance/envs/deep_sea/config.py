@@ -1,27 +1,16 @@
 """Settings of the deep sea."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.errors import UserError
+from action_balance.envs.deep_sea.size import check_size
 
 if TYPE_CHECKING:
     import jax
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
-
-#: The largest N: an observation has N x N numbers.
-LARGEST = 1000
-
-
-def check_size(size: int) -> None:
-    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
-    if size < 2:
-        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
-    if size > LARGEST:
-        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
 
 
 @dataclass(frozen=True)
@@ -35,26 +24,15 @@ class DeepSeaConfig(DeviceEnvConfig):
     order: ClassVar[int] = 1
     forms: ClassVar[tuple[str, ...]] = ("deep-sea",)
     has_images: ClassVar[bool | None] = False
-    has_states: ClassVar[bool | None] = True
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_size(self.size)
 
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The only name."""
-        return cls.forms
-
     @property
     def short_name(self) -> str:
         """Name and size."""
         return f"{self.name} {self.size}"
-
-    @property
-    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """By size."""
-        return self.order, 0, self.name, (self.size,)
 
     def make(self, key: "jax.Array") -> "Environment":
         """A sea whose actions are drawn from the key."""

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.envs.base import Step
-from action_balance.envs.deep_sea.config import check_size
+from action_balance.envs.deep_sea.size import check_size
 from action_balance.envs.spec import EnvSpec
 
 

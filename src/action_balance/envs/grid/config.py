@@ -1,9 +1,10 @@
 """Settings of the grid worlds."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.envs.grid.view import View
 from action_balance.errors import MOST, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from action_balance.envs.base import Environment
     from action_balance.envs.grid.world import GridWorld
     from action_balance.envs.scene import Scene
-
-#: What the agent observes of its cell: x and y scaled to [-1, 1], or both one-hot.
-View = Literal["coordinates", "one-hot"]
 
 #: Default size of each world: cells along a side, or along a side of a room of the corridor.
 SIZES = {"open": 40, "goal": 40, "corridor": 11}
@@ -38,7 +36,6 @@ class GridConfig(DeviceEnvConfig):
     order: ClassVar[int] = 0
     forms: ClassVar[tuple[str, ...]] = tuple(SIZES)
     has_images: ClassVar[bool | None] = False
-    has_states: ClassVar[bool | None] = True
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -47,11 +44,6 @@ class GridConfig(DeviceEnvConfig):
         check_numbers(self, "episode_steps", low=1, high=MOST)
         check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
         self.world()
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The three worlds."""
-        return cls.forms
 
     @property
     def cells(self) -> int:
@@ -62,11 +54,6 @@ class GridConfig(DeviceEnvConfig):
     def short_name(self) -> str:
         """Name and size."""
         return f"{self.name} {self.cells}"
-
-    @property
-    def sort_key(self) -> tuple[int, int, str, tuple[Any, ...]]:
-        """By world, then by size, time limit and view."""
-        return self.order, list(SIZES).index(self.name), self.name, (self.cells, self.episode_steps, self.view)
 
     def comparable(self) -> Self:
         """With its size."""

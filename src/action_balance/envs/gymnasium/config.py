@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from action_balance.config.env import HostEnvConfig
+from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name, check_numbers, flag
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from action_balance.envs.host_base import HostEnvironment
 
 PREFIX = "gym:"
-
-#: How environments step together: one after the other, each in its own process, or by their own vector class.
-Vectorize = Literal["sync", "async", "own"]
 
 
 def parse_kwargs(words: Sequence[str]) -> str:
@@ -108,14 +106,9 @@ class GymnasiumConfig(HostEnvConfig):
         return f"{PREFIX}{name}" if name.rpartition("-v")[2].isdigit() else None
 
     @property
-    def id(self) -> str:
-        """The name without its prefix."""
-        return self.name.removeprefix(PREFIX)
-
-    @property
     def short_name(self) -> str:
         """The name without its prefix."""
-        return self.id
+        return self.name.removeprefix(PREFIX)
 
     @property
     def in_process(self) -> bool:
@@ -131,7 +124,7 @@ class GymnasiumConfig(HostEnvConfig):
         """The environment, made once and tested."""
         from action_balance.envs.gymnasium.make import find
 
-        return find(self.id, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
+        return find(self.short_name, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
 
     def with_function(self, make: "Callable[[], Env[Any, Any]]") -> Self:
         """The same settings, with a function that makes the environment in place of its name.
@@ -151,8 +144,7 @@ class GymnasiumConfig(HostEnvConfig):
     @property
     def spec(self) -> EnvSpec:
         """A stack of images, or of vectors, whose scale nobody knows."""
-        layout = self.task.layout
-        return layout.spec(self.stack, self.task.choices.nvec)
+        return self.task.layout.spec(self.stack, self.task.choices.nvec)
 
     def make(
         self,

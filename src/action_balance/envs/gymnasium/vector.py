@@ -15,10 +15,10 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import iterate
 from jaxtyping import Integer, Shaped
 
-from action_balance.envs.gymnasium.config import Vectorize
 from action_balance.envs.gymnasium.make import Task, one_line
 from action_balance.envs.gymnasium.single import FAILED, single
 from action_balance.envs.gymnasium.spaces import LARGEST, BadObservation, check
+from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
 from action_balance.envs.spec import EnvSpec

@@ -1,1 +1,3 @@
 """The paper's Atari study."""
+
+KIND = "reproduce atari"

@@ -1,4 +1,4 @@
-"""Training runs side by side: which belong together, their learning curves, and where they end.
+"""Compare training runs: which belong together, their learning curves, and their final scores.
 
 Axes: S seeds of a curve, U updates of a seed, T updates that all seeds of a curve have.
 """
@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from action_balance.agent.learner import Metrics
-from action_balance.config.agent import METHODS, Config, HostConfig
+from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.config.env import EnvConfig
+from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
+from action_balance.runs.metrics import KEYS
 from action_balance.studies import statistics
 from action_balance.studies.statistics import Estimate
 
-#: Share of the last updates whose mean is the score of a seed.
-LAST = 0.1
+#: Rows of the metrics by seed and update.
+Rows = dict[int, dict[int, Data]]
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
@@ -38,77 +39,70 @@ class Seed:
     first_reward: float  # environment steps until the first positive reward; inf if there was none
     states: float  # distinct states in the end; 0 where they cannot be counted
 
-    @property
-    def score(self) -> float:
-        """Mean over the last tenth of the updates; nan where the metric was never known."""
-        last = self.values[-max(1, int(LAST * len(self.values))) :]
-        known = last[np.isfinite(last)]
-        return float(known.mean()) if len(known) else math.nan
-
 
 @dataclass(frozen=True)
 class Curve:
-    """The seeds of one environment and one config, together."""
+    """The seeds of one environment and one config."""
 
     label: str
     method: str
     seeds: tuple[int, ...]
     steps: np.ndarray  # (T,), environment steps of each seed
-    iqm: np.ndarray  # (T,), interquartile mean over seeds of the metric
-    low: np.ndarray  # (T,), of its 95 % interval; nan with one seed
-    high: np.ndarray  # (T,)
-    scores: np.ndarray  # (S,)
+    iqm: np.ndarray  # (T,), interquartile mean of the metric over seeds
+    low: np.ndarray  # (T,), lower end of its 95 % interval; nan with one seed
+    high: np.ndarray  # (T,), upper end
+    scores: np.ndarray  # (S,), means over the last tenth of the updates; nan where the metric was never known
     first_reward: np.ndarray  # (S,), inf for a seed without any
     states: np.ndarray  # (S,), 0 where they cannot be counted
 
     @property
     def score_iqm(self) -> Estimate:
-        """Interquartile mean of the scores; unknown if that of a seed is."""
+        """Interquartile mean of the scores; unknown if the score of a seed is."""
         return statistics.pooled_iqm([self.scores]) if np.isfinite(self.scores).all() else UNKNOWN
 
     @property
     def score_mean(self) -> Estimate:
-        """Mean of the scores; unknown if that of a seed is."""
+        """Mean of the scores; unknown if the score of a seed is."""
         return statistics.mean(self.scores) if np.isfinite(self.scores).all() else UNKNOWN
 
     @property
     def never(self) -> int:
-        """Seeds that saw no positive reward."""
+        """Number of seeds without a positive reward."""
         return int(np.isinf(self.first_reward).sum())
 
     @property
     def first_reward_median(self) -> float:
-        """Median over seeds of the steps until the first positive reward; inf where half of them saw none."""
+        """Median steps until the first positive reward; inf if half of the seeds had none."""
         return float(np.median(self.first_reward))
 
     @property
     def states_mean(self) -> float:
-        """Mean over seeds of the distinct states in the end; nan where they cannot be counted."""
+        """Mean number of distinct states in the end; nan where they cannot be counted."""
         return float(self.states.mean()) if self.states.any() else math.nan
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that is drawn and told. Curves are in the same order everywhere."""
+    """The result. Curves have the same order everywhere."""
 
     metric: str
     environments: dict[str, tuple[Curve, ...]]
-    """By label."""
+    """Curves by the label of their environment."""
     together: dict[str, Estimate]
-    """Interquartile mean over all environments by curve; empty if there is one, a curve is not in each, or they are
-    of Gymnasium: their returns have scales of their own."""
+    """Interquartile mean over all environments by curve; empty if there is only one, if a curve is missing in one, or
+    if their returns have different scales."""
     baseline: str | None
-    """The curve that the others are measured against."""
+    """The curve that the others are compared with."""
     notes: tuple[str, ...]
-    """What the reader should know, a line each."""
+    """Notes for the reader, one line each."""
 
     @property
     def labels(self) -> list[str]:
-        """Of all curves."""
+        """Labels of all curves."""
         return _unique(curve.label for curves in self.environments.values() for curve in curves)
 
     def better(self, environment: str, label: str) -> Estimate | None:
-        """Probability that a seed of the curve has a higher score than one of the baseline; None without these two."""
+        """Probability that a seed of a curve scores higher than one of the baseline; None where it is unknown."""
         scores = {curve.label: curve.scores for curve in self.environments[environment]}
         if self.baseline not in scores or label not in scores or label == self.baseline:
             return None
@@ -119,18 +113,19 @@ class Comparison:
 
 
 def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> Comparison:
-    """Read the runs and put them side by side.
+    """Read runs and compare them.
 
     Args:
-        paths: folders of runs.
-        metric: a number of `agent.train.Metrics`; more of it is better.
-        baseline: label of the curve that the others are measured against; not needed if there are two.
+        paths: folders of the runs.
+        metric: name of a metric; higher is better.
+        baseline: label of the curve that the others are compared with; default: the first of two curves.
+
+    Returns:
+        The comparison.
     """
     if not paths:
-        raise UserError("no run to compare: give the folders that were --out of trainings")
-    check_name("metric", metric, [one.name for one in fields(Metrics)])
-    notes: list[str] = []
-    groups: dict[EnvConfig, dict[Config, list[Seed]]] = defaultdict(lambda: defaultdict(list))
+        raise UserError("no run to compare: give the folders of training runs")
+    runs: dict[Path, tuple[RunFolder, TrainConfig, Rows]] = {}
     seen: dict[Path, Path] = {}
     for path in paths:
         real = path.resolve()
@@ -138,7 +133,15 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
             raise UserError(f"{seen[real]} and {path} are the same run: give each once")
         seen[real] = path
         run, config = _open(path)
-        seeds = _read(path, config, metric)
+        runs[path] = run, config, _read(path, config)
+    metrics = _unique(
+        name for _, _, rows in runs.values() for of_seed in rows.values() for name in of_seed[max(of_seed)]
+    )
+    check_name("metric", metric, [name for name in metrics if name not in KEYS])
+    notes: list[str] = []
+    groups: dict[EnvConfig, dict[AgentConfig, list[Seed]]] = defaultdict(lambda: defaultdict(list))
+    for path, (run, config, rows) in runs.items():
+        seeds = [_seed(path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
         _add(groups[config.env.comparable()][_as_it_learns(config.agent)], seeds)
         notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
     environments = _environments(groups)
@@ -153,13 +156,11 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     elif len(labels) == 2:
         baseline = labels[0]
     if len(environments) > 1 and any(len(curves) < len(labels) for curves in environments.values()):
-        notes.append("not every curve is in every environment: there are no scores of all environments together")
+        notes.append("not every curve is in every environment: scores of all environments are left out")
     together = _together(environments, labels)
     if together and len({one.name for one in groups}) > 1 and not all(one.common_scale for one in groups):
         together = {}
-        notes.append(
-            "returns of these environments have different scales: there are no scores of all environments together"
-        )
+        notes.append("returns of these environments have different scales: scores of all environments are left out")
     return Comparison(metric, environments, together, baseline, tuple(notes))
 
 
@@ -173,14 +174,13 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         raise UserError(f"{path}: {error}") from None
 
 
-def _as_it_learns(agent: Config) -> Config:
-    """Without what changes only how fast it does: groups and threads of emulators."""
+def _as_it_learns(agent: AgentConfig) -> AgentConfig:
+    """The config without what only changes the speed: groups and threads of environments."""
     return replace(agent, host=HostConfig(lag=agent.host.lag))
 
 
-def _read(path: Path, config: TrainConfig, metric: str) -> list[Seed]:
-    """The seeds of a run."""
-    rows: dict[int, dict[int, Data]] = defaultdict(dict)
+def _read(path: Path, config: TrainConfig) -> Rows:
+    rows: Rows = defaultdict(dict)
     for row in read_metrics(path):
         seed, update = row.get("seed"), row["update"]
         if not isinstance(seed, int) or not 1 <= update <= config.agent.updates:
@@ -188,7 +188,7 @@ def _read(path: Path, config: TrainConfig, metric: str) -> list[Seed]:
         rows[seed][update] = row
     if not rows:
         raise UserError(f"{path} has no metrics yet: wait for its first update, or leave it out")
-    return [_seed(path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
+    return rows
 
 
 def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
@@ -197,7 +197,7 @@ def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
         if isinstance(value, list):
             raise UserError(f"metric '{name}' is more than one number: choose another --metric")
         if not isinstance(value, (int, float)):
-            raise UserError(f"{path} has no {name} in update {row['update']}: it is of another version, or damaged")
+            raise UserError(f"{path} has no {name} in update {row['update']}: leave it out, or choose another --metric")
         return float(value)
 
     last = rows[max(rows)]
@@ -205,18 +205,12 @@ def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
     for update, row in rows.items():
         values[update - 1] = number(row, metric)
     first = number(last, "first_reward")
-    return Seed(seed, path, _carried_forward(values), first if first >= 0 else math.inf, number(last, "states"))
-
-
-def _carried_forward(values: np.ndarray) -> np.ndarray:
-    """Each number that is not finite replaced by the last one that is; nan before the first, (U,)."""
-    known = np.isfinite(values)
-    newest = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
-    return np.where(newest >= 0, values[newest], math.nan)
+    states = number(last, "states") if "states" in last else 0.0
+    return Seed(seed, path, statistics.carried_forward(values), first if first >= 0 else math.inf, states)
 
 
 def _add(group: list[Seed], seeds: Iterable[Seed]) -> None:
-    """Pool seeds, each of which may be there once."""
+    """Add seeds to a group, in which each may occur once."""
     present = {one.seed: one.path for one in group}
     for one in seeds:
         if one.seed in present:
@@ -227,7 +221,7 @@ def _add(group: list[Seed], seeds: Iterable[Seed]) -> None:
 
 
 def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
-    """A line about a run that has not made all its updates."""
+    """A note about a run that has not made all its updates."""
     if update >= updates:
         return []
     status = run.manifest.get("status")
@@ -236,9 +230,9 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
 
 
 def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
-    """What environment and curve of each run are called; runs that differ only in their seeds have the same two."""
+    """Labels of the environment and the curve of each run; runs that differ only in their seeds share both."""
     keys = [(config.env.comparable(), _as_it_learns(config.agent)) for config in configs]
-    groups: dict[EnvConfig, dict[Config, None]] = defaultdict(dict)
+    groups: dict[EnvConfig, dict[AgentConfig, None]] = defaultdict(dict)
     for environment, agent in keys:
         groups[environment][agent] = None
     varying = _varying(groups)
@@ -248,8 +242,8 @@ def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     ]
 
 
-def _varying(groups: Mapping[EnvConfig, Iterable[Config]]) -> dict[str, list[str]]:
-    """Settings to name, by method: what is told in one environment is told in all, so that labels agree."""
+def _varying(groups: Mapping[EnvConfig, Iterable[AgentConfig]]) -> dict[str, list[str]]:
+    """Settings that labels name, by method: the same in all environments, so that labels agree."""
     varying: dict[str, list[str]] = defaultdict(list)
     for configs in groups.values():
         for method in METHODS:
@@ -263,8 +257,8 @@ def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> s
     return _label(environment.short_name, _settings(environment), _differing(others))
 
 
-def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
-    """Curves by environment, both labelled and in order."""
+def _environments(groups: Mapping[EnvConfig, Mapping[AgentConfig, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
+    """Curves by environment, both in order."""
     varying = _varying(groups)
     named: dict[str, tuple[Curve, ...]] = {}
     for environment in sorted(groups, key=lambda one: one.sort_key):
@@ -276,14 +270,14 @@ def _environments(groups: Mapping[EnvConfig, Mapping[Config, Sequence[Seed]]]) -
     return named
 
 
-def _place(config: Config, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
-    """Curves are in the order of the methods, then of the settings that differ: numbers by size, then words."""
+def _place(config: AgentConfig, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
+    """Order of curves: by method, then by the settings that differ, numbers before words."""
     values = [_settings(config)[name] for name in varying[config.method]]
     order = [(False, value, "") if isinstance(value, (int, float)) else (True, 0.0, str(value)) for value in values]
     return list(METHODS).index(config.method), order
 
 
-def _curve(label: str, config: Config, seeds: Sequence[Seed]) -> Curve:
+def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     seeds = sorted(seeds, key=lambda one: one.seed)
     common = min(len(one.values) for one in seeds)
     values = np.stack([one.values[:common] for one in seeds])  # (S, T)
@@ -297,14 +291,14 @@ def _curve(label: str, config: Config, seeds: Sequence[Seed]) -> Curve:
         iqm=value,
         low=low,
         high=high,
-        scores=np.array([one.score for one in seeds]),
+        scores=np.array([float(statistics.final_mean(one.values)) for one in seeds]),
         first_reward=np.array([one.first_reward for one in seeds]),
         states=np.array([one.states for one in seeds]),
     )
 
 
 def _together(environments: Mapping[str, Sequence[Curve]], labels: Sequence[str]) -> dict[str, Estimate]:
-    """Scores of all environments by curve, if each has all curves."""
+    """Scores over all environments by curve, if each has all curves."""
     if len(environments) < 2 or any(len(curves) < len(labels) for curves in environments.values()):
         return {}
     strata = {
@@ -318,7 +312,7 @@ def _together(environments: Mapping[str, Sequence[Curve]], labels: Sequence[str]
 
 
 def _settings(config: Any) -> dict[str, Any]:
-    """All settings of a config and its parts, by name."""
+    """Settings of a config and its parts, by name."""
     found: dict[str, Any] = {}
     for one in fields(config):
         value = getattr(config, one.name)
@@ -330,11 +324,11 @@ def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name for name in settings[0] if len({one[name] for one in settings}) > 1] if settings else []
 
 
-def _label(name: str, settings: Mapping[str, Any], told: Sequence[str]) -> str:
+def _label(name: str, settings: Mapping[str, Any], named: Sequence[str]) -> str:
     """``rnd, learning_rate 0.001``."""
-    values = ["none" if settings[one] is None else settings[one] for one in told]
-    said = [f"{value:.12g}" if isinstance(value, float) else f"{value}" for value in values]
-    return ", ".join([name, *(f"{one} {value}" for one, value in zip(told, said, strict=True))])
+    values = ["none" if settings[one] is None else settings[one] for one in named]
+    texts = [f"{value:.12g}" if isinstance(value, float) else f"{value}" for value in values]
+    return ", ".join([name, *(f"{one} {text}" for one, text in zip(named, texts, strict=True))])
 
 
 def _unique(names: Iterable[str]) -> list[str]:

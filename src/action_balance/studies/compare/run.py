@@ -1,4 +1,4 @@
-"""``compare`` on the screen and in its files."""
+"""``compare``: tables on the screen, and tables and a figure as files."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,25 +10,35 @@ from rich.text import Text
 
 from action_balance.files import write_atomically
 from action_balance.runs.results import to_csv
-from action_balance.studies.compare import analysis as study
+from action_balance.studies import statistics
+from action_balance.studies.compare import analysis
 from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
 
-#: The only files that are written, and replaced.
+#: The files that are written or replaced.
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
 
-#: The environment's name in rows of all of them.
+#: The environment of rows over all environments.
 ALL = "all environments"
 
 NONE = "-"
 
 
 def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: Path, console: Console) -> None:
-    """Compare training runs: tables on the screen, tables and figure in ``out``."""
-    result = study.compare(paths, metric, baseline)
+    """Compare training runs.
+
+    Args:
+        paths: folders of the runs.
+        metric: name of a metric.
+        baseline: label of the curve that the others are compared with.
+        out: folder for the tables and the figure.
+        console: the screen.
+    """
+    result = analysis.compare(paths, metric, baseline)
     _write(result, out)
     _show(result, console)
-    console.print(f"in {out}: {FIGURE}.png, {FIGURE}.svg, {TABLE}, {CURVES}", highlight=False, soft_wrap=True)
+    say(console, f"wrote {FIGURE}.png, {FIGURE}.svg, {TABLE} and {CURVES} to {out}")
 
 
 def _write(result: Comparison, out: Path) -> None:
@@ -77,24 +87,23 @@ def _parts(estimate: Estimate | None) -> tuple[float, float, float]:
 
 
 def _rounded(values: Iterable[float]) -> list[float]:
-    """As files have them: six digits."""
+    """Numbers with six significant digits."""
     return [float(f"{value:.6g}") for value in values]
 
 
 def _seeds(result: Comparison, label: str) -> int:
-    """Of a curve in all environments."""
+    """Number of seeds of a curve in all environments."""
     return sum(len(curve.seeds) for curves in result.environments.values() for curve in curves if curve.label == label)
 
 
 def _show(result: Comparison, console: Console) -> None:
-    """A table for each environment; two lines in a row, to fit on 80 columns."""
+    """Print a table for each environment, with two lines per row to fit into 80 columns."""
     scores = [curve.score_iqm for curves in result.environments.values() for curve in curves]
     digits = _digits(one.value for one in scores)
     measured = any(result.better(name, label) for name in result.environments for label in result.labels)
-    said = [f"{result.metric}, mean of the last {100 * study.LAST:.0f} % of the updates; below, 95 % intervals"]
-    said += [f"better: how likely a seed is above one of {result.baseline}"] if measured else []
-    for line in said:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    lines = [f"{result.metric}, mean of the last {100 * statistics.LAST:.0f} % of the updates; below, 95 % intervals"]
+    lines += [f"better: probability that a seed scores higher than one of {result.baseline}"] if measured else []
+    say(console, *lines)
     for name, curves in result.environments.items():
         table = _new_table(name, "IQM", "mean", "first\nreward", "states", *(["better"] if measured else []))
         for curve in curves:
@@ -111,8 +120,7 @@ def _show(result: Comparison, console: Console) -> None:
         console.print()
         console.print(table, highlight=False)
     console.print()
-    for note in result.notes:
-        console.print(note, highlight=False, soft_wrap=True, markup=False)
+    say(console, *result.notes)
 
 
 def _new_table(title: str, *heads: str) -> Table:
@@ -128,7 +136,7 @@ def _first_cell(label: str, seeds: int) -> Text:
 
 
 def _digits(values: Iterable[float]) -> int:
-    """Decimals that show three digits of the largest number."""
+    """Decimals that show three significant digits of the largest number."""
     largest = max((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
     return min(max(2 - math.floor(math.log10(largest)), 0), 6)
 
@@ -144,6 +152,6 @@ def _cell(estimate: Estimate | None, digits: int) -> str:
 
 
 def _first_reward(curve: Curve) -> str:
-    """Median steps, and how many seeds had none."""
+    """Median steps, and the number of seeds without a reward."""
     median = NONE if math.isinf(curve.first_reward_median) else f"{curve.first_reward_median:,.0f}"
     return f"{median}\n{curve.never} never" if curve.never else median

@@ -1,1 +1,3 @@
 """The entropy of the action bonus."""
+
+KIND = "reproduce entropy"

@@ -1,33 +1,19 @@
-"""``reproduce entropy``: train what is missing, and tell how flat the action bonus is (the paper's Figure 7)."""
+"""``reproduce entropy``: train what is missing, and report how flat the action bonus is (the paper's Figure 7)."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.runs import ResultFolder
-from action_balance.studies import campaign_page as runs_page
-from action_balance.studies import campaign_screen as campaign
-from action_balance.studies import statistics
-from action_balance.studies.atari.analysis import TABLE_2_RUNS
-from action_balance.studies.entropy import analysis as entropy
-from action_balance.studies.entropy.analysis import (
-    FLAT,
-    GAME,
-    RESOLUTION,
-    VARIANTS,
-    EntropySettings,
-    Variant,
-    Which,
-    variants,
-)
-from action_balance.studies.grid.summary import Data, describe_estimate, estimate
-from action_balance.studies.records import Record, common_settings
-
-KIND = "reproduce entropy"
+from action_balance.files import Data
+from action_balance.studies import campaign, statistics
+from action_balance.studies.campaign import Report, Study
+from action_balance.studies.entropy import KIND, analysis, figures, page
+from action_balance.studies.entropy.analysis import RESOLUTION, Variant, Which, variants
+from action_balance.studies.entropy.settings import FLAT, GAME, VARIANTS, EntropySettings
+from action_balance.studies.records import Record
 
 WHICH: tuple[Which, ...] = ("added", "bonus")
 
@@ -35,124 +21,101 @@ WHICH: tuple[Which, ...] = ("added", "bonus")
 def reproduce_entropy(
     settings: EntropySettings, out: Path, report_only: bool, overwrite: bool, console: Console
 ) -> None:
-    """Run what the folder does not have yet.
+    """Train the runs that the folder does not hold yet, and write the report.
 
     Args:
-        settings: of the study.
-        out: its folder.
+        settings: settings of the study.
+        out: folder of the study.
         report_only: train nothing, only write the report.
-        overwrite: delete what is there and begin anew.
+        overwrite: delete what is there and start again.
         console: the screen.
     """
-
-    def write(folder: ResultFolder, records: list[Record], notes: list[str]) -> None:
-        asked = runs_page.planned(settings, folder.before, records) if report_only else settings
-        _write(folder, records, notes, asked)
-
-    campaign.reproduce(KIND, settings.plan, belongs, out, report_only, overwrite, console, write)
-    _conclude(ResultFolder.read(out), console)
+    campaign.reproduce(STUDY, settings, out, report_only, overwrite, console)
 
 
-def belongs(config: TrainConfig) -> bool:
-    """Whether a run is one of those that are compared."""
+def _belongs(config: TrainConfig) -> bool:
     agent = config.agent
     return config.env.short_name == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
 
 
-def _write(folder: ResultFolder, records: list[Record], notes: list[str], settings: EntropySettings) -> None:
-    """Tables, figure and page of the runs that are there."""
-    from action_balance.plots import drawing
-    from action_balance.studies.entropy import figures as entropy_figures
-    from action_balance.studies.entropy import page as entropy_page
-
-    common = common_settings(records)
-    # a report alone is not asked for with the settings of its runs
-    settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
+def _report(records: Sequence[Record]) -> Report:
     found = variants(records)
-    runs = [runs_page.run_data(run) for variant in found for run in variant.runs]
-    finished = [len(variant.finished) for variant in found]
-    folder.summary |= {
-        "settings": common,
-        "asked": runs_page.asked_for(settings),
-        **runs_page.command(KIND, settings, EntropySettings(), records),
-        "deviations": runs_page.deviations(records, finished, TABLE_2_RUNS),
-        "notes": notes,
-        "runs": runs,
-        "ours": {
-            "flat": FLAT,
-            "variants": {variant.name: _numbers(variant) for variant in found},
-            "lower": _lower(found),
-        },
+    ours = {
+        "flat": FLAT,
+        "variants": {variant.name: _numbers(variant) for variant in found},
+        "lower": list(_lower(found)),
     }
-    folder.write_csv("runs.csv", runs_page.RUN_COLUMNS, runs_page.run_rows(runs))
-    _write_tables(folder, found)
-    drawing.save(entropy_figures.entropy(found), folder.write, "figures/entropy")
-    svg = (folder.figures / "entropy.svg").read_text(encoding="utf-8")
-    folder.write("report.html", entropy_page.entropy_page(folder.summary, {"entropy": svg}).encode())
-    folder.save()
+    pairs = [(variant, which) for variant in found for which in WHICH]
+    columns = ("mean", "low", "high")
+    return Report(
+        groups=[variant.runs for variant in found],
+        ours=ours,
+        tables={
+            "entropy.csv": (("variant", "entropy", *columns, "runs"), (_final_row(*pair) for pair in pairs)),
+            "entropy_curves.csv": (
+                ("variant", "entropy", "update", *columns),
+                (row for pair in pairs for row in _curve_rows(*pair)),
+            ),
+        },
+        figures={"entropy": figures.entropy(found)},
+        page=page.entropy_page,
+    )
 
 
 def _numbers(variant: Variant) -> Data:
     finals = {which: variant.finals(which) for which in WHICH}
+    below = {f"{which}_below_flat": FLAT - values for which, values in finals.items()}
     return {
         "runs": len(variant.used),
         "finished": len(variant.finished),
         "updates": len(variant.steps),
-        **{which: estimate(statistics.mean(values)) for which, values in finals.items()},
-        **{f"{which}_below_flat": estimate(statistics.mean(FLAT - values)) for which, values in finals.items()},
+        **{name: statistics.to_data(statistics.mean(values)) for name, values in (finals | below).items()},
     }
 
 
-def _lower(found: Sequence[Variant]) -> list[Data]:
-    """Each variant beside the one before it in the paper's order, which the paper says is less flat."""
-    rows = []
+def _lower(found: Sequence[Variant]) -> Iterator[Data]:
+    """Each variant beside the previous one in the paper's order, which the paper says is flatter."""
     for before, after in pairwise(found):
         for which in WHICH:
-            rows.append(
-                {
-                    "variant": after.name,
-                    "than": before.name,
-                    "which": which,
-                    "difference": estimate(entropy.difference(after, before, which)),
-                    "share_below": after.share_below(before, which),
-                    "runs": min(len(before.used), len(after.used)),
-                }
-            )
-    return rows
+            yield {
+                "variant": after.name,
+                "than": before.name,
+                "which": which,
+                "difference": statistics.to_data(analysis.difference(after, before, which)),
+                "share_below": after.share_below(before, which),
+                "runs": min(len(before.used), len(after.used)),
+            }
 
 
-def _write_tables(folder: ResultFolder, found: Sequence[Variant]) -> None:
-    """Final entropies, and the curves as they are drawn: means of stretches of updates."""
-    from action_balance.studies.entropy.figures import binned
-
-    finals, rows = [], []
-    for variant in found:
-        for which in WHICH:
-            final = statistics.mean(variant.finals(which))
-            values = (float(f"{part:.8g}") for part in (final.value, final.low, final.high))
-            finals.append((variant.name, which, *values, len(variant.used)))
-            updates, means = binned(variant.values(which))
-            half = statistics.half_width(means)
-            for update, mean, width in zip(updates, means.mean(axis=0), half, strict=True):
-                parts = (float(f"{part:.8g}") for part in (mean, mean - width, mean + width))
-                rows.append((variant.name, which, float(update), *parts))
-    folder.write_csv("entropy.csv", ("variant", "entropy", "mean", "low", "high", "runs"), finals)
-    folder.write_csv("entropy_curves.csv", ("variant", "entropy", "update", "mean", "low", "high"), rows)
+def _final_row(variant: Variant, which: Which) -> tuple[object, ...]:
+    final = statistics.mean(variant.finals(which))
+    return (variant.name, which, *_rounded(final.value, final.low, final.high), len(variant.used))
 
 
-def _conclude(folder: ResultFolder, console: Console) -> None:
-    """The last lines: where everything is, and the headline numbers."""
-    ours = folder.summary["ours"]
-    lines = [f"open {folder.path / 'report.html'} in a browser", f"entropy, {ours['flat']:.4f} for a flat vector:"]
-    for name, row in ours["variants"].items():
-        added, shares = (_told(row, which) for which in WHICH)
-        lines.append(f"  {name}: {added} (shares {shares})")
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
+def _curve_rows(variant: Variant, which: Which) -> Iterator[tuple[object, ...]]:
+    """The curve as it is drawn: means of stretches of updates."""
+    updates, means = figures.binned(variant.values(which))
+    half = statistics.half_width(means)
+    for update, mean, width in zip(updates, means.mean(axis=0), half, strict=True):
+        yield (variant.name, which, float(update), *_rounded(mean, mean - width, mean + width))
 
 
-def _told(row: Data, which: str) -> str:
+def _rounded(*values: float) -> list[float]:
+    return [float(f"{value:.8g}") for value in values]
+
+
+def _conclude(summary: Data) -> Iterator[str]:
+    yield f"entropy, {summary['ours']['flat']:.4f} for a flat vector:"
+    for name, row in summary["ours"]["variants"].items():
+        added, shares = (_described(row, which) for which in WHICH)
+        yield f"  {name}: {added} (shares {shares})"
+
+
+def _described(row: Data, which: str) -> str:
     below = row[f"{which}_below_flat"]["value"]
     if below is None:
         return "not recorded"
-    return f"{describe_estimate(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"
+    return f"{statistics.describe(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"
+
+
+STUDY = Study(KIND, _belongs, _report, _conclude)

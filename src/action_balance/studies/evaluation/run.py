@@ -1,76 +1,69 @@
-"""``evaluate RUN``: how the agents of a run do without learning, on the screen and as files in its folder."""
+"""``evaluate RUN``: how the agents of a run perform without learning, on the screen and as files in its folder."""
 
-import csv
-import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainState
-from action_balance.cli.progress import progress_bar
+from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines.device.evaluate import ActionMode, Evaluation, action_modes, evaluate_run, most_episodes
-from action_balance.engines.host.evaluate_atari import MOST_GAMES
-from action_balance.engines.loop import seen_by, trainer
-from action_balance.envs.atari.config import AtariConfig
-from action_balance.envs.base import Environment
-from action_balance.errors import MOST, UserError
+from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
+from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
+from action_balance.engines.loop import trained_on
+from action_balance.envs.replay import Replay, Visit
+from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
-from action_balance.studies.evaluation.score_table import score_table, short, spread
+from action_balance.studies.evaluation import episodes as tables
+from action_balance.studies.evaluation.episodes import Rooms
+from action_balance.studies.parts import say
+from action_balance.terminal.progress import progress_bar
+
+#: Part of the work with a game that its replay for the rooms takes.
+REPLAYING = 0.2
+
+#: The action mode whose first episode is filmed.
+FILMED: ActionMode = "sampled"
+
+#: Recorded episodes, K x E, by action mode.
+Replays = Mapping[ActionMode, list[list[Replay]]]
 
 
 def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
-    """Play episodes with every agent of a run, tell what came of them and write it to its folder.
+    """Play episodes with every agent of a run, print their results and write them to its folder.
 
     Args:
-        path: of the run.
-        episodes: of each agent for each way of acting.
+        path: folder of the run.
+        episodes: episodes of each agent and action mode.
         checkpoint: ``latest``, ``best`` or the number of an update.
-        seed: of all that is random in the episodes.
+        seed: random seed of the episodes.
         console: the screen.
     """
     folder = RunFolder.open(path)
     config = TrainConfig.from_dict(folder.config)
     _check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
-    for warning in restored.warnings:
-        console.print(warning, highlight=False, soft_wrap=True)
-    console.print(f"evaluating update {restored.update} of {path} ...", highlight=False, soft_wrap=True)
-    if isinstance(config.env, AtariConfig):
-        from action_balance.studies.evaluation import atari as evaluate_atari
-
-        played = evaluate_atari.play(config, config.env.game, restored.state, episodes, seed, console)
-        show, (summary, files) = evaluate_atari.show, played
-    elif config.env.engine == "host":
-        show, (summary, files) = _show, _in_gym(config, restored.state, episodes, seed, console)
-    else:
-        show, (summary, files) = _show, _in_a_world(config, restored.state, episodes, seed)
+    say(console, *restored.warnings, f"evaluating update {restored.update} of {path} ...")
+    summary, files = play(config, restored.state, episodes, seed, console)
     about = {"method": config.agent.method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
     out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
-    show(summary, f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", console)
-    names = ", ".join(["evaluation.json", *files])
-    console.print(f"wrote {names} to {out}", highlight=False, soft_wrap=True)
+    show(f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", config, summary, console)
+    say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
 
 
 def _check(episodes: int, seed: int, config: TrainConfig) -> None:
-    if config.env.engine == "device":
-        environment = config.environment(jax.random.key(config.seed))
-        most, what = most_episodes(environment), f"episodes of up to {environment.episode_steps:,} steps"
-    else:
-        most, what = (MOST_GAMES, "games at once") if isinstance(config.env, AtariConfig) else (MOST, "episodes")
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
-    if episodes > most:
-        raise UserError(f"{episodes:,} {what} do not fit into memory: ask for at most --episodes {most}")
+    if episodes > (most := most_episodes(config)):
+        raise UserError(f"{episodes:,} episodes do not fit into memory: ask for at most --episodes {most}")
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
 
@@ -89,126 +82,128 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(trainer(config, before=seen_by(folder)).shapes(), choice[checkpoint])
+    trainer = make_trainer(config, trained_on=trained_on(folder))
+    return checkpoints.restore(trainer.state_shapes(), choice[checkpoint])
 
 
-def _in_a_world(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> tuple[Data, dict[str, bytes]]:
-    """The numbers and the files of an evaluation in a world that is compiled with the agent."""
-    environment = config.environment(jax.random.key(config.seed))
-    found = evaluate_run(config, states, episodes, seed)
-    trained = np.asarray(states.state_visits)
-    files = {"episodes.csv": _table_of_episodes(config, found)}
-    files |= _pictures(config, environment, found, trained)
-    return summarize(config, environment, found, trained), files
-
-
-def _in_gym(
+def play(
     config: TrainConfig, states: TrainState, episodes: int, seed: int, console: Console
 ) -> tuple[Data, dict[str, bytes]]:
-    """The numbers and the files of an evaluation in a Gymnasium environment."""
-    from action_balance.engines.host.evaluate_gym import evaluate_gym
-
-    total = episodes * config.seeds * len(action_modes(config.agent))
-    notes: list[str] = []
-
-    def say(line: str) -> None:
-        notes.append(line)
-        console.print(line, highlight=False, soft_wrap=True)
-
-    with progress_bar(console, "playing", total, "episodes") as tell:
-        found = evaluate_gym(config, states, episodes, seed, tell, say)
-    summary = _summary(config, found) | ({"notes": notes} if notes else {})
-    return summary, {"episodes.csv": _table_of_episodes(config, found)}
-
-
-def _summary(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> Data:
-    return {
-        "seeds": list(range(config.seed, config.seed + config.seeds)),
-        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {mode: _numbers(one) for mode, one in found.items()},
-    }
-
-
-def summarize(
-    config: TrainConfig, environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
-) -> Data:
-    """The numbers of an evaluation.
+    """Play episodes with every agent of a run.
 
     Args:
-        config: of the run.
-        environment: of any of its seeds.
-        found: by way of acting, as numpy arrays (K, ...).
-        trained: how often each state was reached in training, (K, S).
+        config: config of the run.
+        states: states of all agents, leading axis K.
+        episodes: episodes of each agent and action mode.
+        seed: random seed of the episodes.
+        console: the screen.
+
+    Returns:
+        The numbers, and the files by name.
     """
-    summary = _summary(config, found)
-    if environment.spec.states:
-        reached = _visits(found, trained)
-        summary["coverage"] = {
-            "reachable": int(environment.reachable().sum()),
-            "reached": {name: float((visits > 0).sum(axis=1).mean()) for name, visits in reached.items()},
-        }
-    return summary
+    env, notes = config.env, []
+    replays = isinstance(env, HostEnvConfig) and env.replays
+    unit = "games" if env.outcome == "score" else "episodes"
 
+    def note(line: str) -> None:
+        notes.append(line)
+        say(console, line)
 
-def _visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
-    """How often each state was reached, (K, S), in training and in each way of acting."""
-    visits: dict[str, np.ndarray] = {"training": trained}
-    return visits | {mode: np.asarray(one.visits) for mode, one in found.items()}
-
-
-def _numbers(one: Evaluation) -> Data:
-    return {
-        "return": spread(np.asarray(one.returns)),
-        "mean_length": float(np.mean(one.lengths)),
-        "ended_by_task": float(np.mean(one.terminated)),
-    }
-
-
-def _table_of_episodes(config: TrainConfig, found: Mapping[ActionMode, Evaluation]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["way", "seed", "episode", "return", "length", "ended"])
-    for mode, one in found.items():
-        for (number, episode), total in np.ndenumerate(np.asarray(one.returns)):
-            ended = "task" if one.terminated[number, episode] else "time limit"
-            row = [mode, config.seed + number, episode, f"{total:.9g}", one.lengths[number, episode], ended]
-            writer.writerow(row)
-    return text.getvalue().encode()
-
-
-def _pictures(
-    config: TrainConfig, environment: Environment, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
-) -> dict[str, bytes]:
-    """Heat map and film by file name; none for environments without a map."""
-    from action_balance.films.grid import film
-    from action_balance.plots.drawing import NAMES
-    from action_balance.studies.evaluation import figures as evaluation_figures
-
-    scene = config.env.scene(environment)
-    if scene is None:
-        return {}
-    method = config.agent.method
-    together = {name: visits.sum(axis=0) for name, visits in _visits(found, trained).items()}
-    seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
-    figure = evaluation_figures.visits(scene, together, f"Where {NAMES[method]} went{seeds}")
-    # The environment and the film are of the first seed.
-    first: Any = jax.tree.map(lambda leaf: leaf[0], found["sampled"].first)
-    title = f"{config.env.name}, actions sampled from π"
-    gif = film(scene, first, method, title, balanced=config.agent.traits.action)
-    return {"heatmap.png": evaluation_figures.as_png(figure), "episode.gif": gif}
-
-
-def _show(summary: Data, title: str, console: Console) -> None:
-    seeds, action_modes = len(summary["seeds"]), summary["ways"]
-    more = {
-        "mean steps": [short(one["mean_length"]) for one in action_modes.values()],
-        "ended by the task": [f"{one['ended_by_task']:.0%}" for one in action_modes.values()],
-    }
-    console.print(score_table(title, "return", seeds, action_modes, more))
-    if "coverage" in summary:
-        reachable = summary["coverage"]["reachable"]
-        shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
-        each = "mean over seeds, " if seeds > 1 else ""
-        console.print(
-            f"states.state_visits ({each}of {reachable:,}): {', '.join(shares)}", highlight=False, soft_wrap=True
+    with progress_bar(console, "playing", episodes * config.seeds * len(action_modes(config.agent)), unit) as report:
+        share = REPLAYING if replays else 0.0
+        found = evaluate_run(
+            config, states, episodes, seed, lambda part: report(part * (1 - share)), note, record=replays
         )
+        recorded = _replays(env, found) if isinstance(env, HostEnvConfig) and replays else {}
+        rooms = _rooms(recorded, lambda: report(share))
+    summary = tables.summarize(config, found, rooms) | ({"notes": notes} if notes else {})
+    files = {"episodes.csv": tables.table(config, found, rooms)}
+    if rooms:
+        byte = next(iter(recorded.values()))[0][0].room_byte
+        together = [agent for of_mode in rooms.values() for agent in of_mode]
+        summary["rooms"] = {"memory_byte": byte, "all": tables.all_rooms(together)}
+    if recorded:
+        files |= _film(config, recorded[FILMED][0][0], found[FILMED], console)
+    if env.spec.states:
+        more, pictures = _on_map(config, found, np.asarray(states.state_visits))
+        return summary | more, files | pictures
+    return summary, files
+
+
+def _replays(env: HostEnvConfig, found: Mapping[ActionMode, Evaluation]) -> Replays:
+    return {
+        mode: [
+            [env.replay(*recording, bool(ended)) for recording, ended in zip(*of_agent, strict=True)]
+            for of_agent in zip(one.recordings, one.terminated, strict=True)
+        ]
+        for mode, one in found.items()
+    }
+
+
+def _rooms(recorded: Replays, report: Callable[[], None]) -> Rooms:
+    """Replay all games for their rooms; None if rooms are not known."""
+    rooms: dict[ActionMode, list[list[Sequence[Visit]]]] = {}
+    for mode, agents in recorded.items():
+        rooms[mode] = [[] for _ in agents]
+        for agent, games in enumerate(agents):
+            for game in games:
+                report()
+                visits = game.visits()
+                if visits is not None:
+                    rooms[mode][agent].append(visits)
+    return rooms if any(visits for agents in rooms.values() for visits in agents) else None
+
+
+def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:
+    """The film of a game; none where it cannot be made."""
+    from action_balance.films.writer import check_mp4
+    from action_balance.studies.evaluation.film import film_of_game
+
+    if one.trace is None:
+        return {}
+    try:
+        check_mp4()
+        with progress_bar(console, "film", len(one.trace.reward) + 1, "frames") as report:
+            return {"episode.mp4": film_of_game(config, replay, one.trace, report)}
+    except UserError as error:
+        say(console, f"the film is left out: {error}")
+        return {}
+
+
+def _on_map(
+    config: TrainConfig, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
+) -> tuple[Data, dict[str, bytes]]:
+    """Coverage of enumerable states and, where they have a map, heat map and film; ``trained`` is (K, S)."""
+    from action_balance.plots.drawing import method_name, to_png
+    from action_balance.studies.evaluation import figures
+    from action_balance.studies.evaluation.film import film_of_map
+
+    environment = config.environment(jax.random.key(config.seed))  # of the first seed, as the film
+    visits = tables.visits(found, trained)
+    reached = {name: float((counts > 0).sum(axis=1).mean()) for name, counts in visits.items()}
+    summary = {"coverage": {"reachable": int(environment.reachable().sum()), "reached": reached}}
+    scene, trace = config.env.scene(environment), found[FILMED].trace
+    if scene is None or trace is None:
+        return summary, {}
+    together = {name: counts.sum(axis=0) for name, counts in visits.items()}
+    seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
+    figure = figures.visits(scene, together, f"Where {method_name(config.agent.method)} went{seeds}")
+    return summary, {"heatmap.png": to_png(figure), "episode.gif": film_of_map(config, scene, trace)}
+
+
+def show(title: str, config: TrainConfig, summary: Data, console: Console) -> None:
+    """Print the numbers of an evaluation.
+
+    Args:
+        title: title of the table.
+        config: config of the run.
+        summary: the numbers.
+        console: the screen.
+    """
+    console.print(tables.score_table(title, config.env, summary))
+    if "coverage" in summary:
+        shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())
+        each = "mean over seeds, " if len(summary["seeds"]) > 1 else ""
+        say(console, f"states reached ({each}of {summary['coverage']['reachable']:,}): {', '.join(shares)}")
+    if "rooms" in summary:
+        say(console, f"rooms visited: {', '.join(map(str, summary['rooms']['all']))}")

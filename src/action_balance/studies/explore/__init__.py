@@ -1,1 +1,3 @@
-"""The four methods on a map of the user's."""
+"""The four methods on a user's own map."""
+
+KIND = "explore"

@@ -9,7 +9,7 @@ from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.tabular.simulate import Progress, silent
 
-#: Names this study's stream of randomness.
+#: Names the random stream of the runs to a goal.
 STREAM = 4
 
 
@@ -22,7 +22,16 @@ class Exploration:
 
 
 def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Exploration:
-    """Walks that ignore the goals for the coverage, then runs until any of the goals is reached."""
+    """Walk without the goals for the coverage, then run until any goal is reached.
+
+    Args:
+        world: the world.
+        settings: settings of the runs.
+        progress: called as runs advance.
+
+    Returns:
+        Coverage and steps of each method.
+    """
     covered = coverage.run(
         world, settings.methods, settings.runs, settings.coverage_steps, settings.agent, settings.seed, progress
     )

@@ -1,4 +1,4 @@
-"""``explore MAP``: the methods on a user's own map, as a table on the screen and, if wanted, as files."""
+"""``explore MAP``: the methods on a user's own map, as a table on the screen and, with ``--out``, as files."""
 
 import time
 from math import isnan
@@ -7,65 +7,66 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from action_balance.cli.progress import progress_bar
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.explore import analysis as explore
+from action_balance.studies.explore import KIND, analysis
 from action_balance.studies.explore.analysis import Exploration
-from action_balance.studies.grid import summary
 from action_balance.studies.grid.settings import RunSettings
+from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
-
-KIND = "explore"
+from action_balance.terminal.progress import progress_bar
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:
-    """Run the methods on the map, print what they found and write it to ``out``, if given."""
+    """Run the methods on a map, print what they found and write it.
+
+    Args:
+        map_file: file that draws the map.
+        settings: settings of the runs.
+        out: folder of the result; None writes no files.
+        overwrite: replace a result that is there.
+        console: the screen.
+    """
     world = read_map(map_file, settings.episode_steps)
     folder = None
     if out is not None:
         folder = ResultFolder.open(out, KIND, settings, overwrite, {"map": draw_map(world)})
         if folder.summary["ours"]:
-            raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
+            raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
     parts = 2 if world.goals.any() else 1
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
         began = time.perf_counter()
-        result = explore.run(world, settings, progress)
+        result = analysis.run(world, settings, progress)
         seconds = time.perf_counter() - began
     console.print(_table(result, settings))
     if folder is None:
-        console.print("add --out DIR for heat maps, curves and tables as files", highlight=False)
+        say(console, "add --out DIR to write heat maps, curves and tables")
         return
     folder.summary["timings"]["seconds"] = round(seconds, 3)
     _write(folder, result, settings)
-    console.print(f"wrote tables, heat maps and figures to {out}", highlight=False, soft_wrap=True)
-    console.print(f"watch it with: action-balance view {out}", highlight=False, soft_wrap=True)
+    say(console, f"wrote tables, heat maps and figures to {out}", f"view them with: action-balance view {out}")
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:
     covered = result.coverage
-    title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} cells to cover"
+    title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} reachable cells"
     given_up = any(found.given_up for found in result.first_reach.values())
     caption = "mean ± half of its 95 % interval"
     if given_up:
         caption += f"; runs given up count as {settings.max_steps:,} steps"
     table = Table(title=title, caption=caption)
     table.add_column("method", no_wrap=True)
-    table.add_column("cells covered", justify="right")
-    table.add_column("coverage", justify="right")
-    if result.first_reach:
-        table.add_column("steps to a goal", justify="right")
-    if given_up:
-        table.add_column("given up", justify="right")
+    heads = ["cells covered", "coverage"]
+    heads += ["steps to a goal"] if result.first_reach else []
+    for head in [*heads, *(["given up"] if given_up else [])]:
+        table.add_column(head, justify="right")
     for name in covered.methods:
         cells = statistics.mean(covered.final_cells(name))
         row = [name, _plus_minus(cells, 1), f"{cells.value / covered.reachable:.1%}"]
-        if result.first_reach:
-            row.append(_plus_minus(result.first_reach[name].mean, 0))
-        if given_up:
-            row.append(f"{result.first_reach[name].given_up:,}")
+        row += [_plus_minus(result.first_reach[name].mean, 0)] if result.first_reach else []
+        row += [f"{result.first_reach[name].given_up:,}"] if given_up else []
         table.add_row(*row)
     return table
 
@@ -76,17 +77,15 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 
 def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
-    from action_balance.plots import drawing
-    from action_balance.studies.grid import figures, write
-    from action_balance.studies.grid import trace_file as recording
+    from action_balance.studies.grid import coverage, figures, first_reach, trace_file
 
-    write.coverage(folder, result.coverage)
+    coverage.write(folder, result.coverage)
     world = parse_map(folder.summary["map"], settings.episode_steps)
-    recording.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
-    ours = {"coverage": summary.coverage(result.coverage)}
+    trace_file.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
+    ours = {"coverage": result.coverage.numbers}
     if result.first_reach:
-        write.first_reach(folder, "reach.csv", result.first_reach)
-        drawing.save(figures.first_reach_steps(result.first_reach), folder.write, "figures/first_reach")
-        ours["first_reach"] = {name: summary.first_reach(found) for name, found in result.first_reach.items()}
+        first_reach.write(folder, "reach.csv", result.first_reach)
+        figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
+        ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
     folder.save()

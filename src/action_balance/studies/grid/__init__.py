@@ -1,1 +1,3 @@
-"""The paper's grid study."""
+"""The grid study: coverage, goals and the corridor, with the tabular agent."""
+
+KIND = "reproduce grid"

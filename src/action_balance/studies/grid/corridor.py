@@ -1,11 +1,11 @@
-"""Study ``corridor``: does a next-state bonus keep digging where it has been? (Section I, Figure 1)
+"""Part ``corridor``: does a next-state bonus keep digging where it has been? (Section I, Figure 1)
 
 Two rooms, the agent born between them, a treasure in the right one. The paper argues that an agent that happens to
-go left first is rewarded for the left and goes there again and again. Three numbers tell whether it does so:
+go left first is rewarded for the left and returns there again and again. Three numbers test this:
 
 * one-sidedness: |steps in the right room - steps in the left room| / steps in either, per run, over the first
-  episodes (0: both alike, 1: only ever one);
-* same side again: of two successive episodes that enter a room, how often both enter the same room first;
+  episodes (0: equal time in both, 1: only ever in one);
+* same side again: among successive episodes that both enter a room, how often both enter the same room first;
 * the steps until the treasure is first reached.
 
 Axes: R runs, M moments, S cells, E episodes.
@@ -15,25 +15,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from action_balance.envs.grid.maps import corridor_world
 from action_balance.envs.grid.world import GridWorld
+from action_balance.files import Data
+from action_balance.plots.drawing import NAMES, STYLED
+from action_balance.plots.heatmaps import heatmaps, mark_places
+from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.grid import first_reach
-from action_balance.studies.grid.coverage import visits_until
+from action_balance.studies.grid import figures, first_reach, trace_file
+from action_balance.studies.grid.coverage import as_maps, visits_until
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.grid.settings import GridSettings
+from action_balance.studies.grid.part import Part
+from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
 from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
-#: The visits are shown after so many episodes.
-MOMENTS = (1, 5, 10, 25)
+#: Episodes after which the visits are shown.
+MOMENTS = (1, 5, 10, CORRIDOR_EPISODES)
 
-#: One-sidedness is measured over so many first episodes.
+#: Number of first episodes over which one-sidedness is measured.
 EARLY_EPISODES = 5
 
-#: Name the streams of randomness: walks that ignore the treasure, and runs that end with it.
+#: Name the random streams: walks that ignore the treasure, and runs that end with it.
 WALK_STREAM, REACH_STREAM = 2, 3
 
 LEFT, RIGHT = -1, 1
@@ -41,18 +48,18 @@ LEFT, RIGHT = -1, 1
 
 @dataclass(frozen=True)
 class Digging:
-    """Where the runs of one method spent their time, with nothing to be found."""
+    """Where the runs of one method spent their time without a treasure."""
 
     visits: np.ndarray  # (M, S) float64, mean visits until each moment, of the runs that entered the left room first
     left_first: int  # the number of those runs
     one_sidedness: np.ndarray  # (R,) float64, nan for a run that entered no room
     same_side_again: np.ndarray  # (R,) float64, share of pairs of successive episodes; nan where there are none
-    first: Trace | None = None  # all that the first run did
+    first: Trace | None = None  # every step of the first run
 
 
 @dataclass(frozen=True)
 class Corridor:
-    """The result of the study."""
+    """The result."""
 
     world: GridWorld
     moments: tuple[int, ...]  # steps of the heat maps
@@ -65,7 +72,7 @@ class Corridor:
         return _mean_of_known(self.digging[method].one_sidedness)
 
     def same_side_again(self, method: str) -> Estimate | None:
-        """Mean over the runs with such episodes; an agent without memory has 0.5."""
+        """Mean over the runs with such episodes; 0.5 for an agent without memory."""
         return _mean_of_known(self.digging[method].same_side_again)
 
     def ratio(self) -> Estimate | None:
@@ -73,6 +80,20 @@ class Corridor:
         if not {"rnd", "action-balance-rnd"} <= self.treasure.keys():
             return None
         return statistics.ratio_of_means(self.treasure["rnd"].steps, self.treasure["action-balance-rnd"].steps)
+
+    @property
+    def numbers(self) -> Data:
+        """The numbers for the summary: digging, and the steps to the treasure."""
+        methods = {
+            name: {
+                "treasure": found.numbers,
+                "one_sidedness": statistics.to_data(self.one_sidedness(name)),
+                "same_side_again": statistics.to_data(self.same_side_again(name)),
+                "left_first_runs": self.digging[name].left_first,
+            }
+            for name, found in self.treasure.items()
+        }
+        return {"methods": methods, "ratio": statistics.to_data(self.ratio()), "early_episodes": EARLY_EPISODES}
 
 
 def _mean_of_known(values: np.ndarray) -> Estimate | None:
@@ -89,7 +110,16 @@ def sides(world: GridWorld) -> np.ndarray:
 
 
 def dig(trace: np.ndarray, side_of_cell: np.ndarray, episode_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """First room of each episode (R, E), one-sidedness (R,) and same side again (R,) of traces (R, E * steps)."""
+    """Measure digging.
+
+    Args:
+        trace: cells of each run, (R, E * episode_steps).
+        side_of_cell: the room of each cell, as `sides` gives it, (S,).
+        episode_steps: steps of an episode.
+
+    Returns:
+        The first room of each episode (R, E), one-sidedness (R,), and same side again (R,).
+    """
     side = side_of_cell[trace].reshape(len(trace), -1, episode_steps)
     first_room = np.take_along_axis(side, (side != 0).argmax(axis=-1, keepdims=True), axis=-1)[..., 0]
     early = side[:, :EARLY_EPISODES].reshape(len(trace), -1)
@@ -107,10 +137,15 @@ def left_first(first_room: np.ndarray) -> np.ndarray:
 
 
 def run(settings: GridSettings, progress: Progress = silent, world: GridWorld | None = None) -> Corridor:
-    """Walks without the treasure for the visits, then runs until the treasure for the steps.
+    """Walk without the treasure for the visits, then run to the treasure for the steps.
 
     Args:
-        world: another corridor than that of the study.
+        settings: settings of the study.
+        progress: called as runs advance.
+        world: a corridor; default: that of the study.
+
+    Returns:
+        Visits and steps of each method.
     """
     world = world or corridor_world(episode_steps=settings.episode_steps)
     moments = tuple(episodes * settings.episode_steps for episodes in MOMENTS)
@@ -139,7 +174,7 @@ def _walks(world: GridWorld, settings: GridSettings, moments: Sequence[int], pro
 
 
 def _join(parts: list[Digging]) -> Digging:
-    """One method's chunks of runs as one; sums of visits become means."""
+    """Join the chunks of runs of one method; sums of visits become means."""
     count = sum(part.left_first for part in parts)
     total = np.sum([part.visits for part in parts], axis=0)
     return Digging(
@@ -149,3 +184,44 @@ def _join(parts: list[Digging]) -> Digging:
         same_side_again=np.concatenate([part.same_side_again for part in parts]),
         first=parts[0].first,
     )
+
+
+@style.context(STYLED)
+def corridor_visits(result: Corridor) -> Figure:
+    """Mean visits of the runs that entered the left room first, after more and more episodes (columns)."""
+    methods = [name for name in result.digging if name in ("rnd", "action-balance-rnd")] or list(result.digging)
+    episode = int(result.world.episode_steps)
+    moments = [figures.counted(moment // episode, "episode") for moment in result.moments]
+    digging = [(NAMES[name].replace(" ", "\n", 1), result.digging[name]) for name in methods]
+    rows = {f"{name}\n{figures.counted(one.left_first, 'run')}": list(one.visits) for name, one in digging}
+    side = sides(result.world)
+    figure = heatmaps("Where runs went that entered the left room first", result.world, rows, moments, side != 0)
+    for axes, visits in zip(figure.axes, (visits for row in rows.values() for visits in row), strict=False):
+        left, right = (float(visits[side == room].sum()) for room in (LEFT, RIGHT))
+        if left + right:
+            share = 100 * left / (left + right)
+            axes.set_xlabel(f"left {share:.0f} %, right {100 - share:.0f} %", fontsize=8)
+        mark_places(axes, result.world)
+    return figure
+
+
+def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+    result = run(settings, progress)
+    first_reach.write(folder, "corridor.csv", result.treasure)
+    maps = {f"corridor_{name}": method.visits for name, method in result.digging.items()}
+    arrays = {"corridor_moments": np.array(result.moments), **as_maps(result.world, maps)}
+    folder.add_arrays("heatmaps.npz", arrays)
+    figures.save(
+        folder,
+        corridor_visits=corridor_visits(result),
+        treasure_steps=figures.first_reach_steps(result.treasure, "Share of runs that have found the treasure"),
+    )
+    trace_file.write(folder, "corridor", result.world, {name: one.first for name, one in result.digging.items()})
+    return result.numbers, result.simulated_steps
+
+
+PART = Part(
+    runs=lambda settings: 2 * settings.runs * len(settings.methods),
+    reproduce=_reproduce,
+    headline=("ratio", "steps to the treasure in the corridor, rnd / action-balance-rnd"),
+)

@@ -1,66 +1,80 @@
-"""Study ``coverage``: how much of a world without rewards each method finds (Section IV-A, Figures 4 and 5).
+"""Part ``coverage``: how much of a world without rewards each method covers (Section IV-A, Figures 4 and 5).
 
-Axes: R runs, K recorded steps, M moments of the heat maps, S cells.
+Axes: R runs, K recorded steps, M moments of the heat maps, S cells, T steps of a run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
 
 from action_balance.envs.grid.world import GridWorld
-from action_balance.studies import statistics
+from action_balance.files import Data
+from action_balance.plots import drawing
+from action_balance.plots.drawing import COLOURS, MUTED, NAMES, PAPER, PERCENT, POINTS, SIGNED_PERCENT, STYLED
+from action_balance.plots.heatmaps import heatmaps
+from action_balance.runs.results import ResultFolder
+from action_balance.studies import paper, statistics
+from action_balance.studies.grid import figures, trace_file
+from action_balance.studies.grid.part import Part
+from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
-from action_balance.tabular.agent import TabularSettings
+from action_balance.tabular.settings import TabularSettings
 from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
-#: Coverage is recorded every so many steps.
+#: Steps between two records of the coverage.
 RECORD_EVERY = 10
 
-#: Steps at which the paper shows heat maps (Figure 5); the end is added.
+#: Steps at which the paper shows heat maps (Figure 5); the last step is added.
 MOMENTS = (1000, 2000, 3000, 4000)
 
-#: Visits are kept at about so many moments besides, and of so many cells of all methods in all: a film of the mean run.
+#: Further moments at which visits are kept, and the most cells of all of them together: a film of the mean run.
 FILM_MOMENTS, FILM_CELLS = 80, 1_000_000
 
-#: Names this study's stream of randomness.
+#: Names the random stream of this part.
 STREAM = 0
+
+#: The most runs that are drawn as single points.
+SHOWN_RUNS = 300
 
 
 @dataclass(frozen=True)
 class MethodCoverage:
-    """What the runs of one method covered."""
+    """The runs of one method."""
 
     cells: np.ndarray  # (R, K) int32, cells acted from so far, at each recorded step
-    visits: np.ndarray  # (M, S) float64, times each cell was acted from until each moment, mean over runs
-    first: Trace | None = None  # all that the first run did
+    visits: np.ndarray  # (M, S) float64, how often each cell was acted from until each moment, mean over runs
+    first: Trace | None = None  # every step of the first run
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The result of the study."""
+    """The result."""
 
     world: GridWorld
     steps: np.ndarray  # (K,) int, the recorded steps
-    moments: tuple[int, ...]  # steps of the heat maps, those of the paper among them
-    reachable: int  # the cells there are to cover
+    moments: tuple[int, ...]  # steps of the heat maps, including those of the paper
+    reachable: int  # number of cells that can be covered
     methods: dict[str, MethodCoverage]
     simulated_steps: int
 
     def rate(self, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Coverage rate, visited over all reachable cells: mean and both ends of its interval, each (K,)."""
+        """Coverage rate, visited over reachable cells: mean and both ends of its interval, each (K,)."""
         rates = self.methods[method].cells / self.reachable
         mean, half = rates.mean(axis=0), statistics.half_width(rates)
         return mean, mean - half, mean + half
 
     @property
     def shown_moments(self) -> tuple[int, ...]:
-        """The moments that the paper shows, and the end."""
+        """The moments that the paper shows, and the last."""
         return tuple(moment for moment in self.moments if moment in (*MOMENTS, self.moments[-1]))
 
     def final_cells(self, method: str) -> np.ndarray:
-        """Cells covered in the end by each run, (R,)."""
+        """Cells covered by each run in the end, (R,)."""
         return self.methods[method].cells[:, -1]
 
     def increase(self, method: str) -> np.ndarray | None:
@@ -71,7 +85,7 @@ class Coverage:
         return (self.methods[method].cells.mean(axis=0) - random) / random
 
     def overtakes(self, method: str) -> int | None:
-        """The recorded step from which the mean coverage stays above that of random; None if it never does."""
+        """The recorded step from which on the mean coverage stays above that of random; None if it never does."""
         increase = self.increase(method)
         if increase is None:
             return None
@@ -79,9 +93,9 @@ class Coverage:
         return int(step) if np.isfinite(step) else None
 
     def times_sooner(self) -> Estimate | None:
-        """How many times sooner action-balance-rnd overtakes random for good than rnd does.
+        """How many times sooner than rnd action-balance-rnd overtakes random for good.
 
-        The interval is a bootstrap over runs; None where a method is missing or never overtakes.
+        The interval is a bootstrap over runs. None where a method is missing or never overtakes random.
         """
         names = ("rnd", "action-balance-rnd")
         if not {"random", *names} <= self.methods.keys():
@@ -97,17 +111,51 @@ class Coverage:
             for seed, name in enumerate(("random", *names))
         )
         slow_steps, fast_steps = (overtaking_steps(mean - random, self.steps) for mean in means)
-        # A resample in which only rnd never overtakes counts as infinitely many times, one in which only action
-        # balance never does as zero times, and one in which neither does says nothing.
+        # The ratio of a resample is infinite if only rnd never overtakes, zero if only action balance never does, and
+        # undefined if neither does.
         with np.errstate(invalid="ignore"):
             ratios = np.sort(slow_steps / fast_steps)
         ratios = ratios[~np.isnan(ratios)]
         low, high = (float(ratios[round(q * (len(ratios) - 1))]) for q in (0.025, 0.975))
         return Estimate(slow / fast, low, high)
 
+    @property
+    def numbers(self) -> Data:
+        """The numbers for the summary: cells and rates in the end, and when random was overtaken."""
+        methods: dict[str, Data] = {}
+        for name in self.methods:
+            cells, increase = statistics.mean(self.final_cells(name)), self.increase(name)
+            methods[name] = {
+                "final_cells": statistics.to_data(cells),
+                "final_rate": cells.value / self.reachable,
+                "relative_increase": None if increase is None else float(increase[-1]),
+                "stays_above_random_from": self.overtakes(name),
+            }
+        more_cells, more_increase = None, None
+        if {"rnd", "action-balance-rnd"} <= self.methods.keys():
+            more_cells = statistics.difference(self.final_cells("action-balance-rnd"), self.final_cells("rnd"))
+            if "random" in methods:
+                more_increase = methods["action-balance-rnd"]["relative_increase"] - methods["rnd"]["relative_increase"]
+        return {
+            "steps": int(self.steps[-1]),
+            "reachable_cells": self.reachable,
+            "methods": methods,
+            "times_sooner": statistics.to_data(self.times_sooner()),
+            "more_cells": statistics.to_data(more_cells),
+            "more_increase": more_increase,
+        }
+
 
 def overtaking_steps(increase: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """First recorded step of the last stretch of positive values, (..., K) -> (...); infinite if the last is not."""
+    """Step from which on values stay positive, (..., K) -> (...); infinite if the last value is not positive.
+
+    Args:
+        increase: values at the recorded steps, (..., K).
+        steps: the recorded steps, (K,).
+
+    Returns:
+        First recorded step of the last stretch of positive values.
+    """
     above_from_here = np.flip(np.logical_and.accumulate(np.flip(increase > 0, -1), axis=-1), -1)
     return np.where(above_from_here[..., -1], steps[above_from_here.argmax(axis=-1)], np.inf)
 
@@ -121,7 +169,20 @@ def run(
     seed: int,
     progress: Progress = silent,
 ) -> Coverage:
-    """Let ``runs`` runs of each method walk ``steps`` steps; goals of the world are ignored."""
+    """Simulate runs of a fixed length; goals of the world are ignored.
+
+    Args:
+        world: the world.
+        methods: methods to run.
+        runs: runs of each method.
+        steps: steps of each run.
+        settings: settings of the agent.
+        seed: random seed.
+        progress: called as runs advance.
+
+    Returns:
+        What each method covered.
+    """
     world = world.without_goals()
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])
     if recorded[-1] != steps:
@@ -142,26 +203,184 @@ def run(
 
 
 def film_moments(steps: int, cells: int) -> tuple[int, ...]:
-    """The steps at which visits are kept: those of the paper, the end, and even ones between, as memory allows."""
+    """Steps at which visits are kept: those of the paper, the last, and evenly spaced ones as memory allows."""
     count = min(FILM_MOMENTS, steps, FILM_CELLS // cells)
     even = (steps * (i + 1) // count for i in range(count))
     return tuple(sorted({*even, *(moment for moment in MOMENTS if moment < steps), steps}))
 
 
 def covered_cells(trace: np.ndarray, recorded: np.ndarray, cells: int) -> np.ndarray:
-    """Distinct cells among the first ``recorded`` of each run's, (R, T) -> (R, K)."""
+    """Number of distinct cells in a trace of cells until each recorded step, (R, T) -> (R, K)."""
     runs, steps = trace.shape
     rows = np.arange(runs)[:, None]
     first_visit = np.full(runs * cells, steps, np.int32)
     np.minimum.at(first_visit, (rows * cells + trace).ravel(), np.tile(np.arange(steps, dtype=np.int32), runs))
-    # How many cells are new at each step; those never visited fall behind the last.
+    # The number of new cells at each step; cells never visited count for a step after the last.
     new_at = (rows * (steps + 1) + first_visit.reshape(runs, cells)).ravel()
     new_cells = np.bincount(new_at, minlength=runs * (steps + 1)).reshape(runs, steps + 1)
     return new_cells.cumsum(axis=1)[:, recorded - 1]
 
 
 def visits_until(trace: np.ndarray, moments: Sequence[int], cells: int) -> np.ndarray:
-    """How often each cell was acted from until each moment, summed over runs, (R, T) -> (M, S)."""
+    """How often each cell occurs in a trace until each moment, summed over runs, (R, T) -> (M, S)."""
     begins = (0, *moments[:-1])
     between = [np.bincount(trace[:, a:b].ravel(), minlength=cells) for a, b in zip(begins, moments, strict=True)]
     return np.cumsum(between, axis=0)
+
+
+def as_maps(world: GridWorld, visits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Visits (M, S) as maps (M, height, width); the first row is y = 0."""
+    return {name: array.reshape(-1, world.height, world.width) for name, array in visits.items()}
+
+
+def write(folder: ResultFolder, result: Coverage) -> None:
+    """Write ``coverage.csv``, ``coverage_final.csv``, heat maps and figures."""
+    rates = {method: result.rate(method) for method in result.methods}
+    folder.write_csv(
+        "coverage.csv",
+        ("method", "step", "mean", "low", "high"),
+        (
+            (method, step, *(round(float(part[i]), 6) for part in rate))
+            for method, rate in rates.items()
+            for i, step in enumerate(result.steps)
+        ),
+    )
+    folder.write_csv(
+        "coverage_final.csv",
+        ("method", "run", "cells"),
+        ((method, run, cells) for method in rates for run, cells in enumerate(result.final_cells(method))),
+    )
+    maps = {name: method.visits for name, method in result.methods.items()}
+    folder.add_arrays("heatmaps.npz", {"moments": np.array(result.moments), **as_maps(result.world, maps)})
+    figures.save(
+        folder,
+        coverage_rate=coverage_rate(result),
+        relative_increase=relative_increase(result),
+        heatmaps=visited(result),
+        final_cells=final_cells(result),
+    )
+
+
+@style.context(STYLED)
+def coverage_rate(result: Coverage) -> Figure:
+    """Share of the reachable cells covered so far: mean over runs with its 95 % band."""
+    figure, axes = drawing.new_figure("Share of the world covered so far")
+    chosen = drawing.thinned(len(result.steps))
+    ends = []
+    for name in result.methods:
+        mean, low, high = (part[chosen] for part in result.rate(name))
+        drawing.curve(axes, name, result.steps[chosen], mean, low, high)
+        ends.append((float(mean[-1]), name, NAMES[name]))
+    axes.set(xlim=(0, result.steps[-1]), xlabel="step", ylabel="coverage rate")
+    axes.set_ylim(0, min(axes.get_ylim()[1], 1))
+    axes.yaxis.set_major_formatter(PERCENT)
+    drawing.count_axis(axes.xaxis)
+    drawing.end_labels(axes, ends)
+    return figure
+
+
+@style.context(STYLED)
+def relative_increase(result: Coverage) -> Figure | None:
+    """Mean coverage relative to that of random, and the step from which on it stays above; None without random.
+
+    The step axis is logarithmic, so that a distance shows how many times sooner one method overtakes than another.
+    """
+    others = [name for name in result.methods if name != "random"]
+    if "random" not in result.methods or not others:
+        return None
+    figure, axes = drawing.new_figure("Coverage relative to random, and the step from which it stays above")
+    last = int(result.steps[-1])
+    begin = max(int(result.steps[0]), min(100, last // 20))
+    chosen = np.unique(np.geomspace(1, len(result.steps), POINTS).round().astype(int)) - 1
+    chosen = chosen[result.steps[chosen] >= begin]
+    curves = {name: [part[chosen] for part in _increase(result, name)] for name in others}
+    axes.axhline(0, **drawing.line("random"))
+    for name, (increase, half) in curves.items():
+        drawing.curve(axes, name, result.steps[chosen], increase, increase - half, increase + half)
+    overtaking = sorted((step, name) for name in others if (step := result.overtakes(name)) is not None)
+    for place, (step, name) in enumerate(overtaking):
+        at, above = (max(step, begin), 0), place % 2 == 0
+        looks: dict[str, Any] = {"color": COLOURS[name], "bbox": {"fc": PAPER, "ec": "none", "pad": 0.6}}
+        looks |= {"ha": "right" if 1.3 * step > last else "center", "weight": "bold", "zorder": 4}
+        axes.annotate(f"{step:,}", at, (0, 9 if above else -16), textcoords="offset points", **looks)
+        axes.plot(*at, **drawing.dot(name))
+    low, high = (limit([limit(increase) for increase, _ in curves.values()]) for limit in (min, max))
+    room = 0.25 * max(high - low, 0.02)
+    axes.set(xscale="log", xlabel="step (logarithmic)", ylabel="relative increase over random")
+    axes.set(xlim=(begin, last) if begin < last else None, ylim=(min(low, 0) - room, max(high, 0) + room))
+    axes.yaxis.set_major_formatter(SIGNED_PERCENT)
+    drawing.log_axis(axes.xaxis)
+    last_values = {"random": 0.0} | {name: float(increase[-1]) for name, (increase, _) in curves.items()}
+    drawing.end_labels(axes, [(value, name, NAMES[name]) for name, value in last_values.items()])
+    return figure
+
+
+def _increase(result: Coverage, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Relative increase over random, and half its 95 % interval by propagation of error; each (K,)."""
+    ours, random = result.methods[name].cells, result.methods["random"].cells
+    mean, base = ours.mean(axis=0), random.mean(axis=0)
+    half = np.hypot(statistics.half_width(ours) / base, mean * statistics.half_width(random) / base**2)
+    return mean / base - 1, half
+
+
+@style.context(STYLED)
+def visited(result: Coverage) -> Figure:
+    """Mean visits of each cell until some moments (rows) by each method (columns)."""
+    rows = {
+        f"{moment:,}\nsteps": [method.visits[result.moments.index(moment)] for method in result.methods.values()]
+        for moment in result.shown_moments
+    }
+    names = [NAMES[name] for name in result.methods]
+    return heatmaps("Where the visits went", result.world, rows, names)
+
+
+@style.context(STYLED)
+def final_cells(result: Coverage) -> Figure:
+    """Cells covered in the end: every run as a point, and a box per method."""
+    figure, axes = drawing.new_figure("Cells covered in the end, run by run")
+    for place, name in enumerate(result.methods):
+        cells = result.final_cells(name)
+        if len(cells) <= SHOWN_RUNS:
+            spread = place - 0.3 + 0.2 * (np.arange(len(cells)) * 0.618034 % 1 - 0.5)
+            axes.plot(spread, cells, "o", color=COLOURS[name], alpha=0.45, markersize=3.2, markeredgewidth=0)
+        figures.box(axes, place, 0.24, cells, name)
+    axes.set(xlim=(-0.6, len(result.methods) - 0.4), ylabel=f"cells covered, of {result.reachable:,}")
+    axes.set_xticks(range(len(result.methods)), [NAMES[name] for name in result.methods])
+    for label, name in zip(axes.get_xticklabels(), result.methods, strict=True):
+        label.set_color(COLOURS[name])
+    axes.tick_params(axis="x", length=0, labelsize=9.5)
+    axes.grid(visible=False, axis="x")
+    drawing.count_axis(axes.yaxis)
+    single = [] if len(cells) > SHOWN_RUNS else [drawing.marker(MUTED, "o", "one run", size=3.5)]
+    drawing.legend(figure, [*figures.box_legend(), *single])
+    return figure
+
+
+def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+    result = run(
+        settings.world,
+        settings.methods,
+        settings.runs,
+        settings.coverage_steps,
+        settings.agent,
+        settings.seed,
+        progress,
+    )
+    write(folder, result)
+    # The goals that lie in the world; others are an error only in the part that runs to them.
+    inside = [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
+    marked = GridWorld.create(settings.size, settings.size, goals=inside, episode_steps=settings.episode_steps)
+    trace_file.write(folder, "open", marked, {name: one.first for name, one in result.methods.items()})
+    return result.numbers, result.simulated_steps
+
+
+PART = Part(
+    runs=lambda settings: settings.runs * len(settings.methods),
+    reproduce=_reproduce,
+    headline=("times_sooner", "times sooner than rnd that action-balance-rnd overtakes random for good"),
+    paper={
+        "times_sooner": paper.CROSSING_RATIO,
+        "more_cells": paper.MORE_CELLS,
+        "more_increase": paper.MORE_INCREASE,
+    },
+)

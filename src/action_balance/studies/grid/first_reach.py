@@ -1,10 +1,16 @@
-"""Steps until a goal is first reached, as the studies ``goals`` and ``corridor`` and users' own maps share them."""
+"""Steps until a goal is first reached: shared by the parts ``goals`` and ``corridor`` and by ``explore``.
 
+Axes: R runs.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from action_balance.envs.grid.world import GridWorld
+from action_balance.files import Data
+from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.statistics import Estimate
@@ -16,12 +22,12 @@ from action_balance.tabular.simulate import Cohort, Progress, silent
 class FirstReachSteps:
     """The runs of one method to one goal."""
 
-    steps: np.ndarray  # (R,) int64, the limit where it was never reached
+    steps: np.ndarray  # (R,) int64, the limit where the goal was not reached
     reached: np.ndarray  # (R,) bool
 
     @property
     def given_up(self) -> int:
-        """Runs that hit the limit; with any, the mean is too small."""
+        """Number of runs that hit the limit; if there are any, the mean is too small."""
         return int((~self.reached).sum())
 
     @property
@@ -29,11 +35,36 @@ class FirstReachSteps:
         """Mean steps."""
         return statistics.mean(self.steps)
 
+    @property
+    def numbers(self) -> Data:
+        """The numbers for the summary."""
+        return {
+            "mean": statistics.to_data(self.mean),
+            "median": float(np.median(self.steps)),
+            "given_up": self.given_up,
+        }
+
+    @property
+    def rows(self) -> list[tuple[int, float]]:
+        """Number and steps of each run for a table; nan, an empty field, for a run that was given up."""
+        known = zip(self.steps.tolist(), self.reached, strict=True)
+        return [(run, steps if reached else np.nan) for run, (steps, reached) in enumerate(known)]
+
 
 def run(
     world: GridWorld, settings: RunSettings, stream: int, progress: Progress = silent
 ) -> dict[str, FirstReachSteps]:
-    """Runs of each method until one of the world's goals is reached."""
+    """Run each method until it reaches one of the world's goals.
+
+    Args:
+        world: the world.
+        settings: settings of the runs.
+        stream: number that names the random stream.
+        progress: called as runs end.
+
+    Returns:
+        The runs by method.
+    """
     cohorts = [
         Cohort.create(method, settings.agent, (settings.seed, stream), world.goals) for method in settings.methods
     ]
@@ -42,3 +73,17 @@ def run(
         method: FirstReachSteps(steps, reached)
         for method, steps, reached in zip(settings.methods, found.steps, found.reached, strict=True)
     }
+
+
+def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]) -> None:
+    """Write a table of the steps of each run."""
+    rows = ((method, *row) for method, found in result.items() for row in found.rows)
+    folder.write_csv(name, ("method", "run", "steps"), rows)
+
+
+def given_up(numbers: Data) -> int:
+    """Number of runs that were given up in a part, from its numbers in the summary."""
+    cells = [
+        cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
+    ]
+    return sum(cell["given_up"] for cell in cells if cell)

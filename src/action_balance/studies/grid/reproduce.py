@@ -1,134 +1,61 @@
-"""``reproduce grid``: run the studies, write what each found as soon as it is finished, and the page over all."""
+"""``reproduce grid``: run the parts of the grid study; write each as soon as it is finished, and a report of all."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.cli.progress import progress_bar
-from action_balance.envs.grid.world import Cell, GridWorld
-from action_balance.errors import UserError
-from action_balance.runs.results import SUMMARY, ResultFolder
-from action_balance.studies.grid import corridor, coverage, goals, summary, write
-from action_balance.studies.grid import trace_file as recording
-from action_balance.studies.grid.settings import GridSettings
-from action_balance.studies.grid.summary import Data, describe_estimate
-from action_balance.tabular.simulate import Progress
-from action_balance.web import markup
-
-KIND = "reproduce grid"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One study: how many runs it takes, and what runs it and writes its files; the numbers come back."""
-
-    runs: Callable[[GridSettings], int]
-    work: Callable[[GridSettings, ResultFolder, Progress], tuple[Data, int]]
-
-
-def _coverage(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
-    result = coverage.run(
-        settings.world,
-        settings.methods,
-        settings.runs,
-        settings.coverage_steps,
-        settings.agent,
-        settings.seed,
-        progress,
-    )
-    write.coverage(folder, result)
-    marked = GridWorld.create(
-        settings.size, settings.size, goals=_inside(settings), episode_steps=settings.episode_steps
-    )
-    recording.write(folder, "open", marked, {name: one.first for name, one in result.methods.items()})
-    return summary.coverage(result), result.simulated_steps
-
-
-def _inside(settings: GridSettings) -> list[Cell]:
-    """The goals that lie in the world; others are an error only where they are to be reached."""
-    return [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
-
-
-def _goals(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
-    result = goals.run(settings, progress)
-    write.goals(folder, result, settings.as_in_paper)
-    return summary.goals(result, settings.as_in_paper), result.simulated_steps
-
-
-def _corridor(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
-    result = corridor.run(settings, progress)
-    write.corridor(folder, result)
-    recording.write(folder, "corridor", result.world, {name: one.first for name, one in result.digging.items()})
-    return summary.corridor(result), result.simulated_steps
-
-
-PARTS: dict[str, Part] = {
-    "coverage": Part(lambda settings: settings.runs * len(settings.methods), _coverage),
-    "goals": Part(lambda settings: settings.runs * len(settings.methods) * len(settings.goals), _goals),
-    "corridor": Part(lambda settings: 2 * settings.runs * len(settings.methods), _corridor),
-}
+from action_balance.runs.results import ResultFolder
+from action_balance.studies import statistics
+from action_balance.studies.grid import KIND
+from action_balance.studies.grid.first_reach import given_up
+from action_balance.studies.grid.part import load_part
+from action_balance.studies.grid.settings import STUDIES, GridSettings
+from action_balance.studies.parts import finish_part, run_missing, say
+from action_balance.terminal.progress import progress_bar
 
 
 def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: Console) -> None:
-    """Run the chosen studies that the folder does not have yet."""
-    extra = {"as_in_paper": settings.as_in_paper, "paper": summary.papers()}
+    """Run the chosen parts that the folder does not hold yet.
+
+    Args:
+        settings: settings of the study.
+        out: folder of the result.
+        overwrite: replace a result that is there.
+        console: the screen.
+    """
+    papers = {name: load_part(name).paper for name in STUDIES}
+    extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
     folder = ResultFolder.open(out, KIND, settings, overwrite, extra)
-    finished = [study for study in PARTS if study in folder.summary["ours"]]
-    missing = [study for study in PARTS if study in settings.studies and study not in finished]
-    if not missing:
-        raise UserError(f"{out} already holds this result: choose another --out, or make it anew with --overwrite")
-    if finished:
-        console.print(
-            f"{out} already has {markup.listed(finished)}: going on with {markup.listed(missing)}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    try:
-        for study in missing:
-            _run_part(study, settings, folder, console)
-            finished.append(study)
-    except KeyboardInterrupt:
-        kept = f"{markup.listed(finished)} finished and kept in {out}" if finished else "no study was finished"
-        same = "the same command without --overwrite" if overwrite else "the same command"
-        raise KeyboardInterrupt(f"{kept}; {same} goes on from there") from None
+
+    def run(name: str) -> None:
+        _run(name, settings, folder, console)
+
+    run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
     _conclude(folder, console)
 
 
-def _run_part(study: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
+def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
     from action_balance.studies.grid import page
-    from action_balance.web import widgets as player
 
+    part = load_part(name)
     began = time.perf_counter()
-    with progress_bar(console, study, PARTS[study].runs(settings)) as progress:
-        numbers, steps = PARTS[study].work(settings, folder, progress)
-    seconds = time.perf_counter() - began
-    folder.summary["ours"][study] = numbers
-    folder.summary["timings"][study] = {"seconds": round(seconds, 3), "simulated_steps": steps}
-    data = player.result_data(folder.path, folder.summary)
-    folder.write("report.html", page.grid_page(folder.summary, player.figures_of(folder.path), data).encode())
-    folder.save()  # last: from now on the study counts as finished
+    with progress_bar(console, name, part.runs(settings)) as progress:
+        numbers, steps = part.reproduce(settings, folder, progress)
+    timing = {"seconds": round(time.perf_counter() - began, 3), "simulated_steps": steps}
+    finish_part(folder, name, numbers, timing, page.grid_page)
 
 
 def _conclude(folder: ResultFolder, console: Console) -> None:
-    """The last lines: what was written, and the headline numbers."""
-    names = [SUMMARY, *(name for name in folder.summary["files"] if "/" not in name), "figures"]
-    console.print(f"wrote {', '.join(names)} to {folder.path}", highlight=False, soft_wrap=True)
-    console.print(f"open {folder.path / 'report.html'} in a browser", highlight=False, soft_wrap=True)
-    ours = folder.summary["ours"]
-    comparable = folder.summary["as_in_paper"]
-    headlines = {
-        "coverage": ("times sooner than rnd that action-balance-rnd stays above random", "times_sooner"),
-        "goals": ("steps to the goals, rnd / action-balance-rnd", "ratio"),
-        "corridor": ("steps to the treasure in the corridor, rnd / action-balance-rnd", "ratio"),
-    }
-    for study, (what, key) in headlines.items():
-        if study in ours:
-            value = describe_estimate(ours[study][key]) or "not to be had from these methods and runs"
-            published = (folder.summary["paper"][study] or {}).get(key) if comparable else None
-            beside = f" (the paper: {published})" if published else ""
-            if given_up := summary.given_up(ours[study]):
-                beside += f"; {given_up:,} runs were given up, so do not rely on it"
-            console.print(f"{what}: {value}{beside}", highlight=False, soft_wrap=True)
+    """Print where the result is, and the headline numbers."""
+    say(console, f"wrote the result to {folder.path}: open {folder.path / 'report.html'} in a browser")
+    for name in STUDIES:
+        if name not in folder.summary["ours"]:
+            continue
+        numbers, (key, text) = folder.summary["ours"][name], load_part(name).headline
+        value = statistics.describe(numbers[key]) or "unknown with these methods and runs"
+        published = (folder.summary["paper"][name] or {}).get(key) if folder.summary["as_in_paper"] else None
+        beside = f" (paper: {published})" if published else ""
+        if count := given_up(numbers):
+            beside += f"; not reliable: {count:,} runs were given up"
+        say(console, f"{text}: {value}{beside}")

@@ -1,46 +1,28 @@
-"""What can be set about the grid experiments, checked before anything runs."""
+"""Settings of the grid experiments. Importing them loads no JAX."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
-from action_balance.envs.grid.world import Cell, GridWorld
-from action_balance.errors import UserError, check_name
+from action_balance.errors import UserError
 from action_balance.studies import paper
-from action_balance.tabular.agent import METHODS, TabularSettings
+from action_balance.studies.checks import check_count, check_names
+from action_balance.tabular.settings import METHODS, TabularSettings
 
-#: The studies, in the order in which they run.
+if TYPE_CHECKING:
+    from action_balance.envs.grid.world import GridWorld
+
+#: Coordinates x, y of a cell.
+Cell = tuple[int, int]
+
+#: The parts of the study, in the order in which they run: each is the module of this folder with that name.
 STUDIES = ("coverage", "goals", "corridor")
 
-
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """A `UserError` if a whole number is too small, or too large for the 32 bits in which steps are counted."""
-    if value < least:
-        raise UserError(f"{name} must be {least} or more, not {value}")
-    if value >= 2**31:
-        raise UserError(f"{name} must be below {2**31}, not {value}")
-
-
-def check_seeds(seed: int, seeds: int) -> None:
-    """A `UserError` unless ``--seeds`` seeds can follow from ``--seed`` on."""
-    check_count("--seeds", seeds)
-    check_count("--seed", seed, 0)
-    if seed + seeds >= 2**31:
-        raise UserError(f"--seed must be below {2**31 - seeds}")
-
-
-def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:
-    """A `UserError` unless every name is known and none is given twice."""
-    if not names:
-        raise UserError(f"name at least one {kind}: choose from {', '.join(known)}")
-    for name in names:
-        check_name(kind, name, known)
-        if names.count(name) > 1:
-            raise UserError(f"{kind} {name} is given twice: name each once")
+#: Episodes of the corridor study's longest walk.
+CORRIDOR_EPISODES = 25
 
 
 def parse_goal(text: str) -> Cell:
-    """``"10,20"`` as the cell (10, 20)."""
+    """The cell (10, 20) that ``"10,20"`` names."""
     try:
         x, y = (int(part) for part in text.split(","))
     except ValueError:
@@ -50,12 +32,12 @@ def parse_goal(text: str) -> Cell:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What every experiment with the tabular agent has; the defaults are the paper's."""
+    """Settings of every experiment with the tabular agent; the defaults are the paper's."""
 
     runs: int = 100
     """Runs of each method (and goal)."""
     seed: int = 0
-    """The same seed gives the same files."""
+    """Random seed; the same seed gives the same files."""
     episode_steps: int = paper.EPISODE_STEPS
     """Steps of an episode."""
     episodes: int = paper.EPISODES
@@ -67,24 +49,23 @@ class RunSettings:
     state_coef: float = TabularSettings.state_coef
     """Weight c_s of the next-state bonus."""
     methods: tuple[str, ...] = tuple(METHODS)
-    """Which methods to compare: random, action-balance, rnd, action-balance-rnd."""
+    """Methods to compare: random, action-balance, rnd, action-balance-rnd."""
     max_steps: int = 1_000_000
-    """A run that has not found its goal by then is given up, and said to be."""
+    """Steps after which a run that has not reached its goal is given up; results count such runs."""
 
     def __post_init__(self) -> None:
         check_count("--runs", self.runs)
         check_count("--seed", self.seed, 0)
         check_count("--episode-steps", self.episode_steps)
         check_count("--episodes", self.episodes)
-        check_count("--update-every", self.update_every)
         check_count("--max-steps", self.max_steps)
         check_count("--episodes times --episode-steps", self.coverage_steps)
         check_names("method", self.methods, METHODS)
-        TabularSettings(self.update_every, self.action_coef, self.state_coef)
+        self.agent  # noqa: B018, which checks the other numbers
 
     @property
     def agent(self) -> TabularSettings:
-        """The settings of the tabular agent."""
+        """Settings of the tabular agent."""
         return TabularSettings(self.update_every, self.action_coef, self.state_coef)
 
     @property
@@ -100,36 +81,44 @@ class GridSettings(RunSettings):
     size: int = paper.SIZE
     """Cells along each side of the open world."""
     goals: tuple[Cell, ...] = paper.GOALS
-    """Cells x,y to be reached, each in runs of its own."""
+    """Goal cells x,y; each has runs of its own."""
     studies: tuple[str, ...] = STUDIES
-    """Which studies to run: coverage, goals, corridor."""
+    """Parts of the study to run: coverage, goals, corridor."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("study", self.studies, STUDIES)
+        if "goals" in self.studies and not self.goals:
+            raise UserError("the study goals needs a goal: --goals 10,20")
+        if "corridor" in self.studies:
+            check_count(f"{CORRIDOR_EPISODES} times --episode-steps", CORRIDOR_EPISODES * self.episode_steps)
+        if (self.size, self.episode_steps, self.goals) != (paper.SIZE, paper.EPISODE_STEPS, paper.GOALS):
+            self._check_worlds()  # the paper's need no check, so that default settings do not load JAX
+
+    def _check_worlds(self) -> None:
+        from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
+
         open_world(self.size, self.episode_steps)
-        if "goals" in self.studies:
-            if not self.goals:
-                raise UserError("the study goals needs a goal: --goals 10,20")
-            for goal in self.goals:
-                try:
-                    goal_world(goal, self.size, self.episode_steps)
-                except UserError as error:
-                    raise UserError(f"{error}; the goals are set with --goals") from None
-                if self.goals.count(goal) > 1:
-                    raise UserError(f"goal {goal[0]},{goal[1]} is given twice: name each once")
+        for goal in self.goals if "goals" in self.studies else ():
+            try:
+                goal_world(goal, self.size, self.episode_steps)
+            except UserError as error:
+                raise UserError(f"{error}; the goals are set with --goals") from None
+            if self.goals.count(goal) > 1:
+                raise UserError(f"goal {goal[0]},{goal[1]} is given twice: name each once")
         if "corridor" in self.studies:
             corridor_world(episode_steps=self.episode_steps)
-            check_count("25 times --episode-steps", 25 * self.episode_steps)
 
     @property
-    def world(self) -> GridWorld:
+    def world(self) -> "GridWorld":
         """The open world."""
+        from action_balance.envs.grid.maps import open_world
+
         return open_world(self.size, self.episode_steps)
 
     @property
     def as_in_paper(self) -> bool:
-        """Whether world and agent are the paper's, so that its numbers can be set beside ours."""
+        """Whether world and agent are the paper's, so that its numbers are comparable with ours."""
         papers = GridSettings()
         return all(
             getattr(self, name) == getattr(papers, name)

@@ -1,4 +1,4 @@
-"""``recording.npz``: one run of each method, every step of it, for the page. `docs/view.md` states the format."""
+"""``recording.npz``: every step of one run of each method, for the page. `docs/view.md` documents the format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,33 +12,33 @@ from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.files import own_file
 from action_balance.runs.results import ResultFolder
-from action_balance.tabular.agent import METHODS
+from action_balance.tabular.settings import METHODS
 from action_balance.tabular.simulate import Trace
 
 RECORDING = "recording.npz"
 HEATMAPS = "heatmaps.npz"
 
-#: Of a longer run, only so many steps are kept.
+#: The most steps that are kept of a run.
 MOST_STEPS = 50_000
 
 
 @dataclass(frozen=True)
-class RolloutBuffer:
-    """What the file holds of one world."""
+class Recording:
+    """The recording of one world."""
 
-    map: str  # its first line is the top; see `action_balance.envs.grid.maps`
-    reachable: int  # cells that can be covered
+    map: str  # the first line is the top; see `action_balance.envs.grid.maps`
+    reachable: int  # number of cells that can be covered
     traces: dict[str, Trace]  # by method
 
 
 def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, Trace | None]) -> None:
-    """Add what was done in a world to the file.
+    """Add the recording of a world to the file.
 
     Args:
-        folder: of the result.
-        name: of the world; the arrays begin with it.
-        world: with the goals that are to be marked.
-        runs: one of each method.
+        folder: folder of the result.
+        name: name of the world, with which the names of its arrays begin.
+        world: the world with the goals to mark.
+        runs: one run of each method.
     """
     pairs_fit = np.uint16 if 4 * world.cells <= 2**16 else np.uint32
     arrays = {
@@ -52,19 +52,17 @@ def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, 
     folder.add_arrays(RECORDING, arrays)
 
 
-def read(path: Path) -> dict[str, RolloutBuffer]:
-    """The recordings of a result by name of the world; none where an older version made it."""
+def read(path: Path) -> dict[str, Recording]:
+    """The recordings of a result by name of the world; empty for a result without the file."""
     arrays = read_arrays(own_file(path, RECORDING))
     found = {}
     for key in arrays:
         name, _, what = key.rpartition("_")
         if what == "map":
             try:
-                found[name] = RolloutBuffer(
-                    str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_")
-                )
+                found[name] = Recording(str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_"))
             except (KeyError, TypeError, ValueError):
-                raise UserError(f"{path / RECORDING} is damaged: make the result anew with --overwrite") from None
+                raise UserError(f"{path / RECORDING} is damaged: reproduce the result with --overwrite") from None
     return found
 
 
@@ -74,11 +72,11 @@ def _traces(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Trace]:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an ``.npz`` file; none where there is no such file."""
+    """The arrays of an ``.npz`` file; empty without the file."""
     if not path.exists():
         return {}
     try:
         with np.load(path, allow_pickle=False) as found:
             return dict(found)
     except (OSError, ValueError, EOFError, BadZipFile):
-        raise UserError(f"{path} is damaged: make the result anew with --overwrite") from None
+        raise UserError(f"{path} is damaged: reproduce the result with --overwrite") from None

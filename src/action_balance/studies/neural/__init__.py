@@ -1,1 +1,3 @@
-"""The neural agent on open grid, corridor and deep sea."""
+"""The neural agent in the open grid, the corridor and the deep sea."""
+
+KIND = "reproduce neural"

@@ -1,4 +1,4 @@
-"""Does the action bonus count? The learned error of every pair beside how often it was really taken.
+"""Does the action bonus count? The learned error of every state-action pair beside the true count.
 
 Axes: R seeds, S states, A actions.
 """
@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.rollout import act, action_coef, behaviour_logits
-from action_balance.agent.state import TrainState
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.world import GridWorld
@@ -20,7 +21,7 @@ from action_balance.studies.statistics import Estimate
 
 @dataclass(frozen=True)
 class Counting:
-    """What each agent believes about each pair, and the truth."""
+    """What each agent has learned about each pair, and the true counts."""
 
     world: GridWorld
     counts: np.ndarray  # (R, S, A) int, N(s, a)
@@ -30,13 +31,13 @@ class Counting:
 
     @property
     def acted_from(self) -> np.ndarray:
-        """The states in which anything was done, (R, S) bool."""
+        """States that the agent has acted from, (R, S) bool."""
         acted: np.ndarray = self.counts.sum(axis=-1) > 0
         return acted
 
     @property
     def rank_correlations(self) -> np.ndarray:
-        """Of each seed, (R,): Spearman's between the error and minus the count, over the pairs of known states."""
+        """Spearman's correlation of error and minus count over the pairs of known states, of each seed, (R,)."""
         from scipy import stats
 
         pairs = zip(self.counts, self.errors, self.acted_from, strict=True)
@@ -46,29 +47,30 @@ class Counting:
 
     @property
     def within_states(self) -> np.ndarray:
-        """Of each seed, (R,): the same among the actions of one state, mean over the states where counts differ."""
+        """The same among the actions of a state, mean over the states where counts and errors differ, (R,)."""
         from scipy import stats
 
         means = []
         for counts, errors in zip(self.counts, self.errors, strict=True):
-            told_apart = (np.ptp(counts, axis=-1) > 0) & (np.ptp(errors, axis=-1) > 0)
-            pairs = zip(counts[told_apart], errors[told_apart], strict=True)
+            differ = (np.ptp(counts, axis=-1) > 0) & (np.ptp(errors, axis=-1) > 0)
+            pairs = zip(counts[differ], errors[differ], strict=True)
             means.append(np.mean([stats.spearmanr(-count, error)[0] for count, error in pairs]))
         return np.array(means)
 
     @property
     def rank_correlation(self) -> Estimate:
-        """Mean over seeds by Fisher's transformation, which keeps the interval below 1."""
+        """Mean over seeds with Fisher's transformation, which keeps the interval below 1."""
         mean = statistics.mean(np.arctanh(np.clip(self.rank_correlations, -0.999999, 0.999999)))
         return Estimate(*(float(np.tanh(part)) for part in (mean.value, mean.low, mean.high)))
 
     def least_tried(self, policy: np.ndarray) -> np.ndarray:
-        """Probability of the action that was tried least, mean over known states, (R,).
-
-        Where several were tried as rarely, the mean over them.
+        """Probability of the least-tried action, mean over known states; ties are averaged.
 
         Args:
             policy: probabilities, (R, S, A).
+
+        Returns:
+            The probability of each seed, (R,).
         """
         least = self.counts == self.counts.min(axis=-1, keepdims=True)
         chosen = (policy * least).sum(axis=-1) / least.sum(axis=-1)
@@ -76,28 +78,34 @@ class Counting:
 
     @property
     def lift(self) -> Estimate:
-        """How much more probable the least-tried action is under beta than under pi: mean difference over seeds."""
+        """How much more likely the least-tried action is under beta than under pi, mean over seeds."""
         return statistics.mean(self.least_tried(self.beta) - self.least_tried(self.pi))
 
 
 def study(config: TrainConfig, states: TrainState) -> Counting:
-    """Ask trained agents about every pair of a grid world.
+    """Evaluate the action bonus of trained agents on every pair of a grid world.
 
     Args:
-        config: of the run.
-        states: of its seeds, leading axis R.
+        config: config of the run.
+        states: states of its seeds, leading axis R.
+
+    Returns:
+        Counts, errors and policies.
     """
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
-    observations = jax.vmap(environment.observe)(jnp.arange(environment.spec.states))
+    algorithm = Algorithm(config.agent, environment.spec)
+    numbers = jnp.arange(environment.spec.states)
 
-    def one_pair(state: TrainState, observation: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        logits, _, bonus = act(state, observation, config.agent)
-        behaviour = behaviour_logits(logits, bonus, action_coef(config.agent, state.updates), config.agent)
+    def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        logits, _, bonus = act(actor, environment.observe(number), number, algorithm)
+        behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef)
         return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
 
-    asked = jax.jit(
-        lambda states: jax.lax.map(lambda state: jax.vmap(lambda o: one_pair(state, o))(observations), states)
-    )
-    errors, pi, beta = (np.asarray(part, np.float64) for part in asked(states))
+    def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
+        actor = state.actor(action_coef(config.agent, state.updates))
+        return jax.vmap(lambda number: one_state(actor, number))(numbers)
+
+    learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)
+    errors, pi, beta = (np.asarray(part, np.float64) for part in learned)
     return Counting(environment.world, np.asarray(states.visits), errors, pi, beta)

@@ -1,121 +1,102 @@
 """Figures of the neural study."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from action_balance.plots.drawing import (
-    COLOURS,
-    HERO,
-    INK,
-    MUTED,
-    NAMES,
-    PAPER,
-    PERCENT,
-    STYLED,
-    THOUSANDS,
-    count_axis,
-    curve,
-    dot,
-    end_labels,
-    line,
-    new_figure,
-)
+from action_balance.plots import drawing
+from action_balance.plots.drawing import COLOURS, HERO, INK, MUTED, PAPER, PERCENT, STYLED, THOUSANDS
+from action_balance.plots.heatmaps import one_row
 from action_balance.studies import statistics
-from action_balance.studies.grid.figures import maps
-from action_balance.studies.neural.analysis import WORLDS, World
+from action_balance.studies.neural.analysis import World
 from action_balance.studies.neural.counting import Counting
+from action_balance.studies.neural.settings import WORLDS
+
+#: Last value, method and label of a curve.
+End = tuple[float, str, str]
 
 
 @style.context(STYLED)
 def coverage(world: World) -> Figure:
     """Share of the reachable states reached so far: mean over seeds with its 95 % band."""
-    figure, axes = new_figure("Share of the states reached so far")
+    figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
     for name, trained in world.methods.items():
         share = trained.states / world.reachable
         mean, half = share.mean(axis=0), statistics.half_width(share)
-        curve(axes, name, trained.steps, mean, mean - half, mean + half)
-        ends.append((float(mean[-1]), name, NAMES[name]))
-        last = int(trained.steps[-1])
-    axes.set(xlim=(0, last), ylim=(0, 1.02), xlabel="environment steps of an agent", ylabel="states reached")
+        drawing.curve(axes, name, trained.steps, mean, mean - half, mean + half)
+        ends.append((float(mean[-1]), name, drawing.method_name(name)))
+    axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(PERCENT)
-    count_axis(axes.xaxis)
-    end_labels(axes, ends)
+    _finish(axes, world, "states reached", ends)
     return figure
 
 
 @style.context(STYLED)
 def visits(world: World) -> Figure | None:
-    """Mean visits of each state in the whole of training, one panel for each method; None without a map."""
+    """Mean visits of each state in the whole training, a panel per method; None without a map."""
     scene = WORLDS[world.name].scene(world.environment)
     if scene is None:
         return None
-    panels = [scene.as_drawn(trained.visits) for trained in world.methods.values()]
-    names = [NAMES[name].replace("action balance", "action\nbalance") for name in world.methods]
-    figure = maps("Where the visits went", scene.world, {"": panels}, names, np.ones(scene.world.cells, bool))
-    *shown, bar = figure.axes
-    for axes in shown:
-        axes.set(xticks=[], yticks=[])
-        axes.plot(*scene.world.coordinates(int(scene.world.start)), **dot(HERO, 5))
-        for goal in np.flatnonzero(scene.world.goals):
-            axes.plot(*scene.world.coordinates(goal), **dot(HERO, 8) | {"marker": "*"})
+    panels = {
+        drawing.method_name(name).replace("action balance", "action\nbalance"): scene.as_drawn(trained.visits)
+        for name, trained in world.methods.items()
+    }
     star = ", star: treasure" if scene.world.goals.any() else ""
-    bar.set_xlabel(f"mean visits per agent (logarithmic); dot: start{star}")
-    return figure
+    label = f"mean visits per agent (logarithmic); dot: start{star}"
+    return one_row("Where the visits went", scene.world, panels, label, goal_size=8)
 
 
 @style.context(STYLED)
 def found(world: World) -> Figure:
     """Share of seeds that have found the treasure after each step."""
-    figure, axes = new_figure("Share of agents that have found the treasure")
-    limit = int(next(iter(world.methods.values())).steps[-1])
+    figure, axes = drawing.new_figure("Share of agents that have found the treasure")
     ends = []
     for name, trained in world.methods.items():
         reached = np.sort(trained.found.steps[trained.found.reached])
         count = len(trained.found.steps)
-        x = np.concatenate([[0], reached, [limit]])
+        x = np.concatenate([[0], reached, [int(trained.steps[-1])]])
         share = np.concatenate([np.arange(len(reached) + 1), [len(reached)]]) / count
-        axes.plot(x, share, drawstyle="steps-post", **line(name))
-        ends.append((float(share[-1]), name, f"{NAMES[name]}: {len(reached)} of {count}"))
-    axes.set(xlim=(0, limit), ylim=(-0.01, 1.02), xlabel="environment steps of an agent", ylabel="agents")
+        axes.plot(x, share, drawstyle="steps-post", **drawing.line(name))
+        ends.append((float(share[-1]), name, f"{drawing.method_name(name)}: {len(reached)} of {count}"))
+    axes.set_ylim(-0.01, 1.02)
     axes.yaxis.set_major_formatter(PERCENT)
-    count_axis(axes.xaxis)
-    end_labels(axes, ends)
+    _finish(axes, world, "agents", ends)
     return figure
 
 
 @style.context(STYLED)
 def returns(world: World) -> Figure:
     """Return over training: interquartile mean over seeds with its 95 % band."""
-    figure, axes = new_figure("Return: interquartile mean over agents, with its 95 % band")
+    figure, axes = drawing.new_figure("Return: interquartile mean over agents, with its 95 % band")
     ends = []
     for name, trained in world.methods.items():
-        values = _carried_forward(trained.returns)
+        values = np.nan_to_num(statistics.carried_forward(trained.returns))  # 0 before the first episode has ended
         middle, low, high = statistics.iqm_band([values])
-        curve(axes, name, trained.steps, middle, low, high)
-        ends.append((float(middle[-1]), name, NAMES[name]))
-        last = int(trained.steps[-1])
-    axes.set(xlim=(0, last), ylim=(-0.05, 1.05), xlabel="environment steps of an agent", ylabel="return")
-    count_axis(axes.xaxis)
-    end_labels(axes, ends)
+        drawing.curve(axes, name, trained.steps, middle, low, high)
+        ends.append((float(middle[-1]), name, drawing.method_name(name)))
+    axes.set_ylim(-0.05, 1.05)
+    _finish(axes, world, "return", ends)
     return figure
 
 
-def _carried_forward(values: np.ndarray) -> np.ndarray:
-    """The last known return where no episode ended, (R, U); 0 before the first."""
-    known = np.where(np.isfinite(values), np.arange(values.shape[1]), -1)
-    latest = np.maximum.accumulate(known, axis=1)
-    return np.where(latest >= 0, np.take_along_axis(values, np.maximum(latest, 0), axis=1), 0.0)
+def _finish(axes: Axes, world: World, ylabel: str, ends: Sequence[End]) -> None:
+    """Set the axis of steps, and label the curves."""
+    last = int(next(iter(world.methods.values())).steps[-1])
+    axes.set(xlim=(0, last), xlabel="environment steps of an agent", ylabel=ylabel)
+    drawing.count_axis(axes.xaxis)
+    drawing.end_labels(axes, ends)
 
 
 @style.context(STYLED)
 def counting(result: Counting) -> Figure:
-    """The learned error of each pair against its true count, and the least-tried action under pi and under beta."""
+    """The learned error of each pair over its true count, and the least-tried action under pi and beta."""
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     figure.suptitle("The learned action bonus falls with the true count", x=0.01, ha="left")
     pairs, policies = figure.subplots(1, 2, width_ratios=(1.7, 1))
@@ -131,8 +112,8 @@ def counting(result: Counting) -> Figure:
     pairs.xaxis.set_major_formatter(THOUSANDS)
     pairs.xaxis.set_minor_locator(NullLocator())
     correlation = result.rank_correlations
-    said = f"first of {len(correlation)} agents: rank correlation {-correlation[0]:.2f}\nblack: medians"
-    pairs.text(0.03, 0.04, said, transform=pairs.transAxes, color=MUTED)
+    text = f"first of {len(correlation)} agents: rank correlation {-correlation[0]:.2f}\nblack: medians"
+    pairs.text(0.03, 0.04, text, transform=pairs.transAxes, color=MUTED)
     pi, beta = result.least_tried(result.pi), result.least_tried(result.beta)
     for one, other in zip(pi, beta, strict=True):
         policies.plot([0, 1], [one, other], color=MUTED, alpha=0.35, linewidth=1)
@@ -140,7 +121,7 @@ def counting(result: Counting) -> Figure:
         policies.plot(
             np.full(len(values), x), values, "o", color=COLOURS[name], alpha=0.5, markersize=5, markeredgewidth=0
         )
-        policies.plot(x, values.mean(), **dot(name, 10))
+        policies.plot(x, values.mean(), **drawing.dot(name, 10))
     policies.set(xlim=(-0.4, 1.4), ylabel="probability of the least-tried action")
     policies.set_xticks([0, 1], ["π", "β, balanced"])
     policies.tick_params(axis="x", length=0, labelsize=11, labelcolor=INK)

@@ -1,4 +1,4 @@
-"""Training runs as the page shows them: curves over seeds, and how far each run is.
+"""Training runs as the page shows them: curves over seeds, and the progress of each run.
 
 Axes: U updates, S seeds, B buckets of updates.
 """
@@ -15,21 +15,21 @@ import numpy as np
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.plots.drawing import NAMES
+from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS, METRICS, TIMING
 from action_balance.studies.compare import analysis as compare
 
-#: A curve has at most about so many points: each is the mean of as many updates as that takes.
+#: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
 
-#: Of the last so many updates, the speed is told.
+#: Number of last updates over which the speed is measured.
 RECENT = 20
 
-#: A run that is silent for longer than this and than so many of its updates may have been killed.
+#: A run that has been silent for longer than this and than so many updates may have been killed.
 SILENT_SECONDS, SILENT_UPDATES = 60.0, 20
 
-#: What has a chart of its own, in order: name and title; the rest has to be unfolded.
+#: Metrics with a chart, in order: name and title. The first `FIRST_CHARTS` are shown, the others are collapsed.
 CHARTS = {
     "episode_return": "Return of an episode",
     "best_return": "Best return of an update",
@@ -53,13 +53,13 @@ CHARTS = {
 }
 FIRST_CHARTS = 4
 
-#: What is read of a run's metrics.
+#: Columns that are read from a run's metrics.
 READ = (*KEYS, *CHARTS)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """One run that is shown; without a config as long as it has not begun."""
+    """A run that is shown; it has no config as long as it has not begun."""
 
     path: Path
     folder: RunFolder | None
@@ -67,7 +67,7 @@ class Watched:
 
     @classmethod
     def open(cls, path: Path, live: bool = False) -> "Watched":
-        """A run that is there; or, to be followed, one that may begin later."""
+        """Open a run that exists or, to follow it live, one that may begin later."""
         if live and not RunFolder.holds_run(path):
             if path.is_file():
                 raise UserError(f"{path} is a file: give the folder of a run")
@@ -80,19 +80,25 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Name of its folder."""
         return self.path.resolve().name
 
 
 def bucket_of(config: TrainConfig) -> int:
-    """Updates that one point of a curve is the mean of."""
+    """Updates of a bucket, which one point of a curve averages."""
     return -(-config.agent.updates // POINTS)
 
 
 def columns(table: np.ndarray, bucket: int) -> Data:
-    """Numbers, (U, S, `READ`), as columns: steps, and of each metric mean, least and most over seeds.
+    """Average metrics over buckets of updates.
 
-    Where a metric is not a number, it is left out of the means; where there is none at all, it is None.
+    Args:
+        table: the metrics of all seeds, (U, S, `READ`); values that are not finite are ignored.
+        bucket: updates of a bucket.
+
+    Returns:
+        Steps, and of each metric the mean over seeds and, with several seeds, the lowest and the highest; None where
+        no value is known.
     """
     updates, seeds, _ = table.shape
     if not updates:
@@ -108,7 +114,7 @@ def columns(table: np.ndarray, bucket: int) -> Data:
     for name in CHARTS:
         number = READ.index(name)
         if not known[..., number].any() or (name == "states" and not table[..., number].any()):
-            continue  # no numbers, or states that cannot be counted
+            continue  # no values, or states that cannot be counted
         metrics[name] = {part: [_plain(value) for value in values[:, number]] for part, values in parts.items()}
     ends = [min(begin + bucket, updates) for begin in begins]
     return {"steps": [int(table[end - 1, -1, READ.index("steps")]) for end in ends], "metrics": metrics}
@@ -119,7 +125,7 @@ def _float(value: object) -> float:
 
 
 def _mean(table: np.ndarray) -> np.ndarray:
-    """Over the first axis, of what is finite; nan where nothing is."""
+    """Mean of the finite values over the first axis; nan where there is none."""
     known = np.isfinite(table)
     count = known.sum(axis=0)
     total = np.where(known, table, 0).sum(axis=0)
@@ -131,11 +137,14 @@ def _plain(value: float) -> float | None:
 
 
 def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
-    """A curve for each run, or for all runs that differ only in their seeds.
+    """Make the curves of runs.
 
     Args:
-        runs: that have begun.
-        pooled: whether runs that differ only in their seeds are one curve.
+        runs: runs that have begun.
+        pooled: whether runs that differ only in their seeds share a curve.
+
+    Returns:
+        The curves as the page reads them.
     """
     configs = [run.config for run in runs if run.config is not None]
     names = named(configs)
@@ -148,7 +157,7 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
         config = configs[members[0]]
         alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
         method = config.agent.method
-        text = NAMES.get(method, method) + label[len(method) :].replace("_", " ")
+        text = method_name(method) + label[len(method) :].replace("_", " ")
         table, place = _table([runs[number] for number in members])
         made.append(
             {
@@ -167,7 +176,7 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
 
 
 def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
-    """What environment and curve of each run are called; games by their titles."""
+    """Labels of the environment and the curve of each run, with the title of the environment."""
     names = []
     for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
         env = config.env
@@ -176,7 +185,7 @@ def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
 
 
 def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:
-    """The numbers of all seeds of some runs, (U, S, `READ`), of the updates that all of them have."""
+    """Metrics of all seeds of runs, (U, S, `READ`), for the updates that all of them have."""
     tables = []
     place = Place()
     for run in runs:
@@ -192,7 +201,7 @@ def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:
 
 
 def whole(rows: np.ndarray, seeds: int) -> np.ndarray:
-    """The updates that all seeds have, (U, S, `READ`), among rows, (R, `READ`): one that is damaged shifts no other."""
+    """The updates that all seeds have, (R, `READ`) -> (U, S, `READ`); a damaged row does not shift others."""
     update, seed = (rows[:, READ.index(name)] for name in ("update", "seed"))
     rows = rows[np.lexsort((seed, update))]
     _, counts = np.unique(update, return_counts=True)
@@ -201,25 +210,25 @@ def whole(rows: np.ndarray, seeds: int) -> np.ndarray:
 
 
 def status_of(run: Watched) -> str:
-    """``waiting``, ``running``, ``finished``, ``interrupted`` or ``failed``, as its manifest has it."""
+    """Status of a run in its manifest, or ``waiting`` before it has begun."""
     return "waiting" if run.folder is None else str(run.folder.manifest.get("status", "running"))
 
 
 def news(run: Watched, place: str) -> Data:
-    """What is new in a run since a place: rows as columns, and its progress."""
+    """What is new in a run since a place in its metrics: columns, and its progress."""
     if run.config is None:
         return {"progress": progress(run)}
     before = Place.parse(place)
-    told = progress(run)  # first: rows that come after it come next time
-    bucket = bucket_of(run.config) if told["status"] == "running" else 1
+    now = progress(run)  # first: rows written after it come next time
+    bucket = bucket_of(run.config) if now["status"] == "running" else 1
     rows, after = read_numbers(run.path / METRICS, before, READ, run.config.seeds * bucket)
     anew = after.is_anew(before)
     fresh = columns(whole(rows, run.config.seeds), bucket_of(run.config))
-    return {"progress": told, "place": str(after), "anew": anew, **fresh}
+    return {"progress": now, "place": str(after), "anew": anew, **fresh}
 
 
 def progress(run: Watched) -> Data:
-    """How far a run is, how fast, and what is left."""
+    """Progress, speed and remaining time of a run."""
     status = status_of(run)
     if run.config is None:
         return {"name": run.name, "status": status}
@@ -246,7 +255,7 @@ def progress(run: Watched) -> Data:
 
 
 def _newest(file: Path, count: int) -> list[Data]:
-    """About the last rows of a file, without reading all of it."""
+    """The last rows of a file, approximately, without reading all of it."""
     try:
         size = file.stat().st_size
         inode = file.stat().st_ino
@@ -257,7 +266,7 @@ def _newest(file: Path, count: int) -> list[Data]:
 
 
 def _silent(file: Path, update_seconds: float) -> float:
-    """Seconds since something was written; 0 if that is usual."""
+    """Seconds since the last write if that is unusually long; 0 otherwise."""
     try:
         age = time.time() - file.stat().st_mtime
     except OSError:

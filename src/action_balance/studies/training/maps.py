@@ -1,4 +1,4 @@
-"""Where agents acted, as the page plays it: maps of each environment over time, and what is new in them.
+"""Where agents acted, as the page shows it: maps of each environment over time, and what is new in them.
 
 Axes: S states, A actions, K kept moments.
 """
@@ -13,7 +13,7 @@ from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.packing import packed, unpacked
-from action_balance.plots.drawing import NAMES
+from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, read_metrics, read_new
 from action_balance.runs.metrics import VISITS
 from action_balance.studies.training import data as view_data
@@ -21,7 +21,7 @@ from action_balance.studies.training.data import Watched
 
 
 def news(path: Path, place: str, visits: str) -> Data:
-    """What is new in a run since a place in its metrics and one in its visits."""
+    """What is new in a run since a place in its metrics and a place in its visits."""
     run = Watched.open(path, live=True)
     found = view_data.news(run, place)
     if run.config is not None:
@@ -30,7 +30,7 @@ def news(path: Path, place: str, visits: str) -> Data:
 
 
 def _fresh(run: Watched, before: Place) -> Data | None:
-    """Visits up to each moment that is new; None where there is none, or no map to show it on."""
+    """Visits until each new moment; None without any, or without a map."""
     kept, after = read_new(run.path / VISITS, before)
     scene = _scene(run) if kept else None
     if scene is None:
@@ -49,7 +49,7 @@ def _scene(run: Watched) -> Scene | None:
 
 
 def players(runs: Sequence[Watched]) -> list[Data]:
-    """A player for each environment whose visits were kept; a panel for each run that has begun."""
+    """A player for each environment whose visits were recorded, with a panel for each run that has begun."""
     by_world: dict[str, list[tuple[int, Watched, Scene]]] = {}
     begun = [(number, run) for number, run in enumerate(runs) if run.config is not None]
     names = view_data.named([run.config for _, run in begun if run.config is not None])
@@ -69,13 +69,13 @@ def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Sce
     for (number, run, one), method in zip(shown, methods, strict=True):
         assert run.config is not None
         key = f"p{len(panels)}"
-        _, place = read_new(run.path / VISITS, Place())  # first: the page leaves out what it has already
+        _, place = read_new(run.path / VISITS, Place())  # first: the page ignores what it already has
         kept = read_metrics(run.path, VISITS)
         tables = _tables(run, one, kept)
         counts[key] = packed(np.diff(tables, axis=0, prepend=0))
         moments[key] = [int(row["steps"]) for row in kept]
         over[key] = run.config.seeds
-        title = run.name if methods.count(method) > 1 else NAMES.get(method, method)
+        title = run.name if methods.count(method) > 1 else method_name(method)
         panels.append({"key": key, "method": method, "name": title, "number": number, "place": str(place)})
     steps = max(last for *_, last in moments.values())
     start = int(world.start)
@@ -102,18 +102,18 @@ def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Sce
 
 
 def _tables(run: Watched, scene: Scene, kept: Sequence[Data]) -> np.ndarray:
-    """Visits of drawn cells and actions up to each moment, (K, cells, A); they never fall."""
+    """Visits by drawn cell and action until each moment, (K, cells, A); they never decrease."""
     try:
         tables = np.stack([_as_drawn(scene, unpacked(row)) for row in kept])
     except (KeyError, TypeError, ValueError, zlib.error):
         tables = np.full((1, 1, 1), -1)
     if (np.diff(tables, axis=0, prepend=0) < 0).any():
-        raise UserError(f"{run.path / VISITS} is damaged: delete it to see the rest of the run")
+        raise UserError(f"{run.path / VISITS} is damaged: delete it to view the rest of the run")
     return tables
 
 
 def _as_drawn(scene: Scene, counts: np.ndarray) -> np.ndarray:
-    """Counts of pairs, (S * A,), as those of drawn cells and actions, (cells, A)."""
+    """Counts of state-action pairs, (S * A,), by drawn cell and action, (cells, A)."""
     by_state = counts.reshape(scene.order.shape).astype(np.int64)
     in_order = np.take_along_axis(by_state, scene.order, axis=1)
     drawn = np.zeros((scene.world.cells, in_order.shape[1]), np.int64)

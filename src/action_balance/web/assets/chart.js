@@ -1,6 +1,6 @@
-// Curves with bands, a cursor, and a legend that tells the values at the cursor.
+// Curves with bands, a cursor, and a legend with the values at the cursor.
 
-/** Round numbers between two ends, about so many. */
+/** Round numbers between two ends, about this many. */
 function ticks(low, high, count) {
   if (!(high > low)) return [low];
   const raw = (high - low) / count;
@@ -11,7 +11,7 @@ function ticks(low, high, count) {
   return found;
 }
 
-/** 1, 2 and 5 of each power of ten between two ends; fewer where there is no room. */
+/** 1, 2 and 5 times each power of ten between two ends; fewer where there is no room. */
 function logTicks(low, high, count) {
   const found = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
@@ -23,7 +23,7 @@ function logTicks(low, high, count) {
   return found.length <= count ? found : found.filter((value) => Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6));
 }
 
-/** The place of the last x that is not beyond a value; -1 before the first. */
+/** The index of the last x that is not beyond a value; -1 before the first. */
 function placeOf(xs, value) {
   let [low, high] = [0, xs.length];
   while (low < high) {
@@ -35,8 +35,8 @@ function placeOf(xs, value) {
 }
 
 /**
- * A chart of lines. A series has name, method (its colour), x, y and perhaps low, high, dash, thin and label.
- * With `scrub`, the cursor is somebody else's: dragging calls it, and `cursor(x)` moves it.
+ * A line chart. A series has name, method (its colour), x, y and optionally low, high, dash, thin and label.
+ * With `scrub`, the cursor is controlled from outside: dragging calls it, and `cursor(x)` moves the cursor.
  */
 class Chart {
   constructor(host, { title, xLabel, yFormat, yTick = tick, log = false, steps = false, height = 260, scrub = null, from = null }) {
@@ -56,7 +56,7 @@ class Chart {
     });
     if (!scrub) {
       host.append(this.spoken);
-      // What a finger or the keyboard has chosen stays.
+      // A point chosen by touch or keyboard stays.
       this.drawing.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") this.cursor(null); });
       this.drawing.addEventListener("keydown", (event) => this.#key(event));
       this.drawing.addEventListener("blur", () => this.cursor(null));
@@ -86,7 +86,7 @@ class Chart {
     else if (pressed || event.buttons) this.scrub(x);
   }
 
-  /** The next value with the keyboard, said aloud. */
+  /** Move to the next value with the keyboard, and announce it. */
   #key(event) {
     const far = event.shiftKey ? 10 : 1;
     const move = { ArrowLeft: -far, ArrowRight: far, Home: -Infinity, End: Infinity }[event.key];
@@ -174,7 +174,7 @@ class Chart {
   }
 }
 
-/** A method's colour; a run of no known method is grey. */
+/** A method's colour; grey for an unknown method. */
 const tint = (one) => `var(--${one.method}, var(--muted))`;
 
 function swatch(one) {
@@ -182,7 +182,7 @@ function swatch(one) {
     make("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: tint(one), "stroke-width": one.thin ? 1.5 : 3, "stroke-dasharray": one.dash }));
 }
 
-/** The path of a line; it goes straight on where there is no number. */
+/** The path of a line, which skips points without a number. */
 function line(one, px, py, steps) {
   let path = "";
   for (let i = 0; i < one.x.length; i += 1) {

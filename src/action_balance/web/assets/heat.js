@@ -1,6 +1,6 @@
-// A heat map of visits on a canvas: the world, the agent with its last steps, and the chosen cell with its arrows.
+// A heat map of visits on a canvas: the world, the agent with its last steps, and the selected cell with its arrows.
 
-/** Colours from few to many visits: light to dark, and in the dark the other way round, so that many visits shine. */
+/** Colours from few to many visits: light to dark, and the other way round in the dark theme. */
 class HeatScale {
   constructor({ light, dark }) {
     const parsed = (stops) => stops.map((stop) => [1, 3, 5].map((i) => parseInt(stop.slice(i, i + 2), 16)));
@@ -22,7 +22,7 @@ class HeatScale {
     return Math.min(1, Math.max(0, Math.log(visits / this.least) / Math.log(this.most / this.least)));
   }
 
-  /** The scale as a strip of colours with some numbers. */
+  /** The scale as a strip of colours with numbers. */
   legend(canvas, labels, caption) {
     canvas.width = 256;
     canvas.height = 1;
@@ -63,7 +63,7 @@ class HeatMap {
     new ResizeObserver(() => this.again?.()).observe(this.canvas);
   }
 
-  /** Draw what a source knows now. */
+  /** Draw the current step of a source. */
   draw(source, scale, chosen, playing) {
     this.again = () => this.draw(source, scale, chosen, playing);
     const { world, canvas } = this;
@@ -142,7 +142,7 @@ class HeatMap {
     context.stroke();
   }
 
-  /** The chosen cell: a frame, and arrows as long as beta is large (or the share of each action, without policies). */
+  /** The selected cell: a frame, and arrows whose length is beta (or, without policies, the share of each action). */
   #choice(context, { counts, beta }, [x, y], side, density) {
     const paper = colour("var(--paper)");
     const ink = colour("var(--ink)");
@@ -177,6 +177,6 @@ class HeatMap {
   }
 }
 
-/** Where actions lead on the map, y upwards. In the deep sea every step sinks. */
+/** Where actions lead on the map, with y upwards. In the deep sea, every step sinks. */
 const DIRECTIONS = { left: [-1, 0], right: [1, 0], up: [0, 1], down: [0, -1] };
 const ARROWS = { left: "\u2190", right: "\u2192", up: "\u2191", down: "\u2193" };

@@ -1,4 +1,4 @@
-// What one method knows of the chosen cell: visits, and of each action its count, both policies and its bonus.
+// The details of the selected cell for one method: visits, and for each action its count, both policies and the bonus.
 
 class Inspector {
   constructor(host, world) {
@@ -38,7 +38,7 @@ class Inspector {
       make("td", {}, Number.isInteger(counts[a]) ? shown(counts[a]) : short(counts[a])),
       ...(pi ? [make("td", {}, shown(pi[a], 2)), make("td", {}, shown(beta[a], 2)), this.#bar(bonus[a], balanced)]
         : [make("td", {}, total ? shown(counts[a] / total, 2) : NONE)]))));
-    this.note.textContent = pi && !balanced ? "The bonus is not used by this method." : "";
+    this.note.textContent = pi && !balanced ? "This method does not use the bonus." : "";
     this.#arrows(pi, beta ?? counts.map((count) => (total ? count / total : 0)));
   }
 
@@ -48,7 +48,7 @@ class Inspector {
     return make("td", { class: used ? "bonus" : "bonus unused" }, shown(bonus, 2), make("span", { class: "bar" }, bar));
   }
 
-  /** Arrows from the middle, the longest as long as there is room: beta filled, pi as a line across it. */
+  /** Arrows from the centre, the longest as long as there is room: beta filled, pi as a line across it. */
   #arrows(pi, beta) {
     const parts = [make("rect", { x: -7, y: -7, width: 14, height: 14, class: "here" })];
     const reach = 48 / Math.max(0.4, ...beta, ...(pi ?? []));

@@ -1,4 +1,4 @@
-// Begin: read the data of the page and start what it has.
+// Read the data of the page and start its parts.
 
 async function startPlayers(data) {
   const tabs = document.getElementById("worlds");

@@ -1,10 +1,10 @@
-// What every part of the page uses: elements, numbers, packed arrays, colours and the theme.
+// Shared by every part of the page: elements, numbers, packed arrays, colours and the theme.
 
 /** An element with attributes and children; text is always text, never markup. */
 function make(tag, attributes = {}, ...children) {
   const svg = ["svg", "g", "path", "line", "text", "rect", "circle"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  if (tag === "output") element.setAttribute("aria-live", "off"); // numbers that run are not read aloud
+  if (tag === "output") element.setAttribute("aria-live", "off"); // running numbers are not announced
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
@@ -17,7 +17,7 @@ function make(tag, attributes = {}, ...children) {
 const MINUS = "\u2212";
 const NONE = "\u2013";
 
-/** A number for people: separators for thousands, a real minus. */
+/** A number with thousands separators and a real minus sign. */
 function shown(value, digits = 0) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
   if (!Number.isFinite(value)) return value > 0 ? "\u221e" : `${MINUS}\u221e`;
@@ -25,12 +25,12 @@ function shown(value, digits = 0) {
   return text.replace("-", MINUS);
 }
 
-/** A number of an axis: no more digits than it needs. */
+/** A number on an axis, with no more digits than it needs. */
 function tick(value) {
   return (value + 0).toLocaleString("en-US", { maximumSignificantDigits: 6 }).replace("-", MINUS);
 }
 
-/** A number with about so many digits that count. */
+/** A number with about this many significant digits. */
 function short(value, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return shown(value);
   const size = Math.abs(value);
@@ -42,7 +42,7 @@ function short(value, digits = 3) {
 
 const percent = (share, digits = 1) => (Number.isFinite(share) ? `${shown(100 * share, digits)} %` : NONE);
 
-/** Seconds as words. */
+/** Seconds in words. */
 function duration(seconds) {
   if (!Number.isFinite(seconds)) return NONE;
   const whole = Math.max(0, Math.round(seconds));
@@ -51,7 +51,7 @@ function duration(seconds) {
   return minutes ? `${minutes} min ${whole % 60} s` : `${whole} s`;
 }
 
-/** An array that was packed in Python: base64 of zlib of little-endian numbers. */
+/** Unpack an array that Python packed: base64 of zlib of little-endian numbers. */
 async function unpack({ type, data }) {
   const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -59,7 +59,7 @@ async function unpack({ type, data }) {
   return new kind(await new Response(stream).arrayBuffer());
 }
 
-/** What a CSS colour is in the theme of now, as a canvas wants it. */
+/** A CSS colour in the current theme, as a canvas needs it. */
 function colour(value) {
   const probe = document.getElementById("probe") ?? document.body.appendChild(make("i", { id: "probe", hidden: true }));
   probe.style.color = value;
@@ -69,7 +69,7 @@ function colour(value) {
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 
-/** Whether the page is dark now: the reader's choice, else the system's. */
+/** Whether the page is dark: the reader's choice, or else the system's. */
 function isDark() {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : darkScheme.matches;
@@ -82,7 +82,7 @@ function remembered(value) {
     if (value === undefined) return localStorage.getItem("action-balance-theme");
     localStorage.setItem("action-balance-theme", value);
   } catch {
-    // Some browsers give a page from a file no storage: the choice lasts as long as the page.
+    // Some browsers have no storage for a local file: the choice then lasts as long as the page.
   }
   return null;
 }

@@ -1,11 +1,11 @@
-// Plays runs: heat maps side by side, one clock for all, the curves' cursor in step, one chosen cell in all.
+// Plays runs: heat maps side by side, with one clock, one cursor in the curves and one selected cell for all.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
-/** Milliseconds between two pictures for readers who want less motion. */
+/** Milliseconds between two frames for readers who prefer reduced motion. */
 const STILL_EVERY = 500;
 
-/** At speed 1 a run plays in about so many seconds. */
+/** Seconds that a run takes at speed 1, about. */
 const SECONDS = 40;
 
 class Player {
@@ -34,7 +34,7 @@ class Player {
 
   async start() {
     await this.#read();
-    this.kind = this.kinds.mean ? "mean" : "run"; // one run says little
+    this.kind = this.kinds.mean ? "mean" : "run"; // a single run says little
     this.#build();
     themeChanged.addEventListener("change", () => this.show());
     this.show();
@@ -51,7 +51,7 @@ class Player {
       const details = make("div", { class: "details" }, make("p", { class: "whose", "aria-hidden": "true" }, ...titled()));
       this.maps.push(new HeatMap(frame, world, panel, {
         choose: (cell, pressed) => this.choose(cell, pressed),
-        label: `${panel.name}: visits of each cell. The arrow keys choose a cell.`,
+        label: `${panel.name}: visits of each cell. The arrow keys select a cell.`,
       }));
       this.inspectors.push(new Inspector(details, world));
       const fact = make("output", { class: "fact" });
@@ -68,14 +68,14 @@ class Player {
     document.addEventListener("keydown", (event) => { if (event.target === document.body && this.#inSight()) this.#key(event); });
   }
 
-  /** One run, or the mean of all: where both are there. */
+  /** The choice between one run and the mean of all, if both exist. */
   #choices() {
     if (Object.keys(this.kinds).length < 2) return null;
     const name = `kind-${this.data.id}`;
-    this.more = make("span", { class: "hint" }, "One run also tells actions and policies.");
+    this.more = make("span", { class: "hint" }, "One run also shows actions and policies.");
     const option = (kind, text) => make("label", {},
       make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
-    return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What is played"),
+    return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What to play"),
       option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`), option("run", "One run"));
   }
 
@@ -117,12 +117,14 @@ class Player {
       series.push({ name: mean ? "" : panel.name, method: panel.method, thin: Boolean(mean), dash: mean ? undefined : dash, x, y: x.map((step) => covered[step] / data.reachable) });
     }
     this.chart.show(series);
-    host.append(make("p", { class: "hint" }, data.caption));
+    host.append(make("p", { class: "hint" }, data.curves
+      ? `Thick: mean over all runs with its 95 % interval. Thin: the run being played, ${data.run}. The legend shows the means at the cursor.`
+      : `The run being played, ${data.run}. The legend shows the values at the cursor.`));
   }
 
   get sources() { return this.kinds[this.kind]; }
 
-  /** Draw the moment. */
+  /** Draw the current step. */
   show() {
     const { data } = this;
     for (const source of this.sources) source.seek(this.step);
@@ -169,7 +171,7 @@ class Player {
     return `${shown(covered)} cells${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
   }
 
-  /** Add what a run that still trains has done since; who looks at the end goes on with it. */
+  /** Add the visits of a run that is still training; a reader at the end stays at the end. */
   async extend(panel, { place, moments, counts }) {
     const { data } = this;
     const known = data.mean.moments[panel.key];
@@ -183,7 +185,7 @@ class Player {
     data.steps = Math.max(...Object.values(data.mean.moments).map((all) => all[all.length - 1]));
     data.keyStep = Math.max(1, Math.floor(data.steps / 60));
     if (atEnd) this.step = data.steps;
-    if (!this.slider) return; // it was not looked at yet
+    if (!this.slider) return; // not shown yet
     this.slider.max = data.steps;
     this.show();
   }
@@ -205,7 +207,7 @@ class Player {
     this.playing = true;
     let [before, at, drawn] = [null, this.step, -Infinity];
     const turn = {};
-    this.turn = turn; // who pauses and plays again at once does not play twice
+    this.turn = turn; // pausing and playing again at once does not play twice
     const tick = (now) => {
       if (!this.playing || this.turn !== turn) return;
       if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS);
@@ -215,14 +217,14 @@ class Player {
         drawn = now;
         this.seek(Math.floor(at));
       }
-      // Scrubbing while playing pauses, so that `at` is never behind.
+      // Scrubbing pauses, so `at` is never out of date.
       if (this.playing) requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
     this.show();
   }
 
-  /** Choose a cell in all maps; a press keeps it when the pointer leaves. */
+  /** Select a cell in all maps; a press keeps it selected when the pointer leaves. */
   choose(cell, pressed) {
     if (pressed) this.pinned = cell;
     const chosen = cell ?? this.pinned;
@@ -231,7 +233,7 @@ class Player {
     if (!this.playing) this.show();
   }
 
-  /** Whether a good part of the maps is on the screen: then keys that nobody else wants are for them. */
+  /** Whether a good part of the maps is on the screen: then they get the keys that nothing else handles. */
   #inSight() {
     const { top, bottom, height } = this.maps[0].canvas.getBoundingClientRect();
     return height > 0 && Math.min(bottom, innerHeight) - Math.max(top, 0) > 0.4 * height;
@@ -253,7 +255,7 @@ class Player {
     event.preventDefault();
   }
 
-  /** Another cell with the keyboard, said aloud. */
+  /** Select another cell with the keyboard, and announce it. */
   #step([dx, dy]) {
     const { width, height } = this.data;
     const x = Math.min(width - 1, Math.max(0, (this.chosen % width) + dx));

@@ -1,4 +1,4 @@
-// How soon goals are found: the share of runs that have reached one after each step.
+// First-reach distributions: the share of runs that have reached a goal after each step.
 
 function startReach(host, data) {
   const select = make("select", { "aria-label": "Goal" }, ...data.groups.map((group, i) => make("option", { value: i }, group.label)));
@@ -20,7 +20,7 @@ function startReach(host, data) {
       x: [one.steps[0], ...one.steps, end],
       y: [0, ...one.shares, one.shares[one.shares.length - 1]],
     })));
-    note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. A curve further to the left is sooner.`;
+    note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. Curves further to the left reach it earlier.`;
   };
   select.addEventListener("change", draw);
   draw();

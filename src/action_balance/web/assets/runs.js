@@ -1,18 +1,18 @@
-// Training runs: curves of their metrics, and, of runs that are still training, what is new.
+// Training runs: curves of their metrics, and news of runs that are still training.
 
-/** Milliseconds until the server is asked again after it did not answer, or when all runs have ended. */
+/** Milliseconds until the next request after the server did not answer, or when all runs have ended. */
 const ASK_AGAIN = 4000;
 
-/** Curves of one method in one chart are told apart by their dashes. */
+/** Curves of one method in one chart differ in their dashes. */
 const DASHES = [undefined, "7 3", "2 3", "9 3 2 3", "4 2 1 2 1 2"];
 
 const STATES = {
-  waiting: "not begun yet",
+  waiting: "not started yet",
   running: "training",
   finished: "finished",
   interrupted: "interrupted",
   failed: "stopped by an error",
-  silent: "no news",
+  silent: "no updates",
 };
 
 /** All charts of one environment. */
@@ -46,7 +46,7 @@ class RunCharts {
   }
 }
 
-/** Append what is new to a curve, with gaps where a metric begins later. */
+/** Append new points to a curve, with gaps where a metric starts later. */
 function extend(curve, fresh) {
   if (fresh.anew) Object.assign(curve, { steps: [], metrics: {} });
   const before = curve.steps.length;
@@ -61,7 +61,7 @@ function extend(curve, fresh) {
   curve.place = fresh.place;
 }
 
-/** How far the runs are. */
+/** The progress of the runs. */
 class Progress {
   constructor(host, count) {
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
@@ -81,7 +81,7 @@ class Progress {
     row.bar.value = updates ? update / updates : 0;
     row.bar.setAttribute("aria-label", `Progress of ${name}`);
     const said = [STATES[status] ?? status];
-    if (status === "silent") said[0] = `no news for ${duration(silent)}: it may have been killed`;
+    if (status === "silent") said[0] = `no updates for ${duration(silent)}: it may have been killed`;
     if (updates) said.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
     if (rate && ["running", "silent"].includes(status)) said.push(`${shown(rate)} steps/s`);
     if (left !== null && left !== undefined && status === "running") said.push(`${duration(left)} left`);
@@ -105,7 +105,7 @@ async function startRuns(data, players) {
   if (data.live) follow(data, all, bars, players);
 }
 
-/** What is asked for went wrong, and the server says why. */
+/** A request that failed, with the reason that the server gives. */
 class Refused extends Error {}
 
 async function news(places) {
@@ -118,7 +118,7 @@ async function news(places) {
   }
 }
 
-/** Ask for what is new until every run has ended. */
+/** Ask for news until every run has ended. */
 async function follow(data, all, bars, players) {
   const state = document.getElementById("connection");
   const over = () => data.progress.every((one) => ["finished", "interrupted", "failed"].includes(one.status));
@@ -133,7 +133,7 @@ async function follow(data, all, bars, players) {
     try {
       for (const { curve, map, number, began } of runs) {
         const fresh = await news({ run: number, place: curve?.place ?? "", visits: map?.panel.place ?? "" });
-        // A run that begins, begins anew or is resumed, and the first map of one, need places that this page lacks.
+        // A run that starts, starts again or is resumed, and its first map, need places that this page lacks.
         const other = curve ? fresh.progress.began !== began : fresh.place !== undefined;
         if (other || (fresh.visits && (!map || fresh.visits.anew))) { location.reload(); return; }
         if (fresh.visits) await map.player.extend(map.panel, fresh.visits);
@@ -145,9 +145,9 @@ async function follow(data, all, bars, players) {
         } else if (curve) curve.place = fresh.place;
       }
       state.textContent = over() ? "All runs have ended." : "Following.";
-      if (over()) wait = ASK_AGAIN; // one that was interrupted may be resumed
+      if (over()) wait = ASK_AGAIN; // an interrupted run may be resumed
     } catch (error) {
-      state.textContent = error instanceof Refused ? `${error.message} Trying again.` : "This page failed: load it again.";
+      state.textContent = error instanceof Refused ? `${error.message} Trying again.` : "This page failed: reload it.";
       if (!(error instanceof Refused)) throw error;
       wait = ASK_AGAIN;
     }

@@ -1,6 +1,6 @@
-// What is known of every cell at a moment: counts of pairs and, where the run tells, both policies.
+// The counts of every state-action pair at a step and, for a recorded run, both policies.
 
-/** One run of one method, every step of it. */
+/** Every step of one run of one method. */
 class TraceSource {
   static async read(panel, world) {
     const [pairs, advantages] = await Promise.all([unpack(panel.pairs), unpack(panel.advantage)]);
@@ -19,13 +19,13 @@ class TraceSource {
     this.step = 0;
     this.visits = new Uint32Array(this.cells);
     this.counts = new Uint32Array(this.cells * this.actions);
-    // The agent acts with what it knew at its last update.
+    // The agent acts with its counts and advantages as of its last update.
     this.known = 0;
     this.knownCounts = new Uint32Array(this.cells * this.actions);
     this.advantage = new Float32Array(this.cells * this.actions);
   }
 
-  /** Distinct cells after each step, from 0 on. */
+  /** Distinct cells after each step, starting at step 0. */
   #coverage() {
     const [seen, covered] = [new Uint8Array(this.cells), new Uint32Array(this.pairs.length + 1)];
     this.pairs.forEach((pair, i) => {
@@ -38,7 +38,7 @@ class TraceSource {
 
   get length() { return this.pairs.length; }
 
-  /** Go to the moment after so many steps; what came before is counted anew only on the way back. */
+  /** Go to a step; counting starts over only when going back. */
   seek(step) {
     if (step < this.step) this.#restart();
     for (; this.step < step; this.step += 1) {
@@ -53,7 +53,7 @@ class TraceSource {
     }
   }
 
-  /** Where the agent stands, and the cells before, the newest last. */
+  /** The last cells of the agent, the current one last. */
   trail(length, episodeSteps) {
     const begin = Math.max(0, this.step - (this.step % episodeSteps || episodeSteps), this.step - length);
     return Array.from(this.pairs.subarray(begin, this.step), (pair) => Math.floor(pair / this.actions));
@@ -78,13 +78,13 @@ class TraceSource {
   }
 }
 
-/** Counts at some moments: of the mean run, or of a run of the neural agent. */
+/** Counts at some moments: the mean over runs, or a run of the neural agent. */
 class SnapshotSource {
   static async read(packed, moments, world, actions, over) {
     return new SnapshotSource(await unpack(packed), moments, world.width * world.height, actions, over);
   }
 
-  /** `increments` are (moments, cells, actions), whole numbers; what is shown is their sum over `over`. */
+  /** `increments` are whole numbers, (moments, cells, actions); their sum divided by `over` is shown. */
   constructor(increments, moments, cells, actions, over) {
     Object.assign(this, { increments, moments, cells, actions, over });
     this.covered = null;
@@ -113,7 +113,7 @@ class SnapshotSource {
     }
   }
 
-  /** Add later moments; `totals` are the counts up to each. */
+  /** Add later moments; `totals` are the counts up to each of them. */
   append(totals, moments) {
     const size = this.counts.length;
     const last = new Float64Array(size);

@@ -1,0 +1,72 @@
+"""Returns of episodes and the first reward, for environments on the device (JAX) and on the host (NumPy) alike.
+
+Axes: T steps of a rollout, N environments.
+"""
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Bool, Float, Int, Shaped
+
+#: An array of JAX or of NumPy; the functions use the library that it belongs to.
+Array = Any
+
+
+class Episodes(NamedTuple):
+    """The episodes that ended in a rollout."""
+
+    number: Shaped[Array, ""]
+    mean_return: Shaped[Array, ""]  # nan without any
+    best_return: Shaped[Array, ""]  # nan without any
+
+
+def add_rewards(
+    returns: Float[Array, " N"], reward: Float[Array, " N"], ended: Bool[Array, " N"]
+) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+    """Add the rewards of one step to the returns of the episodes under way.
+
+    Args:
+        returns: Returns before the step.
+        reward: Rewards of the step.
+        ended: Where the step ended an episode.
+
+    Returns:
+        Returns of the episodes under way after the step, and returns of the episodes that it ended, 0 elsewhere.
+    """
+    xp = ended.__array_namespace__()
+    returns = returns + reward
+    return xp.where(ended, 0.0, returns), xp.where(ended, returns, 0.0)
+
+
+def summarize(finished: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Episodes:
+    """Summarise the episodes that ended in a rollout.
+
+    Args:
+        finished: Their returns, as `add_rewards` gives them; 0 where no episode ended.
+        ended: Where episodes ended that count.
+
+    Returns:
+        Their number, and the mean and the highest of their returns.
+    """
+    xp = ended.__array_namespace__()
+    number = ended.sum()
+    mean = xp.where(number > 0, finished.sum() / xp.maximum(number, 1), xp.nan)
+    best = xp.where(number > 0, xp.where(ended, finished, -xp.inf).max(), xp.nan)
+    return Episodes(number, mean, best)
+
+
+def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: Int[Array, ""]) -> Int[Array, ""]:
+    """Environment steps, summed over environments, until the first positive reward.
+
+    Args:
+        before: The number before this rollout; -1 if there was no positive reward.
+        reward: Rewards of the rollout.
+        updates: Rollouts before this one.
+
+    Returns:
+        The number after this rollout; -1 if there still was none.
+    """
+    xp = reward.__array_namespace__()
+    steps, envs = reward.shape
+    positive = (reward > 0).any(axis=1)
+    when = (updates * steps + positive.argmax() + 1) * envs
+    return xp.where((before < 0) & positive.any(), when, before)

@@ -1,0 +1,90 @@
+"""The commands ``reproduce grid``, ``neural``, ``atari`` and ``entropy``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from action_balance.cli.form import Command
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.entropy.settings import EntropySettings
+from action_balance.studies.grid.settings import GridSettings
+from action_balance.studies.neural.settings import NeuralSettings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Grid(Command):
+    """The paper's grid worlds: coverage, goals and the corridor."""
+
+    out: Path = Path("results/grid")
+    """Folder for tables, figures and report.html; an interrupted study there is continued."""
+    overwrite: bool = False
+    """Replace a result that is already in that folder."""
+    settings: GridSettings = field(default_factory=GridSettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.grid.reproduce import reproduce_grid
+
+        return partial(reproduce_grid, self.settings, self.out, self.overwrite)
+
+
+@dataclass(frozen=True)
+class Neural(Command):
+    """The neural agent in three small worlds. It takes about ten minutes on two cores."""
+
+    out: Path = Path("results/neural")
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    overwrite: bool = False
+    """Replace a result that is already in that folder."""
+    settings: NeuralSettings = field(default_factory=NeuralSettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.neural.reproduce import reproduce_neural
+
+        return partial(reproduce_neural, self.settings, self.out, self.overwrite)
+
+
+@dataclass(frozen=True)
+class Atari(Command):
+    """The paper's six Atari games. The study needs a GPU and days, and can be interrupted at any time."""
+
+    out: Path = Path("results/atari")
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    report_only: bool = False
+    """Train nothing: write the report from the runs in that folder, which need no checkpoints."""
+    evaluate: int = 0
+    """Games that each finished run of Montezuma's Revenge and Pitfall! plays to count rooms; 0 for none."""
+    overwrite: bool = False
+    """Delete the result and all runs in that folder, and start again."""
+    settings: AtariSettings = field(default_factory=AtariSettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.atari.reproduce import reproduce_atari
+
+        return partial(reproduce_atari, self.settings, self.out, self.evaluate, self.report_only, self.overwrite)
+
+
+@dataclass(frozen=True)
+class Entropy(Command):
+    """Entropy of the action bonus in Montezuma's Revenge. The study needs a GPU and days."""
+
+    out: Path = Path("results/entropy")
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    report_only: bool = False
+    """Train nothing: write the report from the runs in that folder, which need no checkpoints."""
+    overwrite: bool = False
+    """Delete the result and all runs in that folder, and start again."""
+    settings: EntropySettings = field(default_factory=EntropySettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.entropy.reproduce import reproduce_entropy
+
+        return partial(reproduce_entropy, self.settings, self.out, self.report_only, self.overwrite)

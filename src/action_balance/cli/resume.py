@@ -1,0 +1,26 @@
+"""The command ``resume``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from action_balance.cli.form import Command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Resume(Command):
+    """Continue an interrupted training run."""
+
+    run_folder: Path = field(metadata={"metavar": "RUN"})
+    """Folder of the run."""
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the training."""
+        from action_balance.terminal.training import resume
+
+        return partial(resume, self.run_folder)

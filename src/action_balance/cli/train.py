@@ -1,0 +1,160 @@
+"""The command ``train``, whose flags depend on the environment and on the bonuses."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from action_balance.cli.form import Command, Form
+from action_balance.cli.parser import split
+from action_balance.config.agent import AgentConfig
+from action_balance.config.bonuses import bonus_settings
+from action_balance.config.env import EnvConfig
+from action_balance.config.frozen import FrozenDict
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE
+from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_class, families, known_names
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError, check_name
+from action_balance.files import reason
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: What the short help shows.
+COMMON = (
+    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config"),
+    *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite"),
+    *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
+    *("settings.agent.bonus.action_coef", "settings.env"),
+)
+NOTE = "action-balance train ENV --help also shows the options of that environment."
+
+
+@dataclass(frozen=True)
+class Train(Command):
+    """Train the neural agent. The run can be interrupted and resumed at any time."""
+
+    settings: TrainConfig
+    preset: str | None = None
+    """Start from these settings, which flags override: study (the defaults), atari-paper or atari-rnd."""
+    config: Path | None = None
+    """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
+    out: Path | None = None
+    """Folder of the run (default: runs/ENV-METHOD-SEED)."""
+    overwrite: bool = False
+    """Replace a run that is already in that folder."""
+
+    @classmethod
+    def form(cls, name: str, words: Sequence[str]) -> Form:
+        """The flags of the environment that was typed, or of that of the earlier run."""
+        variants = tuple(cls.variants(name).values())
+        found, others = split({one.name: one for form in variants for one in form.flags}.values(), words)
+        plain = [word for word in others if not word.startswith("-")]
+        env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
+        typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
+        start = _start(typed.get("preset"), typed.get("config"))
+        if env is None and "settings" in start:
+            env = start["settings"].env.name
+        agent = start["settings.agent"]
+        chosen = {one: typed.get(f"settings.agent.{one}") for one in ("method", "intrinsic", "action_bonus")}
+        bonuses = _bonuses(agent, **chosen)
+        used = {one: settings for one, settings in agent.bonus_settings.items() if one in bonuses}
+        start["settings.agent.bonus_settings"] = FrozenDict(used)
+        if env is None:
+            return _form(name, EnvConfig, start, bonuses, variants)
+        return _form(name, env_class(env), start, bonuses)
+
+    @classmethod
+    def variants(cls, name: str) -> dict[str, Form]:
+        """The flags of every family of environments, and of every bonus."""
+        found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
+        for option, bonuses in (("--intrinsic", INTRINSIC_BONUSES), ("--action-bonus", ACTION_BONUSES)):
+            settings = {bonus: kind() for bonus in bonuses if (kind := bonus_settings(bonus))}
+            found |= {
+                f"{name} {option} {bonus}": _form(name, EnvConfig, {}, {bonus: settings[bonus]}) for bonus in settings
+            }
+        return found
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the training."""
+        from action_balance.terminal.training import train
+
+        config = self.settings.with_defaults()
+        label = re.sub(r"[^\w.+-]", "-", config.agent.label)
+        out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
+        return partial(train, config, out, self.overwrite)
+
+
+def _start(preset: str | None, config: str | None) -> dict[str, Any]:
+    """What the settings start from, by path."""
+    if preset and config:
+        raise UserError("--preset and --config both say what to start from: choose one")
+    if preset:
+        return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
+    if config:
+        earlier = _earlier(Path(config))
+        return {"settings": earlier, "settings.agent": earlier.agent}
+    return {"settings.agent": AgentConfig()}
+
+
+def _bonuses(agent: AgentConfig, method: str | None, intrinsic: str | None, action_bonus: str | None) -> dict[str, Any]:
+    """Settings of the bonuses in use, by name, as they are before flags change them; only of those that have any."""
+    preset = METHODS.get(method or agent.method, METHODS[agent.method])
+    names = {
+        intrinsic or agent.intrinsic or preset.intrinsic,
+        action_bonus or agent.action_bonus or preset.action_bonus,
+    }
+    before = {name: {**preset.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})} for name in names}
+    return {name: kind(**before[name]) for name in sorted(names) if (kind := bonus_settings(name))}
+
+
+def _form(
+    name: str,
+    family: type[EnvConfig],
+    start: dict[str, Any],
+    bonuses: dict[str, Any],
+    variants: tuple[Form, ...] = (),
+) -> Form:
+    names = [form for one in families() for form in one.forms]
+    return Form(
+        name,
+        Train,
+        start,
+        kinds={"settings.env": family, "settings.agent.bonus_settings": bonuses},
+        choices={
+            "settings.env.name": known_names(),
+            "settings.agent.method": METHODS,
+            "settings.agent.intrinsic": (NONE, *INTRINSIC_BONUSES),
+            "settings.agent.action_bonus": (NONE, *ACTION_BONUSES),
+            "preset": PRESETS,
+        },
+        docs={"settings.env.name": f"{', '.join(names)}, or a family of your own: MODULE:CLASS"},
+        common=COMMON,
+        note=NOTE if variants else "",
+        more=variants,
+    )
+
+
+def _has_family(name: str) -> bool:
+    try:
+        return bool(env_class(name))
+    except UserError:
+        return False
+
+
+def _earlier(path: Path) -> TrainConfig:
+    """The settings of an earlier run, from its folder or its config.json."""
+    from action_balance.runs import read_config
+
+    if path.is_file() and path.name != "config.json":
+        try:
+            json.loads(path.read_bytes())
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
+        except (ValueError, RecursionError):
+            raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
+    return TrainConfig.from_dict(read_config(path))

@@ -1,0 +1,267 @@
+"""Examine an installation: versions, devices, extras, and a self-test."""
+
+import importlib
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from action_balance import __version__
+from action_balance.bonuses.distillation import Distillation
+from action_balance.core.balance import balance
+from action_balance.envs.grid.maps import open_world
+from action_balance.errors import UserError
+from action_balance.files import install, reason
+from action_balance.tabular import agent
+from action_balance.tabular.settings import TabularSettings, coefficients
+
+NAME = "action-balance"
+
+#: What the extras are for; extras for developers are not listed.
+EXTRAS = {"train": "train the neural agent", "atari": "Atari games", "gym": "Gymnasium environments"}
+
+#: Modules of packages that are imported under another name.
+MODULES = {"orbax-checkpoint": "orbax.checkpoint", "ale-py": "ale_py"}
+
+#: Fix for a failed test.
+REINSTALL = f"create a new virtual environment and install {NAME} there"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A required package."""
+
+    name: str
+    version: str | None  # None if it is not installed
+    needed: SpecifierSet
+    extras: tuple[str, ...]  # that install it; empty if it is always required
+
+    @property
+    def fits(self) -> bool:
+        """Whether a suitable version is installed."""
+        return self.version is not None and self.needed.contains(self.version, prereleases=True)
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return f'pip install --upgrade "{self.name}{self.needed}"' if self.version else install(self.extras[0])
+
+
+@dataclass(frozen=True)
+class Check:
+    """One part of the self-test."""
+
+    name: str
+    seconds: float
+    error: str  # empty if it passed
+    fix: str
+
+
+def version(package: str) -> str | None:
+    """Version of a package; None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def packages() -> list[Package]:
+    """All requirements of `pyproject.toml`; none if the package runs from a folder without being installed."""
+    try:
+        requirements = [Requirement(line) for line in metadata.requires(NAME) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+    found: dict[str, Package] = {}
+    for one in requirements:
+        if one.marker is None or one.marker.evaluate({"extra": ""}):
+            extras: tuple[str, ...] = ()
+        else:
+            extras = tuple(extra for extra in EXTRAS if one.marker.evaluate({"extra": extra}))
+            if not extras:
+                continue
+        known = found.get(one.name, Package(one.name, version(one.name), SpecifierSet(), ()))
+        found[one.name] = Package(one.name, known.version, known.needed & one.specifier, known.extras + extras)
+    return list(found.values())
+
+
+def devices() -> dict[str, str]:
+    """Processor and GPUs in words; a `UserError` if JAX finds no device."""
+    try:
+        known = jax.devices()
+    except Exception as error:  # among others, an AssertionError without a message
+        asked = os.environ.get("JAX_PLATFORMS")
+        fix = f"unset JAX_PLATFORMS, which asks for {asked}" if asked else "pip install --force-reinstall jax jaxlib"
+        raise UserError(f"JAX does not start ({reason(error)}): {fix}") from None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    accelerators = []
+    for device in known:
+        if device.platform != "cpu":
+            limit = (device.memory_stats() or {}).get("bytes_limit")
+            accelerators.append(device.device_kind + (f", {limit / 2**30:.0f} GiB for JAX" if limit else ""))
+    if not accelerators and shutil.which("nvidia-smi"):
+        accelerators = ['JAX does not use it: pip install "jax[cuda13]", or jax[cuda12] if the driver is older']
+    return {"processor": f"{cores} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
+
+
+def _balances() -> None:
+    """Eq. 5: the bonus (3, 4) has norm 5, so c = 2 adds 1.2 and 1.6 to the logits."""
+    logits = jax.jit(balance)(jnp.array([1.0, 0.0]), jnp.array([3.0, 4.0]), 2.0)
+    np.testing.assert_allclose(logits, [2.2, 1.6], rtol=1e-3)
+
+
+class _Weight(eqx.Module):
+    """The smallest possible network."""
+
+    value: jax.Array  # ()
+
+    def __call__(self, observation: jax.Array, action: jax.Array | None = None) -> jax.Array:
+        del action
+        return self.value * observation
+
+    def all_actions(self, observation: jax.Array) -> jax.Array:
+        return self.value * observation[None]
+
+
+@jax.jit
+def _errors(target: _Weight, predictor: _Weight) -> jax.Array:
+    """Error before and after one gradient step of the predictor, (2,)."""
+
+    def error(predictor: _Weight) -> jax.Array:
+        return Distillation(target, predictor).error(jnp.ones(1))
+
+    optimiser = optax.sgd(0.25)
+    before, slope = jax.value_and_grad(error)(predictor)
+    change, _ = optimiser.update(slope, optimiser.init(predictor))
+    return jnp.stack([before, error(eqx.apply_updates(predictor, change))])
+
+
+def _distils() -> None:
+    """Eq. 1: target 3, predictor 0, error 9; a step of 0.25 along the gradient -6 leaves the error 1.5^2 = 2.25."""
+    np.testing.assert_allclose(_errors(_Weight(jnp.array(3.0)), _Weight(jnp.array(0.0))), [9, 2.25], rtol=1e-3)
+
+
+def _explores() -> None:
+    """Four updates of the tabular agent in a world of four cells: all steps are counted, and all cells are visited."""
+    world, settings = open_world(2, episode_steps=8), TabularSettings(update_every=16)
+    action_coef, state_coef = np.array(coefficients("action-balance-rnd", settings))
+    run = agent.begin(world, jax.random.key(0), action_coef, state_coef, world.goals)
+    advance = jax.jit(agent.advance, static_argnums=2)
+    for _ in range(4):
+        run, _ = advance(world, run, settings)
+    visits = np.asarray(run.tables.counts).sum(axis=1)
+    np.testing.assert_equal((visits.sum(), visits.min() > 0), (64, True))
+
+
+#: The self-test, by what each part checks.
+TESTS: dict[str, Callable[[], None]] = {
+    "behaviour policy (Eq. 5)": _balances,
+    "learning from an error (Eq. 1)": _distils,
+    "tabular agent, 64 steps": _explores,
+}
+
+
+def _attempt(name: str, test: Callable[[], object], fix: str) -> Check:
+    began, error = time.perf_counter(), ""
+    try:
+        test()
+    except Exception as problem:  # any failure is reported
+        error = f"{type(problem).__name__}: {reason(problem)}"
+    return Check(name, time.perf_counter() - began, error, fix)
+
+
+def self_test(needed: Sequence[Package]) -> list[Check]:
+    """Check parts of the method against numbers computed by hand, and that packages of the extras load."""
+    checks = [_attempt(name, test, REINSTALL) for name, test in TESTS.items()]
+    for package in needed:
+        if package.extras and package.fits:
+            module = MODULES.get(package.name, package.name)
+            fix = f"pip install --force-reinstall {package.name}"
+            checks.append(_attempt(f"{package.name} loads", partial(importlib.import_module, module), fix))
+    return checks
+
+
+def examine(console: Console) -> None:
+    """Print everything; a `UserError` that names the fix if something is broken."""
+    needed = packages()
+    _show(console, "Versions", _versions(needed))
+    _show(console, "Machine", _machine())
+    _show(console, f"Extras (install them in the folder of {NAME})", _extras(needed))
+    checks = self_test(needed)
+    seconds = sum(check.seconds for check in checks)
+    _show(console, f"Self-test ({seconds:.1f} seconds, mostly compilation)", _results(checks))
+    problems = [
+        f"{one.name} {one.version} is unsuitable, {one.needed} is required: {one.command}"
+        for one in needed
+        if one.version and not one.fits
+    ]
+    problems += [f"{check.name}: failed ({check.error}): {check.fix}" for check in checks if check.error]
+    if problems:
+        more = f" (and {len(problems) - 1} more, see above)" if len(problems) > 1 else ""
+        raise UserError(problems[0] + more)
+    console.print("everything works")
+
+
+def _show(console: Console, title: str, table: Table) -> None:
+    console.print(title, style="bold", highlight=False)
+    console.print(table)
+    console.print()
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, padding=(0, 3, 0, 0), show_header=any(columns), header_style="dim")
+    for number, column in enumerate(columns):
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
+    return table
+
+
+def _versions(needed: Sequence[Package]) -> Table:
+    table = _table("package", "version", "required", "extra")
+    table.add_row(NAME, __version__, "", "")
+    table.add_row("Python", platform.python_version(), "", "")
+    for one in needed:
+        table.add_row(one.name, one.version or "-", str(one.needed), ", ".join(one.extras))
+        if one.name == "jax":
+            table.add_row("jaxlib", version("jaxlib") or "-", "", "")
+    return table
+
+
+def _machine() -> Table:
+    table = _table("", "")
+    cache = jax.config.values["jax_compilation_cache_dir"]
+    advice = "none; set JAX_COMPILATION_CACHE_DIR=FOLDER to compile programs only once"
+    about = {"system": platform.platform(), "Python": sys.executable, **devices()}
+    for name, text in {**about, "compilation cache": cache or advice}.items():
+        table.add_row(name, Text(text))
+    return table
+
+
+def _extras(needed: Sequence[Package]) -> Table:
+    table = _table("extra", "for", "")
+    for extra, use in EXTRAS.items():
+        parts = [one for one in needed if extra in one.extras]
+        state = "installed" if parts and all(one.fits for one in parts) else install(extra)
+        table.add_row(extra, use, Text(state))
+    return table
+
+
+def _results(checks: Sequence[Check]) -> Table:
+    table = _table("", "")
+    for check in checks:
+        table.add_row(check.name, Text(f"failed: {check.error}" if check.error else "ok"))
+    return table

@@ -1,0 +1,62 @@
+"""The contract between the training loop and the engines. Axis: S seeds, trained together."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Int
+
+from action_balance.agent.state import TrainState
+from action_balance.engines.metrics_rows import HostMetrics
+from action_balance.envs.spec import EnvSpec
+
+
+def never() -> bool:
+    """Whether to stop: no."""
+    return False
+
+
+class Trainer(Protocol):
+    """Trains the agents of a run, update by update. All states have the leading axis S."""
+
+    @property
+    def spec(self) -> EnvSpec:
+        """Observations and actions that the agents are built for."""
+        ...
+
+    @property
+    def resume_note(self) -> str:
+        """What the user should know whenever a run is resumed; empty if it continues as if it had not stopped."""
+        ...
+
+    def state_shapes(self) -> TrainState:
+        """The shapes of `init_state`, into which a checkpoint is restored; nothing is computed."""
+        ...
+
+    def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
+        """Fresh agents, with the observation statistics of a random agent.
+
+        Args:
+            stopped: whether to stop, which raises a KeyboardInterrupt.
+        """
+        ...
+
+    def start(self, states: TrainState) -> None:
+        """Continue from these states."""
+        ...
+
+    def advance(self) -> HostMetrics:
+        """Make one update of every seed, and return its metrics."""
+        ...
+
+    def state(self) -> TrainState:
+        """The states after the last update."""
+        ...
+
+    def visits(self) -> Int[np.ndarray, "states choices"] | None:
+        """How often all seeds have taken each action in each state; None where states cannot be enumerated."""
+        ...
+
+    def close(self) -> None:
+        """Stop environments and threads."""
+        ...

@@ -1,0 +1,72 @@
+"""Training with environments on the device: rollout and update of all seeds are one compiled program.
+
+Axis: S seeds.
+"""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jaxtyping import Int, PRNGKeyArray
+
+from action_balance.agent import learner
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.metrics import Metrics
+from action_balance.agent.state import TrainState
+from action_balance.config.train import TrainConfig
+from action_balance.engines.base import Trainer, never
+from action_balance.engines.device.seeds import Seeds
+from action_balance.engines.metrics_rows import HostMetrics
+
+
+class DeviceTrainer(Trainer):
+    """Agents whose environments are compiled together with them."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self._spec = config.env.spec
+        self.seeds = Seeds(config.seed, config.seeds)
+        algorithm = Algorithm(config.agent, self.spec)
+
+        def init(key: PRNGKeyArray) -> TrainState:
+            return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
+
+        def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
+            return learner.train_step(config.environment(key), state, algorithm)
+
+        self._init_one = init
+        self._init = self.seeds.compile(init, arguments=0)
+        self.step = self.seeds.compile(step, arguments=1)  # of states in their places
+        self._state: TrainState
+
+    spec = property(lambda self: self._spec)
+    resume_note = ""
+
+    def state_shapes(self) -> TrainState:
+        """See `Trainer.state_shapes`."""
+        return jax.eval_shape(jax.vmap(self._init_one), self.seeds.cut(self.seeds.keys))
+
+    def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
+        """See `Trainer.init_state`; one program, which is not interrupted."""
+        if stopped():
+            raise KeyboardInterrupt
+        return self.seeds.cut(self._init())
+
+    def start(self, states: TrainState) -> None:
+        """See `Trainer.start`."""
+        self._state = self.seeds.place(states)
+
+    def advance(self) -> HostMetrics:
+        """See `Trainer.advance`."""
+        self._state, metrics = self.step(self._state)
+        return {name: np.asarray(values) for name, values in self.seeds.cut(metrics).items()}
+
+    def state(self) -> TrainState:
+        """See `Trainer.state`."""
+        return self.seeds.cut(self._state)
+
+    def visits(self) -> Int[np.ndarray, "states choices"] | None:
+        """See `Trainer.visits`."""
+        return np.asarray(self.seeds.cut(self._state.visits)).sum(axis=0) if self.spec.states else None
+
+    def close(self) -> None:
+        """Nothing has to be stopped."""

@@ -1,0 +1,104 @@
+"""What evaluations on the device and on the host share: how actions are chosen, and what episodes come to.
+
+Axes: K agents, E episodes, T steps, A choices of all action components, S enumerable states.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act
+from action_balance.agent.state import Actor
+from action_balance.config.agent import AgentConfig
+
+#: How actions are chosen: the mode of pi, a sample of pi, or a sample of beta (Eq. 5).
+ActionMode = Literal["greedy", "sampled", "behaviour"]
+ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
+
+#: Called with the number of further episodes that are finished; may be fractions.
+Report = Callable[[float], None]
+#: An array of JAX or, in results, of NumPy.
+AnyArray = Any
+
+
+class Decision(eqx.Module):
+    """An action and what it was chosen from; with leading axes where there are several."""
+
+    action: Int[AnyArray, "..."]
+    logits: Float[AnyArray, "*e A"]  # of pi
+    behaviour: Float[AnyArray, "*e A"]  # logits of beta
+    action_bonus: Float[AnyArray, "*e A"]
+
+
+class Trace(eqx.Module):
+    """One episode, step by step; with leading axes where there are several."""
+
+    decision: Decision  # with axis T
+    reward: Float[AnyArray, "*k T"]
+    terminated: Bool[AnyArray, "*k T"]  # whether the step ended the task
+    state: Int[AnyArray, "*k T"]  # number of s_t; 0 where states cannot be enumerated
+    next_state: Int[AnyArray, "*k T"]  # number of s_{t+1}
+
+
+class Recording(NamedTuple):
+    """What a replay of an episode on the host needs."""
+
+    seed: tuple[int, ...]  # of all environments
+    number: int  # of its environment
+    actions: Int[np.ndarray, "T *c"]
+    scores: Float[np.ndarray, " T"]  # raw rewards
+
+
+class Evaluation(eqx.Module):
+    """Episodes with one action mode, of one agent or of K agents."""
+
+    returns: Float[AnyArray, "*k E"]  # neither discounted nor scaled
+    lengths: Int[AnyArray, "*k E"]
+    terminated: Bool[AnyArray, "*k E"]  # whether the task ended; the time limit otherwise
+    visits: Int[AnyArray, "*k S"]  # how often each state was reached; S = 0 where states cannot be enumerated
+    trace: Trace | None = None  # the first episode; of several agents, that of the first
+    recordings: tuple[tuple[Recording, ...], ...] = ()  # K x E, where they were asked for
+
+
+def action_modes(config: AgentConfig) -> tuple[ActionMode, ...]:
+    """The action modes of a method; one that acts uniformly has no most probable action."""
+    if config.uniform:
+        return ("sampled",)
+    return ACTION_MODES if config.balances else ("greedy", "sampled")
+
+
+def decide(
+    actor: Actor,
+    observation: Real[Array, "..."],
+    index: Int[Array, ""] | int,
+    key: PRNGKeyArray,
+    mode: Int[Array, ""],
+    algorithm: Algorithm,
+    with_bonus: bool = True,
+) -> Decision:
+    """Choose an action for one observation.
+
+    Args:
+        actor: the agent.
+        observation: one observation.
+        index: number of the state; 0 where states cannot be enumerated.
+        key: random key of this decision.
+        mode: place of the action mode in `ACTION_MODES`; a number, so that all modes are one program.
+        algorithm: settings, distribution and bonuses.
+        with_bonus: whether to compute the action bonus, which costs more than the policy. Without it, beta is pi.
+
+    Returns:
+        The action, the logits of pi and beta, and the action bonus.
+    """
+    logits, _, bonus = act(actor, observation, index, algorithm)
+    behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef) if with_bonus else logits
+    noise = jax.random.gumbel(key, logits.shape)
+    preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
+    chosen = algorithm.distribution.mode(preferences)
+    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus))

@@ -1,0 +1,81 @@
+"""The engine of a run: who trains and evaluates its agents. Nothing else asks where environments are."""
+
+import jax
+
+from action_balance.agent.state import TrainState
+from action_balance.config.env import HostEnvConfig
+from action_balance.config.train import TrainConfig
+from action_balance.engines.base import Trainer
+from action_balance.engines.device import evaluate as on_device
+from action_balance.engines.device.trainer import DeviceTrainer
+from action_balance.engines.evaluate import ActionMode, Evaluation, Report
+from action_balance.engines.host import evaluate as on_host
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.engines.messages import Say
+from action_balance.envs.host_base import HostEnvironment
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import MOST
+
+
+def make_trainer(config: TrainConfig, say: Say = lambda _: None, trained_on: EnvSpec | None = None) -> Trainer:
+    """Make the trainer of a run; environments on the host are not started yet.
+
+    Args:
+        config: settings of the run.
+        say: called with a line that the user should read, from any thread.
+        trained_on: what agents that exist were built for; None if that is not known.
+
+    Returns:
+        The trainer; a `UserError` if a setting does not fit the environment, or if the environment has changed.
+    """
+    env, spec = config.env, config.env.spec
+    spec.check_unchanged(trained_on, env.name)
+    config.check_spec(spec)
+    if not isinstance(env, HostEnvConfig):
+        return DeviceTrainer(config)
+    if text := env.describe():
+        say(text)
+    agent = config.with_defaults().agent
+
+    def make(seed: int, update: int) -> HostEnvironment:
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, say)
+
+    in_thread = env.in_process and agent.groups == 1
+    return HostTrainer(agent, spec, make, config.seed, config.seeds, in_thread)
+
+
+def most_episodes(config: TrainConfig) -> int:
+    """The most episodes of an agent that can be evaluated, because of the memory that they need."""
+    if isinstance(config.env, HostEnvConfig):
+        return config.env.episodes_at_once or MOST
+    return on_device.most_episodes(config.environment(jax.random.key(config.seed)))
+
+
+def evaluate_run(
+    config: TrainConfig,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    report: Report = lambda _: None,
+    say: Say = lambda _: None,
+    record: bool = False,
+) -> dict[ActionMode, Evaluation]:
+    """Play full episodes with every agent of a run, without learning.
+
+    Args:
+        config: settings of the run.
+        states: states of all its agents, with leading axis K.
+        episodes: E, for each agent and action mode.
+        seed: random seed of the episodes.
+        report: called with the number of further episodes that are finished, of K x modes x E; may be fractions.
+        say: called with each line that the user should read.
+        record: whether to record what replays and films of episodes on the host need.
+
+    Returns:
+        The episodes by action mode, as NumPy arrays with the leading axis K.
+    """
+    if isinstance(config.env, HostEnvConfig):
+        return on_host.evaluate(config, config.env, states, episodes, seed, report, say, record)
+    found = on_device.evaluate(config, states, episodes, seed)
+    report(config.seeds * len(found) * episodes)
+    return found

@@ -1,0 +1,257 @@
+"""Evaluation on the host: one episode in each environment at a time.
+
+Axes: K agents, E episodes, T steps, N environments.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.state import Actor, TrainState
+from action_balance.config.env import HostEnvConfig
+from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import (
+    ACTION_MODES,
+    ActionMode,
+    AnyArray,
+    Decision,
+    Evaluation,
+    Recording,
+    Report,
+    Trace,
+    action_modes,
+    decide,
+)
+from action_balance.engines.messages import Say
+from action_balance.engines.signals import graceful_stop
+from action_balance.envs.frame_stack import push
+from action_balance.envs.host_base import HostEnvironment, with_timeout
+
+#: The action mode whose first episode is traced.
+TRACED: ActionMode = "sampled"
+#: Steps after which episodes are abandoned: not every environment has a time limit.
+MOST_STEPS = 100_000
+
+#: Whose action bonus is computed.
+Bonuses = Literal["none", "first", "all"]
+
+
+@partial(jax.jit, static_argnames=("algorithm", "bonuses"))
+def decide_all(
+    actor: Actor,
+    stacks: Real[Array, "N K *f"],
+    frames: Real[AnyArray, "N *f"],
+    began: Bool[AnyArray, " N"],
+    key: PRNGKeyArray,
+    time: Int[AnyArray, ""],
+    mode: Int[AnyArray, ""],
+    *,
+    algorithm: Algorithm,
+    bonuses: Bonuses,
+) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
+    """Choose an action in each environment.
+
+    Args:
+        actor: the agent.
+        stacks: the observations before.
+        frames: the newest frames.
+        began: where they are the first of an episode.
+        key: random key; each environment has one of its own, derived from this, its number and the time.
+        time: steps so far.
+        mode: place of the action mode in `ACTION_MODES`.
+        algorithm: settings, distribution and bonuses.
+        bonuses: whose action bonus is computed.
+
+    Returns:
+        The observations, the actions, and the decision in the first environment.
+    """
+    stacks = jax.vmap(push)(stacks, frames, began)
+
+    def one(stack: Array, number: Array) -> Decision:
+        own = jax.random.fold_in(jax.random.fold_in(key, number), time)
+        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all")
+
+    made = jax.vmap(one)(stacks, jnp.arange(len(stacks)))
+    first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
+    if bonuses == "first":
+        bonus = act(actor, stacks[0], 0, algorithm)[2]
+        behaviour = algorithm.behaviour_logits(first.logits, bonus, actor.coef)
+        first = replace(first, behaviour=behaviour, action_bonus=bonus)
+    return stacks, made.action, first
+
+
+@dataclass(frozen=True)
+class Player:
+    """Plays episodes in environments on the host."""
+
+    env: HostEnvConfig
+    algorithm: Algorithm
+    environment: HostEnvironment
+    report: Report
+    stop: threading.Event
+    record: bool
+
+    def play(
+        self,
+        actor: Actor,
+        mode: ActionMode,
+        episodes: int,
+        seed: tuple[int, ...],
+        key: PRNGKeyArray,
+        traced: bool = False,
+    ) -> tuple[Evaluation, int]:
+        """Play one episode in each of the first environments; what follows it there is ignored.
+
+        Args:
+            actor: the agent.
+            mode: the action mode.
+            episodes: E, at most N.
+            seed: random seed of the environments.
+            key: random key of the actions.
+            traced: whether to trace the first episode.
+
+        Returns:
+            The episodes, and how many of them were abandoned.
+        """
+        environment, spec, envs = self.environment, self.algorithm.spec, self.environment.envs_per_group
+        needed: Bonuses = "all" if mode == "behaviour" else "first" if traced else "none"
+        bonuses = needed if self.algorithm.config.balances else "none"
+        choose = partial(decide_all, algorithm=self.algorithm, bonuses=bonuses)
+        receive = partial(environment.receive, 0)
+        stacks, began = jnp.zeros((envs, *spec.shape), spec.dtype), np.ones(envs, bool)
+        returns, lengths, ends = np.zeros(envs), np.zeros(envs, int), np.zeros(envs, int)
+        playing, terminated, finished = np.arange(envs) < episodes, np.zeros(envs, bool), 0.0
+        actions, scores, decisions = list[np.ndarray](), list[np.ndarray](), list[Decision]()
+        frames = environment.reset(seed)[0]
+        for time in range(MOST_STEPS):
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            place = np.int32(ACTION_MODES.index(mode))
+            stacks, action, first = choose(actor, stacks, frames, began, key, np.int32(time), place)
+            environment.send(0, np.asarray(action))
+            step = receive() if self.env.in_process else with_timeout(receive)
+            frames, began = step.frame, step.ended
+            if self.record:
+                actions.append(np.asarray(action))
+                scores.append(step.score)
+            if step.lost:  # episodes under way are played again from the beginning; the environment has said so
+                returns[playing], lengths[playing] = 0, 0
+                decisions.clear()
+                continue
+            if traced and playing[0]:
+                decisions.append(first)
+            returns += np.where(playing, step.score, 0)
+            lengths += playing
+            terminated |= playing & step.terminated
+            ends[playing] = time + 1
+            playing &= ~step.ended
+            now = np.where(playing, lengths / (self.env.episode_steps or MOST_STEPS), 1)[:episodes].sum()
+            self.report(max(now - finished, 0.0))
+            finished = max(now, finished)
+            if not playing.any():
+                break
+        self.report(episodes - finished)
+        cuts = [(env, slice(ends[env] - lengths[env], ends[env])) for env in range(episodes) if self.record]
+        recordings = tuple(
+            Recording(seed, env, _column(actions[cut], env), _column(scores[cut], env)) for env, cut in cuts
+        )
+        trace = _trace(decisions, recordings[0].scores, terminated[0]) if traced else None
+        returns, lengths, terminated = returns[:episodes], lengths[:episodes], terminated[:episodes]
+        made = Evaluation(returns, lengths, terminated, np.zeros(0, np.int32), trace, (recordings,))
+        return made, int(playing.sum())
+
+
+def _column(rows: list[np.ndarray], env: int) -> np.ndarray:
+    return np.stack([row[env] for row in rows])
+
+
+def _trace(decisions: list[Decision], scores: Float[np.ndarray, " T"], terminated: bool) -> Trace:
+    made: Decision = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *decisions)
+    last, unknown = np.arange(len(scores)) == len(scores) - 1, np.zeros(len(scores), np.int32)
+    return Trace(made, scores, last & terminated, unknown, unknown)
+
+
+def env_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
+    """Random seed of the environments: another one for every agent and action mode, and none that training uses.
+
+    Args:
+        seed: of the evaluation.
+        number: seed of the agent.
+        mode: the action mode.
+
+    Returns:
+        The seed.
+    """
+    return seed, number, ACTION_MODES.index(mode), 1  # those of training are shorter, as if zeros followed
+
+
+def evaluate(
+    config: TrainConfig,
+    env: HostEnvConfig,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    report: Report,
+    say: Say,
+    record: bool,
+) -> dict[ActionMode, Evaluation]:
+    """Play episodes of all agents of a run; see `factory.evaluate_run`.
+
+    All episodes of an agent are played at once if the family says so. Otherwise as many are played at once as
+    environments were trained in, then as many more.
+    """
+    envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
+    actors = states.actor(jax.vmap(partial(action_coef, config.agent))(states.updates))
+
+    def of_agent(player: Player, mode: ActionMode, place: int) -> Evaluation:
+        # On the device: arrays of the host would be copied there for every step.
+        actor = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], actors)
+        number = config.seed + place
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), ACTION_MODES.index(mode))
+        parts, abandoned = [], 0
+        for first in range(0, episodes, envs):
+            count, part = min(episodes - first, envs), () if env.episodes_at_once else (first,)
+            part_key = jax.random.fold_in(key, first) if part else key
+            traced = record and mode == TRACED and place == first == 0
+            made, left = player.play(actor, mode, count, (*env_seed(seed, number, mode), *part), part_key, traced)
+            parts.append(made)
+            abandoned += left
+        if abandoned:
+            say(
+                f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MOST_STEPS:,} steps "
+                f"and were abandoned: their returns are those until then"
+            )
+        return _join(parts, np.concatenate)
+
+    with graceful_stop() as stop:  # neither while environments start nor during a step
+        environment = env.make(envs, 1, (0,), config.agent.host.threads, say)
+        player = Player(env, Algorithm(config.agent, env.spec), environment, report, stop, record)
+        try:
+            found = {
+                mode: _join([of_agent(player, mode, place) for place in range(config.seeds)], np.stack)
+                for mode in action_modes(config.agent)
+            }
+            if stop.is_set():
+                raise KeyboardInterrupt  # it came with the last step
+            return found
+        finally:
+            environment.close()
+
+
+def _join(parts: list[Evaluation], join: Callable[..., Any]) -> Evaluation:
+    """Parts of an agent's episodes as one, or the episodes of all agents."""
+    numbers: tuple[Any, Any, Any, Any] = jax.tree.map(
+        lambda *columns: join(columns), *((one.returns, one.lengths, one.terminated, one.visits) for one in parts)
+    )
+    recordings = [part.recordings[0] for part in parts]
+    joined = (sum(recordings, ()),) if join is np.concatenate else tuple(recordings)
+    return Evaluation(*numbers, parts[0].trace, joined)

@@ -1,0 +1,14 @@
+"""Sizes that a deep sea can have."""
+
+from action_balance.errors import UserError
+
+#: The largest N: an observation has N x N numbers.
+LARGEST = 1000
+
+
+def check_size(size: int) -> None:
+    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
+    if size < 2:
+        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+    if size > LARGEST:
+        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")

@@ -1,0 +1,64 @@
+"""Replays of recorded episodes, for what environments do not report while agents play: pictures and rooms.
+
+Axis: T steps.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import UInt8
+
+
+class Moment(Protocol):
+    """A game before its first step, or after a step."""
+
+    @property
+    def score(self) -> float:
+        """Score so far."""
+
+    @property
+    def room(self) -> int | None:
+        """Number of the room; None if it is not known."""
+
+    @property
+    def screen(self) -> UInt8[np.ndarray, "..."]:
+        """The screen, (H, W, 3)."""
+
+
+class Visit(Protocol):
+    """The first visit of a room."""
+
+    @property
+    def room(self) -> int:
+        """Number of the room."""
+
+    @property
+    def step(self) -> int:
+        """Steps until then."""
+
+
+class Replay(Protocol):
+    """A recorded episode that can be played again."""
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What the actions do, in words."""
+
+    @property
+    def room_byte(self) -> int | None:
+        """The byte of the memory that holds the number of the room; None if it is not known."""
+
+    def moments(self) -> Iterator[Moment]:
+        """Play the episode again.
+
+        Returns:
+            All T + 1 moments, with pictures.
+        """
+
+    def visits(self) -> Sequence[Visit] | None:
+        """Play the episode again for its rooms.
+
+        Returns:
+            First visits in their order; None if rooms are not known.
+        """

@@ -1,0 +1,160 @@
+"""A film of one episode: a picture of the environment on the left, what the agent thinks of its actions on the right.
+
+The pictures come from a source: `map_shots` draws a map with the trail of the agent, `screen_shots` shows the screen
+of a game. Axes: T steps, S states, A actions.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from action_balance.envs.picture import FADES, FREE, WALL, picture, strength
+from action_balance.envs.replay import Moment
+from action_balance.envs.scene import Scene
+from action_balance.envs.tables import Map
+from action_balance.films.panel import OUT, WIDTH, Panel, Picture, Story, paste
+from action_balance.films.pixels import BETA, BONUS, PI, Colour, blend, rgb
+from action_balance.films.writer import to_gif, to_mp4
+from action_balance.plots.drawing import INK, MUTED, PAPER, RULE, method_colour
+
+#: Frames per second of a map and of a game: 60 emulator frames, four per step.
+MAP_RATE, GAME_RATE = 8, 15
+
+#: The most frames of a map; of longer episodes, steps are left out.
+MOST_FRAMES = 300
+
+#: Pixels of the picture of a game, and how much wider than high a pixel of the console is on a television.
+SCREEN, WIDE = (800, 630), 5 / 3
+
+
+@dataclass(frozen=True)
+class Shot:
+    """The environment before a step, or after the last one."""
+
+    picture: Picture
+    numbers: tuple[tuple[str, str], ...]  # labels and values
+
+
+def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: int = 1) -> Iterator[Picture]:
+    """Draw the frames of a film.
+
+    Args:
+        shots: T + 1 of them, with pictures of the same size.
+        story: what the panel shows.
+        margin: pixels left and right of the picture and the panel, and above and below them.
+        every: steps per frame; the last shot is always drawn.
+
+    Yields:
+        One frame at a time.
+    """
+    panel = Panel(story)
+    across, down = margin
+    for step, shot in enumerate(shots):
+        if step % every and step < len(story.taken):
+            continue
+        height, width, _ = shot.picture.shape
+        size = (max(height, panel.height) + 2 * down, width + WIDTH + 3 * across, 3)
+        frame = np.full(size, rgb(PAPER), np.uint8)
+        paste(frame, shot.picture, across, (size[0] - height) // 2)
+        paste(frame, panel.draw(step, shot.numbers), 2 * across + width - OUT, down)
+        yield frame
+
+
+def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> bytes:
+    """A film of an episode on a map.
+
+    Args:
+        scene: how states are drawn.
+        story: what the panel shows.
+        states: states before each step, and after the last one.
+        rewards: reward of each step.
+
+    Returns:
+        A GIF.
+    """
+    every = math.ceil(len(states) / MOST_FRAMES)
+    shots = map_shots(scene, states, rewards)
+    return to_gif(frames(shots, story, (20, 20), every), MAP_RATE, _palette(story.method))
+
+
+def game_film(shots: Iterable[Shot], story: Story, report: Callable[[float], None] = lambda _: None) -> bytes:
+    """A film of a game, at the speed of the game.
+
+    Args:
+        shots: T + 1 of them.
+        story: what the panel shows.
+        report: called with the number of further frames that are done, of T + 1.
+
+    Returns:
+        An MP4.
+    """
+
+    def reported() -> Iterator[Picture]:
+        for frame in frames(shots, story, (40, 45)):
+            yield frame
+            report(1)
+
+    return to_mp4(reported(), GAME_RATE)
+
+
+def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> Iterator[Shot]:
+    """Shots of an episode on a map, with the trail of the agent.
+
+    Args:
+        scene: how states are drawn.
+        states: states before each step, and after the last one.
+        rewards: reward of each step.
+
+    Yields:
+        T + 1 shots.
+    """
+    world = scene.world
+    walls, goals = (np.asarray(cells).reshape(world.height, world.width)[::-1] for cells in (world.walls, world.goals))
+    y, x = np.divmod(scene.cell, world.width)
+    drawn = Map(walls, goals, np.stack([world.height - 1 - y, x], axis=1))
+    totals = np.concatenate([[0.0], np.cumsum(rewards, dtype=np.float64)])
+    last_visit = np.full(len(scene.cell), len(states))
+    for step, state in enumerate(states.tolist()):
+        last_visit[state] = step
+        numbers = ("step", f"{step:,}"), ("reward so far", f"{totals[step]:.3g}")
+        yield Shot(picture(drawn, state, step - last_visit), numbers)
+
+
+def screen_shots(moments: Iterable[Moment]) -> Iterator[Shot]:
+    """Shots of a game.
+
+    Args:
+        moments: the game before each step, and after the last one.
+
+    Yields:
+        One shot for each moment.
+    """
+    rooms: set[int] = set()
+    for step, moment in enumerate(moments):
+        numbers = [("score", f"{moment.score:,.0f}")]
+        if moment.room is not None:
+            rooms.add(moment.room)
+            numbers += [("room", f"{moment.room}"), ("rooms so far", f"{len(rooms)}")]
+        yield Shot(_television(moment.screen), (*numbers, ("step", f"{step:,}")))
+
+
+def _television(screen: Picture) -> Picture:
+    """A screen, enlarged to the shape that it has on a television, in the middle of a black picture."""
+    lines, columns = screen.shape[:2]
+    tall = max(1, min(SCREEN[1] // lines, int(SCREEN[0] / columns / WIDE)))
+    large = screen.repeat(tall, axis=0).repeat(round(tall * WIDE), axis=1)[: SCREEN[1], : SCREEN[0]]
+    black = np.zeros((SCREEN[1], SCREEN[0], 3), np.uint8)
+    paste(black, large, *((SCREEN[axis] - large.shape[1 - axis]) // 2 for axis in (0, 1)))
+    return black
+
+
+def _palette(method: str) -> list[Colour]:
+    """All colours of a GIF: those that are used, in steps down to the paper."""
+    # Few steps keep the file small, as they only soften edges. The trail and the empty bars need their own.
+    edges = dict.fromkeys((INK, MUTED, PI, BETA, BONUS, method_colour(method)))
+    shades = [blend(colour, step / 6) for colour in edges for step in range(1, 7)]
+    shades += [blend(RULE, opacity) for opacity in (0.6, 0.9, 1.0)] + [blend(method_colour(method), 0.13), FREE, WALL]
+    return [rgb(PAPER), *shades, *(blend(BONUS, strength(age)) for age in range(FADES + 1))]

@@ -1,0 +1,106 @@
+"""Heat maps: how often each cell of a grid was visited, on one logarithmic colour scale. Axes: S cells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
+
+from action_balance.envs.grid.world import GridWorld
+from action_balance.plots.drawing import HERO, INK, MUTED, THOUSANDS, dot
+
+#: From few visits to many, perceptually uniform: darker on light paper, brighter on dark paper. The first colour has a
+#: contrast of 3:1 to the paper, as WCAG 2 requires of graphics, so that one visit differs visibly from none.
+HEAT_STOPS = {
+    "light": ("#28a180", "#078a8a", "#067190", "#04569b", "#333592", "#421571", "#3f0243", "#2e011b"),
+    "dark": ("#5d69ba", "#4d84d0", "#3e9fd5", "#49b8d1", "#62cfce", "#7de4ca", "#b2f4c2", "#f0fbd2"),
+}
+HEAT = LinearSegmentedColormap.from_list("visits", HEAT_STOPS["light"])
+WALL = "#aab1ba"
+
+
+def heatmaps(
+    title: str,
+    world: GridWorld,
+    rows: Mapping[str, Sequence[np.ndarray]],
+    columns: Sequence[str],
+    scaled: np.ndarray | None = None,
+) -> Figure:
+    """Heat maps of visits in rows and columns. Cells never visited stay empty.
+
+    Args:
+        title: title of the figure.
+        world: its walls are drawn.
+        rows: visits, (S,) each, by the label of their row.
+        columns: labels of the columns.
+        scaled: cells whose visits set the ends of the colour scale, (S,) bool; default: all.
+
+    Returns:
+        The figure; its last axes are those of the colour bar.
+    """
+    every = np.concatenate([visits if scaled is None else visits[scaled] for row in rows.values() for visits in row])
+    low, high = np.quantile(every[every > 0], (0, 1)) if every.any() else (0.1, 1.0)
+    scale = ScalarMappable(LogNorm(low, high if high > low else 10 * low, clip=True), HEAT)
+    wide = len(rows) < 3
+    panel = min((6.5 if wide else 5.75) / len(columns), 2)
+    tall = min(max(panel * world.height / world.width, 0.3), 4) + (0.24 if wide else 0.12)
+    size = (8 if wide else panel * len(columns) + 2.25, tall * len(rows) + (1.3 if wide else 0.9))
+    figure = Figure(size, layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left")
+    grid = figure.subplots(len(rows), len(columns), squeeze=False)
+    for (row, column), axes in np.ndenumerate(grid):
+        visits = list(rows.values())[row][column]
+        colours = scale.to_rgba(visits)
+        colours[visits <= 0] = 0
+        colours[np.asarray(world.walls)] = to_rgba(WALL)
+        axes.imshow(colours.reshape(world.height, world.width, 4), origin="lower", interpolation="none")
+        axes.spines[:].set(visible=True, color=MUTED)
+        axes.grid(visible=False)
+        axes.set_xticks([0, world.width - 1] if row == len(rows) - 1 else [])
+        axes.set_yticks([0, world.height - 1] if column == 0 else [])
+        axes.tick_params(length=2, labelsize=7.5)
+        if row == 0:
+            axes.set_title(columns[column], fontsize=9, color=INK)
+        if column == 0:
+            axes.set_ylabel(list(rows)[row], color=INK, rotation=0, ha="right", va="center")
+    place: dict[str, Any] = {"location": "bottom", "aspect": 50} if wide else {"location": "right", "aspect": 45}
+    bar = figure.colorbar(scale, ax=list(grid.flat), pad=0.04, shrink=0.6 if wide else 0.9, **place)
+    bar.locator = LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5))
+    bar.formatter = THOUSANDS
+    bar.minorticks_off()
+    bar.outline.set_visible(False)
+    bar.set_label("mean visits per run (logarithmic)")
+    return figure
+
+
+def mark_places(axes: Axes, world: GridWorld, goal_size: float = 9) -> None:
+    """Mark the start of a world with a dot and its goals with stars, in place of ticks."""
+    axes.set(xticks=[], yticks=[])
+    axes.plot(*world.coordinates(int(world.start)), **dot(HERO, 5))
+    for goal in np.flatnonzero(world.goals):
+        axes.plot(*world.coordinates(goal), **dot(HERO, goal_size) | {"marker": "*"})
+
+
+def one_row(title: str, world: GridWorld, panels: Mapping[str, np.ndarray], label: str, goal_size: float = 9) -> Figure:
+    """Heat maps side by side, with the start and the goals marked.
+
+    Args:
+        title: title of the figure.
+        world: the world.
+        panels: visits, (S,) each, by the label of their panel.
+        label: label of the colour bar.
+        goal_size: size of the stars.
+
+    Returns:
+        The figure.
+    """
+    figure = heatmaps(title, world, {"": list(panels.values())}, list(panels))
+    *shown, bar = figure.axes
+    for axes in shown:
+        mark_places(axes, world, goal_size)
+    bar.set_xlabel(label)
+    return figure

@@ -1,0 +1,160 @@
+"""The episodes of an evaluation as numbers and tables. Axes: K agents, E episodes, S states."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rich.table import Table
+
+from action_balance.config.env import EnvConfig
+from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import ActionMode, Evaluation
+from action_balance.envs.replay import Visit
+from action_balance.files import Data
+from action_balance.runs.results import to_csv
+from action_balance.studies import statistics
+
+#: Rooms of each episode, K x E, by action mode; None for an environment without rooms.
+Rooms = Mapping[ActionMode, list[list[Sequence[Visit]]]] | None
+
+
+@dataclass(frozen=True)
+class Words:
+    """Names in summaries and tables."""
+
+    length: str
+    mean_length: str
+    ended: str
+    end: str
+
+
+#: Names by what the sum of an episode's rewards is called.
+WORDS = {
+    "return": Words("length", "mean_length", "ended_by_task", "task"),
+    "score": Words("steps", "mean_steps", "ended_by_game_over", "game over"),
+}
+
+
+def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> Data:
+    """The numbers of an evaluation for its summary.
+
+    Args:
+        config: config of the run.
+        found: episodes by action mode.
+        rooms: rooms of each episode.
+
+    Returns:
+        Plain data.
+    """
+    return {
+        "seeds": list(range(config.seed, config.seed + config.seeds)),
+        "intervals_over": "seeds" if config.seeds > 1 else "episodes",
+        "ways": {mode: _numbers(config.env, one, rooms[mode] if rooms else None) for mode, one in found.items()},
+    }
+
+
+def _numbers(env: EnvConfig, one: Evaluation, rooms: list[list[Sequence[Visit]]] | None) -> Data:
+    words = WORDS[env.outcome]
+    numbers: Data = {
+        env.outcome: spread(one.returns),
+        words.mean_length: float(np.mean(one.lengths)),
+        words.ended: float(np.mean(one.terminated)),
+    }
+    if rooms:
+        counts = [len(visits) for agent in rooms for visits in agent]
+        per_game = {"mean_per_game": float(np.mean(counts)), "most_in_a_game": max(counts)}
+        numbers["rooms"] = {"all": all_rooms(rooms), **per_game}
+    return numbers
+
+
+def all_rooms(rooms: list[list[Sequence[Visit]]]) -> list[int]:
+    """The rooms that any of the episodes visited."""
+    return sorted({visit.room for agent in rooms for visits in agent for visit in visits})
+
+
+def spread(values: np.ndarray) -> Data:
+    """Mean, median and range of returns or scores, (K, E).
+
+    With several agents, these are the samples of the interval: episodes of one agent are not independent.
+    """
+    values = np.asarray(values, np.float64)
+    mean = statistics.mean(values.mean(axis=1) if len(values) > 1 else values[0])
+    low, high = (None if math.isnan(end) else end for end in (mean.low, mean.high))
+    return {
+        "mean": mean.value,
+        "low": low,
+        "high": high,
+        "median": float(np.median(values)),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
+
+
+def visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
+    """How often each state was reached in training and in each action mode, (K, S) each."""
+    return {"training": trained, **{mode: np.asarray(one.visits) for mode, one in found.items()}}
+
+
+def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> bytes:
+    """A CSV file with a row for each episode; of games, with rooms in the order of first visits as room@step.
+
+    Args:
+        config: config of the run.
+        found: episodes by action mode.
+        rooms: rooms of each episode.
+
+    Returns:
+        The file.
+    """
+    env, words, games = config.env, WORDS[config.env.outcome], config.env.frames_per_step is not None
+    header = ["way", "seed", "episode", env.outcome, words.length, *(["frames"] if games else []), "ended"]
+    rows: list[list[object]] = []
+    for mode, one in found.items():
+        for (agent, episode), total in np.ndenumerate(np.asarray(one.returns)):
+            steps = int(one.lengths[agent, episode])
+            row = [mode, config.seed + agent, episode, f"{total:.9g}", steps]
+            row += [env.frames_per_step * steps] if env.frames_per_step else []
+            row += [words.end if one.terminated[agent, episode] else "time limit"]
+            if games:
+                visited = [f"{visit.room}@{visit.step}" for visit in rooms[mode][agent][episode]] if rooms else []
+                row += [len(visited) or "", " ".join(visited)]
+            rows.append(row)
+    return to_csv([*header, *(["rooms", "visits"] if games else [])], rows)
+
+
+def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
+    """A table for the screen, with a column for each action mode.
+
+    Args:
+        title: title of the table.
+        env: the environment.
+        summary: as `summarize` makes it.
+
+    Returns:
+        The table.
+    """
+    words, modes, seeds = WORDS[env.outcome], summary["ways"], len(summary["seeds"])
+    over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
+    shown = Table(title=title, caption=f"95 % interval of the mean {env.outcome} over {over}")
+    shown.add_column("acting", no_wrap=True)
+    for mode in modes:
+        shown.add_column(mode, justify="right", no_wrap=True)
+    names = {f"mean {env.outcome}": "mean", "  95 % from": "low", "  95 % to": "high"}
+    names |= {f"median {env.outcome}": "median", f"lowest {env.outcome}": "min", f"highest {env.outcome}": "max"}
+    rows = {name: [_short(one[env.outcome][key]) for one in modes.values()] for name, key in names.items()}
+    rows["mean steps"] = [_short(one[words.mean_length]) for one in modes.values()]
+    rows[words.ended.replace("_", " ")] = [f"{one[words.ended]:.0%}" for one in modes.values()]
+    if "rooms" in summary:
+        for name, key in (("rooms per game", "mean_per_game"), ("most rooms in a game", "most_in_a_game")):
+            rows[name] = [_short(one["rooms"][key]) for one in modes.values()]
+    for name, row in rows.items():
+        shown.add_row(name, *row)
+    return shown
+
+
+def _short(value: float | None) -> str:
+    """A number that fits into a narrow column; ``-`` for an interval that one sample cannot give."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"

@@ -1,0 +1,79 @@
+"""Studies of several parts: each part is run and written on its own, so that an interrupted study can continue."""
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from rich.console import Console
+
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.runs.results import ResultFolder
+from action_balance.web.format import listed
+
+
+def say(console: Console, *lines: str) -> None:
+    """Print lines as they are: not wrapped, not highlighted."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def run_missing(
+    folder: ResultFolder,
+    known: Iterable[str],
+    chosen: Collection[str],
+    run: Callable[[str], None],
+    overwrite: bool,
+    console: Console,
+    kept: str = "",
+) -> None:
+    """Run the chosen parts that a result does not hold yet.
+
+    Args:
+        folder: folder of the result.
+        known: names of all parts, in order.
+        chosen: names of the parts to run.
+        run: runs one part and writes it.
+        overwrite: whether the command was given ``--overwrite``.
+        console: the screen.
+        kept: what an interruption keeps besides the finished parts.
+    """
+    known = list(known)
+    finished = [part for part in known if part in folder.summary["ours"]]
+    missing = [part for part in known if part in chosen and part not in finished]
+    if not missing:
+        raise UserError(
+            f"{folder.path} already holds this result: choose another --out, or replace it with --overwrite"
+        )
+    if finished:
+        say(console, f"{folder.path} already has {listed(finished)}: continuing with {listed(missing)}")
+    try:
+        for part in missing:
+            run(part)
+            finished.append(part)
+    except KeyboardInterrupt:
+        there = [*finished, *([kept] if kept else [])]
+        state = f"{listed(there)} so far: kept in {folder.path}" if there else "no part was finished"
+        raise KeyboardInterrupt(f"{state}; {same_command(overwrite)} continues from there") from None
+
+
+def same_command(overwrite: bool) -> str:
+    """How to continue what was interrupted."""
+    return "the same command without --overwrite" if overwrite else "the same command"
+
+
+def finish_part(
+    folder: ResultFolder, part: str, numbers: Data, timing: Data, page: Callable[[Path, Data], str]
+) -> None:
+    """Record a part as finished.
+
+    Args:
+        folder: folder of the result; tables and figures of the part are written.
+        part: name of the part.
+        numbers: its numbers for the summary.
+        timing: how long it took.
+        page: makes the report of a folder and its summary.
+    """
+    folder.summary["ours"][part] = numbers
+    folder.summary["timings"][part] = timing
+    folder.write("report.html", page(folder.path, folder.summary).encode())
+    folder.save()  # last: from now on the part counts as finished

@@ -1,0 +1,85 @@
+"""Which page shows a result: found by the result's kind, without a list of the studies.
+
+A study is a package in this folder. Its ``__init__``, which imports nothing heavy, defines
+
+``KIND``
+    the ``kind`` in the ``summary.json`` of its results, which is the command that makes them;
+``holds_result(folder)``
+    optional: whether a folder without ``summary.json`` holds such a result.
+
+If `view` has a page for its results, its module ``page`` defines ``result_page(folder)``, which returns the text of the
+page. A result of any other kind is shown as the training runs in its folder.
+"""
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from jinja2 import UndefinedError
+
+from action_balance import studies
+from action_balance.errors import UserError
+from action_balance.files import Data, own_file
+from action_balance.runs.results import SUMMARY
+
+#: What a page raises if numbers of a summary are missing or are not numbers.
+UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, UndefinedError)
+
+
+def holds_result(folder: Path) -> bool:
+    """Whether a folder holds a result of a study."""
+    return (folder / SUMMARY).is_file() or _recognised(folder) is not None
+
+
+def page_of(folder: Path) -> Callable[[], str] | None:
+    """What makes the page of a result; None for a result that has no page of its own."""
+    study = _recognised(folder)
+    if study is None:
+        kind = read_summary(folder).get("kind")
+        study = next((one for one in _studies() if kind == one.KIND), None)
+    if study is None:
+        return None
+    make: Callable[[Path], str] | None = getattr(importlib.import_module(f"{study.__name__}.page"), "result_page", None)
+    if make is None:
+        return None
+
+    def page() -> str:
+        try:
+            return make(folder)
+        except UNFIT:
+            raise damaged(folder) from None
+
+    return page
+
+
+def read_summary(folder: Path) -> Data:
+    """The summary of a result; a `UserError` where it is damaged, or a link that leads out of the folder."""
+    try:
+        found = json.loads(own_file(folder, SUMMARY).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        raise damaged(folder) from None
+    if not isinstance(found, dict):
+        raise damaged(folder)
+    return found
+
+
+def damaged(folder: Path) -> UserError:
+    """The error for a summary that cannot be shown."""
+    return UserError(f"{folder / SUMMARY} is damaged: reproduce the result with --overwrite")
+
+
+def _studies() -> Iterator[ModuleType]:
+    """The packages of studies that have results."""
+    for found in pkgutil.iter_modules(studies.__path__, f"{studies.__name__}."):
+        if found.ispkg:
+            study = importlib.import_module(found.name)
+            if hasattr(study, "KIND"):
+                yield study
+
+
+def _recognised(folder: Path) -> ModuleType | None:
+    """The study of a result without a summary; None where there is none."""
+    return next((one for one in _studies() if hasattr(one, "holds_result") and one.holds_result(folder)), None)

@@ -1,0 +1,67 @@
+"""A progress bar; plain lines if the output is not a terminal."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+#: Seconds between two plain lines.
+LINE_EVERY = 10.0
+
+#: Is called with how much more is done.
+Advance = Callable[[float], None]
+
+
+@contextmanager
+def progress_bar(console: Console, name: str, total: int, unit: str = "runs") -> Iterator[Advance]:
+    """Show progress while the body works.
+
+    Args:
+        console: Where to show it.
+        name: What is being done.
+        total: How much there is to do.
+        unit: What is counted.
+
+    Yields:
+        A function to call with how much more is done; any thread may call it.
+    """
+    if not console.is_terminal:
+        with _plain_lines(console, name, total, unit) as advance:
+            yield advance
+        return
+    columns = (
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(name, total=total)
+        yield lambda done: bar.advance(task, done)
+        bar.update(task, completed=total)
+
+
+@contextmanager
+def _plain_lines(console: Console, name: str, total: int, unit: str) -> Iterator[Advance]:
+    """A line at the start, at the end, and every few seconds in between."""
+    start = last_line = time.perf_counter()
+    count = 0.0
+    lock = threading.Lock()
+
+    def advance(done: float) -> None:
+        nonlocal count, last_line
+        with lock:
+            count += done
+            if time.perf_counter() - last_line >= LINE_EVERY:
+                last_line = time.perf_counter()
+                console.print(f"{name}: {count:,.0f} of {total:,} {unit}", highlight=False)
+
+    console.print(f"{name}: {total:,} {unit} ...", highlight=False)
+    yield advance
+    console.print(f"{name}: done in {time.perf_counter() - start:.1f} s", highlight=False)

@@ -1,0 +1,110 @@
+"""Training on the terminal: ``train``, ``resume``, and the progress of a run."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from action_balance.config.train import TrainConfig
+from action_balance.engines import loop
+from action_balance.engines.metrics_rows import Progress
+from action_balance.runs import RunFolder
+from action_balance.terminal.progress import LINE_EVERY
+
+
+def command_line() -> list[str]:
+    """The command as it is typed, without the folder that the program is in."""
+    return ["action-balance", *sys.argv[1:]]
+
+
+def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
+    """Train a new run.
+
+    Args:
+        config: Settings of the run.
+        out: Folder of the run.
+        overwrite: Whether to replace a run that is in that folder.
+        console: Where progress is shown.
+    """
+    with training_progress(console, config) as report:
+        loop.begin(out, config, command_line(), report, overwrite, _print_on(console))
+    console.print(f"trained {out}", highlight=False, soft_wrap=True)
+
+
+def resume(path: Path, console: Console) -> None:
+    """Train the rest of a run.
+
+    Args:
+        path: Folder of the run.
+        console: Where progress is shown.
+    """
+    folder = RunFolder.open(path)
+    config = TrainConfig.from_dict(folder.config)
+    folder.check_unchanged()
+    if folder.manifest.get("status") == "finished":
+        console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
+        return
+
+    with training_progress(console, config) as report:
+        loop.resume(folder, command_line(), report, _print_on(console))
+    console.print(f"trained {path}", highlight=False, soft_wrap=True)
+
+
+def _print_on(console: Console) -> Callable[[str], None]:
+    return lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def training_progress(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
+    """Show a bar with steps, steps per second, time left, return, states reached and bonus.
+
+    Plain lines are printed if the output is not a terminal. Where states cannot be enumerated, the best
+    return since the start of this process is shown instead of their number.
+
+    Args:
+        console: Where to show it.
+        config: Settings of the run.
+        name: Text before all that.
+
+    Yields:
+        A function to call after every update.
+    """
+    total = config.agent.updates
+    last_line = time.perf_counter()
+    first: tuple[int, float] | None = None  # steps and time of the first update: compiling does not count
+    best = -math.inf
+
+    def describe(now: Progress) -> str:
+        nonlocal first, best
+        best = max(best, now.best_return)  # nan is never larger
+        first = first or (now.steps, time.perf_counter())
+        seconds = time.perf_counter() - first[1]
+        rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
+        found = f"best {_score(best)}" if now.states is None else f"states {now.states:,.0f}"
+        bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
+        return f"{name}{now.steps:,} steps, {rate}return {_score(now.episode_return)}, {found}{bonus}"
+
+    if not console.is_terminal:
+
+        def line(now: Progress) -> None:
+            nonlocal last_line
+            text = describe(now)
+            if time.perf_counter() - last_line >= LINE_EVERY or now.update == total:
+                last_line = time.perf_counter()
+                console.print(f"update {now.update} of {total}: {text}", highlight=False, soft_wrap=True)
+
+        yield line
+        return
+    with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task(f"{name}warming up and compiling", total=total)
+        yield lambda now: bar.update(task, completed=now.update, description=describe(now))
+
+
+def _score(value: float) -> str:
+    return f"{value:.3g}" if math.isfinite(value) else "-"

@@ -1,0 +1,87 @@
+"""Pages from templates: autoescaped, with their styles and scripts inlined, so that a page is one file.
+
+A template's name is its path in the package, for example ``web/templates/base.html`` or ``studies/grid/page.html``.
+Every page extends ``base.html``; the functions of `format` are available in all templates, and so is ``title_of``.
+"""
+
+import base64
+import hashlib
+import inspect
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from action_balance.files import Data
+from action_balance.packing import script_json
+from action_balance.plots.drawing import NAMES
+from action_balance.web import format as formats
+from action_balance.web.inline_svg import inline_figure
+
+#: The scripts of a page with data, in the order in which they need each other.
+SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
+
+
+def title_of(method: str) -> str:
+    """What pages call a method; an unknown name stays as it is."""
+    return NAMES.get(method, method)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("action_balance", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    functions = {**dict(inspect.getmembers(formats, inspect.isfunction)), "title_of": title_of}
+    environment.globals |= {**functions, "NONE": formats.NONE, "METHODS": NAMES}
+    environment.filters |= functions
+    environment.filters["inline_figure"] = lambda svg, name: Markup(inline_figure(svg, name))
+    environment.filters["script_json"] = lambda data: Markup(script_json(data))
+    return environment
+
+
+def render(template: str, data: Data | None = None, served: bool = False, **view: object) -> str:
+    """A whole page.
+
+    Args:
+        template: its path in the package.
+        data: what the page's scripts show; None for a page without any.
+        served: whether the page may request files and news from its server.
+        view: what the template shows.
+
+    Returns:
+        The text of an HTML file.
+    """
+    style = _asset("style.css") + (_asset("page.css") if data is not None else "")
+    script = _script(SCRIPTS if data is not None else ("page", "main"))
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            view,
+            data=data,
+            served=served,
+            style=Markup(style),
+            script=Markup(script),
+            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        )
+    )
+
+
+def as_bytes(text: str) -> bytes:
+    """Text as UTF-8; what cannot be encoded, such as a part of an odd file name, becomes a question mark."""
+    return text.encode("utf-8", "replace")
+
+
+def _asset(name: str) -> str:
+    return resources.files("action_balance.web").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _script(names: tuple[str, ...]) -> str:
+    """Scripts as one, in a scope of its own."""
+    return '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in names) + "})();\n"

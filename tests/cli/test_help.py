@@ -1,0 +1,138 @@
+"""Help that fits the screen and reads like English."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from command import call
+
+from action_balance.cli.form import Form
+from action_balance.cli.help import command_help
+from action_balance.cli.main import COMMANDS
+
+ENVIRONMENTS = ("open", "deep-sea", "atari:pitfall", "gym:CartPole-v1")
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Settings ``inside``."""
+
+    rate: float = 0.5
+    """A rate of 100 %."""
+    seed: int = 3
+    """A seed."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Do something."""
+
+    map_file: str = field(metadata={"metavar": "MAP"})
+    """A map."""
+    size: int | None = None
+    """A size (default: any)."""
+    fast: bool = False
+    """Hurry."""
+    names: tuple[str, ...] = ("a", "b")
+    """Some names."""
+    inner: Inner = field(default_factory=Inner)
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def words_of(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_flags_have_their_documentation_and_default() -> None:
+    lines = words_of(command_help(Form("work", Work), everything=True))
+    assert lines[0] == "usage: action-balance work MAP [options]"
+    assert "MAP A map" in lines
+    assert "--size N A size (default: any)" in lines
+    assert "--fast Hurry" in lines
+    assert "--names [NAME ...] Some names (default: a b)" in lines
+    assert "inner settings:" in lines
+    assert "Settings inside." in lines
+    assert "--rate X A rate of 100 % (default: 0.5)" in lines
+
+
+def test_the_short_help_shows_common_flags_only() -> None:
+    form = Form("work", Work, common=("inner.seed", "size"))
+    lines = words_of(command_help(form, everything=False))
+    flags = [line.split()[0] for line in lines if line.startswith("-")]
+    assert flags == ["--seed", "--size", "-h,", "--help-all"]
+    assert "--rate" in command_help(form, everything=True)
+
+
+def test_a_variant_adds_its_own_flags() -> None:
+    @dataclass(frozen=True)
+    class Other:
+        """Other settings."""
+
+        rate: str = "slow"
+        """Another rate."""
+
+    form = Form("work", Work, more=(Form("work", Work, kinds={"inner": Other}),))
+    text = command_help(form, everything=True)
+    assert text.count("--rate") == 2
+    assert text.count("--size") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (),
+        ("reproduce",),
+        *((*name.split(),) for name in COMMANDS),
+        *(("train", name) for name in ENVIRONMENTS),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("option", ["--help", "--help-all"])
+def test_help_fits_80_columns(command: tuple[str, ...], option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if option == "--help-all" and (not command or command == ("reproduce",)):
+        pytest.skip("has no further options")
+    assert call(*command, option) == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    known = [word for word in command if word not in ENVIRONMENTS]
+    assert shown.startswith(" ".join(["usage: action-balance", *known]))
+    assert not any(odd in shown for odd in ("`", "{None}", "MISSING", "==SUPPRESS==", "…"))
+
+
+def test_no_command_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call() == 0
+    shown = capsys.readouterr().out
+    lines = words_of(shown)
+    for name in COMMANDS:
+        assert sum(line.startswith(f"{name.split()[0]} ") for line in lines) == 1
+    assert sum(line.startswith("action-balance ") for line in lines) >= 2
+    assert "--print-completion SHELL" in shown
+    call("--help")
+    assert capsys.readouterr().out == shown
+
+
+def test_train_shows_common_flags_and_all_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    call("train", "--help")
+    short = capsys.readouterr().out
+    call("train", "--help-all")
+    everything = capsys.readouterr().out
+    common = ("--method", "--steps", "--envs", "--seed", "--seeds", "--out", "--overwrite", "--preset", "--config")
+    for name in (*common, "--checkpoint-every", "--learning-rate"):
+        assert f" {name}" in short
+    assert "--gae-lambda" not in short
+    for name in (*common, "--gae-lambda", "--hidden", "--channels", "--lag", "--env-kwargs", "--view"):
+        assert f" {name}" in everything
+
+
+def test_train_shows_the_flags_of_an_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    call("train", "gym:CartPole-v1", "--help")
+    shown = capsys.readouterr().out
+    assert "--env-kwargs" in shown
+    assert "--view" not in shown
+    call("train", "--help", "open")
+    shown = capsys.readouterr().out
+    assert "--view" in shown
+    assert "--env-kwargs" not in shown

@@ -1,0 +1,195 @@
+"""``train``: where its settings come from."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from command import call
+from rich.console import Console
+
+from action_balance.cli.help import command_help
+from action_balance.cli.main import parse
+from action_balance.cli.train import Train
+from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.runs import RunFolder
+
+
+def train(*words: str) -> Train:
+    command = parse(["train", *words])
+    assert isinstance(command, Train)
+    return command
+
+
+def saved(path: Path, *words: str) -> TrainConfig:
+    """The settings of a run that was begun in a folder."""
+    config = train(*words).settings
+    RunFolder.create(path, config.to_dict(), ["train"]).release()
+    return config
+
+
+def test_flags_set_the_environment_the_agent_and_the_run() -> None:
+    words = ("--size", "7", "--view", "coordinates", "--method", "rnd", "--steps", "1e5", "--clip", "0.2")
+    config = train("open", *words, "--seed", "3", "--seeds", "2", "--out", "x", "--overwrite")
+    assert config.settings.env == env_config("open", size=7, view="coordinates")
+    agent = config.settings.agent
+    assert (agent.method, agent.steps, agent.ppo.clip, agent.ppo.epochs) == ("rnd", 100_000, 0.2, 4)
+    assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
+
+
+@pytest.mark.parametrize(
+    "words", [("--size", "7", "open"), ("open", "--size", "7"), ("--size=7", "--seed", "0", "open")]
+)
+def test_the_environment_may_stand_anywhere(words: tuple[str, ...]) -> None:
+    assert train(*words).settings == train("open", "--size", "7").settings
+
+
+def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
+    words = ("--env-kwargs", 'map_name="4x4"', "is_slippery=False", "--wrapper", "a:B", "--wrapper", "c:D")
+    options = {"map_name": "4x4", "is_slippery": False}
+    expected = env_config("gym:FrozenLake-v1", env_kwargs=options, wrapper=("a:B", "c:D"))
+    assert train(*words, "gym:FrozenLake-v1").settings.env == expected
+
+
+def test_flags_override_a_preset() -> None:
+    agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
+    preset = PRESETS["atari-paper"]
+    assert (agent.envs, agent.steps, agent.ppo) == (8, preset.steps, preset.ppo)
+
+
+def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
+    earlier = saved(tmp_path, "deep-sea", "--size", "4", "--seeds", "3", "--clip", "0.3", "--checkpoint-every", "7")
+    for path in (tmp_path, tmp_path / "config.json"):
+        assert train("--config", str(path)).settings == earlier
+    changed = train("--config", str(tmp_path), "--seeds", "5", "--checkpoint-every", "none").settings
+    assert (changed.seeds, changed.checkpoint_every, changed.agent, changed.env) == (
+        5,
+        None,
+        earlier.agent,
+        earlier.env,
+    )
+
+
+def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -> None:
+    earlier = saved(tmp_path, "open", "--size", "9", "--clip", "0.3")
+    same_family = train("corridor", "--config", str(tmp_path)).settings
+    assert (same_family.env, same_family.agent) == (env_config("corridor", size=9), earlier.agent)
+    other_family = train("gym:CartPole-v1", "--config", str(tmp_path), "--stack", "2").settings
+    assert other_family == train("gym:CartPole-v1", "--clip", "0.3", "--stack", "2").settings
+
+
+@pytest.mark.parametrize(
+    ("words", "hints"),
+    [
+        ((), ("needs ENV", "action-balance train --help")),
+        (("--seed", "3"), ("needs ENV",)),
+        (("opn",), ("did you mean open?",)),
+        (("open", "--preset", "atari-papr"), ("did you mean atari-paper?",)),
+        (("open", "--preset"), ("--preset",)),
+        (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "choose one")),
+        (("open", "--config", "nowhere"), ("nowhere",)),
+        (("open", "--view", "one-hto"), ("did you mean one-hot?",)),
+        (("open", "--env-kwargs", "size=6"), ("--env-kwargs", "gym:")),
+        (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
+        (("open", "--rollout-step", "3"), ("did you mean --rollout-steps?",)),
+        (("--unknown", "3", "open"), ("unknown option --unknown",)),
+        (("open", "--steps", "many"), ("--steps takes a whole number, not 'many'",)),
+        (("gym:CartPole-v1", "--env-kwargs", "size"), ("--env-kwargs size", "KEY=VALUE")),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: tuple[str, ...], hints: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", *words) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert all(hint in error for hint in hints), error
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000])
+def test_a_file_that_is_no_config_is_one_line(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.json").write_bytes(content)
+    assert call("train", "--config", str(tmp_path / "mine.json")) == 2
+    error = capsys.readouterr().err
+    assert "mine.json" in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "folder"),
+    [
+        (("deep-sea", "--method", "rnd", "--seed", "3"), "runs/deep-sea-rnd-3"),
+        (("gym:ActionBalance/Grid-v0",), "runs/gym-ActionBalance-Grid-v0-action-balance-rnd-0"),
+        (("open", "--out", "there"), "there"),
+    ],
+)
+def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Path] = []
+    monkeypatch.setattr("action_balance.terminal.training.train", lambda _, out, *__: found.append(out))
+    train(*words).load()(Console())
+    assert found == [Path(folder)]
+
+
+OWN = """
+from dataclasses import dataclass
+from action_balance.config.env import DeviceEnvConfig
+
+@dataclass(frozen=True)
+class Maze(DeviceEnvConfig):
+    \"\"\"A maze.\"\"\"
+
+    walls: int = 3
+    \"\"\"Walls of the maze.\"\"\"
+    seed: int = 0
+    \"\"\"Seed of the maze.\"\"\"
+    dark: bool = True
+    \"\"\"Turn off the light.\"\"\"
+
+class MyBonus:
+    @dataclass(frozen=True)
+    class Config:
+        \"\"\"A bonus.\"\"\"
+
+        width: int = 4
+        \"\"\"Width of the bonus.\"\"\"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with an environment and a bonus of one's own."""
+    (tmp_path / "own_module.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("own")
+def test_an_environment_of_ones_own_has_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    command = train("own_module:Maze", "--walls", "7", "--maze-seed", "5", "--seed", "2", "--no-dark")
+    assert asdict(command.settings.env) == {"name": "own_module:Maze", "walls": 7, "seed": 5, "dark": False}
+    assert command.settings.seed == 2
+    call("train", "own_module:Maze", "--help")
+    assert "Walls of the maze (default: 3)" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("own")
+def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
+    words = ("open", "--intrinsic", "own_module:MyBonus")
+    agent = train(*words, "--width", "6", "--learns-from", "all").settings.agent
+    assert agent.intrinsic == "own_module:MyBonus"
+    assert agent.bonus_settings == {"own_module:MyBonus": {"width": 6}, "distillation": {"learns_from": "all"}}
+    assert train(*words).settings.agent.bonus_settings == {}
+    saved(tmp_path / "run", *words, "--width", "6")
+    again = train("--config", str(tmp_path / "run"), "--learns-from", "all").settings.agent
+    assert again == agent
+    other = train("--config", str(tmp_path / "run"), "--intrinsic", "rnd").settings.agent
+    assert other.bonus_settings == {}
+
+
+def test_flags_of_a_bonus_need_that_bonus(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", "open", "--method", "rnd", "--learns-from", "all") == 2
+    assert "--action-bonus distillation" in capsys.readouterr().err
+    help_text = command_help(Train.form("train", ["open", "--method", "action-balance-rnd-channel"]), everything=True)
+    assert "(default: channel)" in " ".join(help_text.split())

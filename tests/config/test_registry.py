@@ -1,0 +1,91 @@
+from typing import Any
+
+import pytest
+
+from action_balance.config.env import EnvConfig
+from action_balance.config.registry import FAMILIES, env_class, env_config, families, known_names, load_object
+from action_balance.envs.atari.config import AtariConfig
+from action_balance.envs.deep_sea.config import DeepSeaConfig
+from action_balance.envs.grid.config import GridConfig
+from action_balance.envs.gymnasium.config import GymnasiumConfig
+from action_balance.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("open", GridConfig),
+        ("goal", GridConfig),
+        ("corridor", GridConfig),
+        ("deep-sea", DeepSeaConfig),
+        ("atari:pitfall", AtariConfig),
+        ("gym:CartPole-v1", GymnasiumConfig),
+        ("gym:my_module:make", GymnasiumConfig),
+    ],
+)
+def test_a_name_or_its_prefix_leads_to_a_family(name: str, family: type[EnvConfig]) -> None:
+    assert env_class(name) is family
+    assert type(env_config(name)) is family
+
+
+def test_families_are_listed_once_and_in_order() -> None:
+    assert families() == [GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig]
+    assert known_names()[:4] == ["open", "goal", "corridor", "deep-sea"]
+    assert "atari:montezuma_revenge" in known_names()
+    assert all(family.forms for family in families())
+    assert {load_object(path) for path in FAMILIES.values()} == {*families()}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("opne", r"did you mean open\?"),
+        ("deepsea", r"did you mean deep-sea\?"),
+        ("montezuma_revenge", r"did you mean atari:montezuma_revenge\?"),
+        ("atary:pitfall", r"did you mean atari:pitfall\?"),
+        ("CartPole-v1", r"did you mean gym:CartPole-v1\?"),
+        ("atari", "needs a game: e.g. atari:pitfall"),
+        ("gym:", "needs the id of an environment: e.g. gym:CartPole-v1"),
+        ("", "choose from open, goal"),
+        ("xyzzy", "choose from open, goal"),
+        ("no_such_module:Maze", "needs the module no_such_module, which is not installed"),
+        ("tiles_family:Tile", r"tiles_family has no Tile: did you mean Tiles\?"),
+        ("tiles_family:Board", "is not an environment family: inherit from DeviceEnvConfig or HostEnvConfig"),
+        ("action_balance.config.env:EnvConfig", "is not an environment family"),
+    ],
+)
+def test_an_unknown_name_is_one_line_with_a_suggestion(name: str, hint: str) -> None:
+    with pytest.raises(UserError, match=hint) as error:
+        env_config(name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "hint"),
+    [
+        ("open", {"stack": 2}, "a grid world has no --stack: its settings are --size, --episode-steps, --view"),
+        ("deep-sea", {"view": "one-hot"}, "a deep sea has no --view: its settings are --size"),
+        ("atari:pitfall", {"size": 3}, "an Atari game has no --size: leave it out"),
+        ("gym:CartPole-v1", {"episode_steps": 3}, "has no --episode-steps: its settings are --env-kwargs"),
+    ],
+)
+def test_settings_of_another_family_are_unknown(name: str, settings: dict[str, Any], hint: str) -> None:
+    with pytest.raises(UserError, match=hint):
+        env_config(name, **settings)
+
+
+def test_a_module_that_fails_is_reported_with_the_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_family.py").write_text("x = 1\nraise ValueError('no paper')\n")
+    (tmp_path / "needy_family.py").write_text("import not_there_at_all\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"cannot be imported: ValueError: no paper \(broken_family.py, line 2\)"):
+        env_config("broken_family:Maze")
+    with pytest.raises(UserError, match=r"needy_family cannot be imported: .*not_there_at_all"):
+        env_config("needy_family:Maze")
+
+
+def test_an_object_is_named_by_its_module_and_a_colon() -> None:
+    assert load_object("collections.abc:Mapping").__name__ == "Mapping"
+    for path in ("collections", "collections:", ":abc"):
+        with pytest.raises(UserError, match="is not MODULE:NAME"):
+            load_object(path)

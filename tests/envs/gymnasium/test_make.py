@@ -1,0 +1,65 @@
+"""Gymnasium environments by name: what is wrong with one is reported before a run begins."""
+
+from typing import Any
+
+import gymnasium
+import pytest
+
+from action_balance.envs.gymnasium import make as gym_make
+from action_balance.envs.gymnasium.make import find
+from action_balance.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gym:gym_cases:OldReset", "old Gym interface: reset\\(\\) must return"),
+        ("gym:gym_cases:OldStep", "old Gym interface"),
+        (
+            "gym:gym_cases:NoOptions",
+            "unexpected keyword argument 'options'.*: give reset\\(\\) the arguments seed and opt",
+        ),
+        ("gym:gym_cases:OldStep-v0", "old Gym interface"),  # behind Gymnasium's own wrappers
+        ("gym:gym_cases:Continuous", "its actions are continuous"),
+        ("gym:gym_cases:Sequences", "observations in Sequence"),
+        ("gym:gym_cases:NaN", "an observation has NaN"),
+        ("gym:gym_cases:Outside", "it has 1.5 at index \\(2,\\), and the space is from 0 to 1"),
+        ("gym:gym_cases:NoEnvironment", "is not a gymnasium.Env"),
+        ("gym:gym_cases:NotThere-v0", "needs the module not_there, which is not installed"),
+        ("gym:gym_cases:qqqq", "gym_cases neither registers it nor has a function of that name"),
+        ("gym:not_there:Env-v0", "needs the module not_there, which is not installed"),
+        ("gym:__main__:make", "is a function of a script"),
+        ("gym:CartPol-v1", "did you mean gym:CartPole-v1\\?"),
+        ("gym:cartpole", "did you mean gym:CartPole-v1\\?"),
+        (
+            "gym:Nothing/Like-this-v3",
+            "no installed package has registered it: install its package, or write gym:MODULE",
+        ),
+        ("gym:Pendulum-v1", "its actions are continuous"),
+    ],
+)
+def test_a_wrong_environment_is_one_line(name: str, told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        find(name.removeprefix("gym:"), {}, (), "sync")
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(gym_make.PACKAGES, "Far/", ("far_away", "far-away"))
+    with pytest.raises(UserError, match="needs the module far_away, which is not installed: pip install far-away"):
+        find("Far/Off-v0", {}, (), "sync")
+
+
+def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
+    with pytest.raises(UserError, match="begins episodes one step late"):
+        find("CartPole-v1", {}, (), "own")
+    taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
+    with pytest.raises(UserError, match="has no vector environment of its own"):
+        find(taxi, {}, (), "own")
+    with pytest.raises(UserError, match="a function or a class, which makes one at a time: use --vectorize sync"):
+        find("gym_cases:Counter", {}, (), "own")
+
+
+def test_wrappers_are_applied_in_order() -> None:
+    names = ("gymnasium.wrappers:FlattenObservation", "gymnasium.wrappers:RecordEpisodeStatistics")
+    made: Any = find("CartPole-v1", {}, names, "sync").make()
+    assert [type(made).__name__, type(made.env).__name__] == ["RecordEpisodeStatistics", "FlattenObservation"]

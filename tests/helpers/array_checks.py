@@ -1,0 +1,5 @@
+"""The type checker of the tests, for shapes and types that jaxtyping annotates; integers count as floats, too."""
+
+from beartype import BeartypeConf, beartype
+
+check = beartype(conf=BeartypeConf(is_pep484_tower=True))

@@ -1,0 +1,83 @@
+"""Training runs as the page shows them: curves over seeds, and news."""
+
+import os
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from watched_runs import STEPS, add, begin, config_of
+
+from action_balance.studies.training import data as view_data
+from action_balance.studies.training.data import READ, Watched, columns
+
+
+def news(path: Path, place: str) -> dict[str, Any]:
+    return view_data.news(Watched.open(path, live=True), place)
+
+
+def test_columns_are_means_over_seeds_and_updates() -> None:
+    table = np.full((3, 2, len(READ)), nan)
+    table[..., READ.index("steps")] = [[10], [20], [30]]
+    table[..., READ.index("episode_return")] = [[1, 3], [3, 7], [nan, 5]]
+    table[..., READ.index("states")] = 0
+    found = columns(table, bucket=2)
+    assert found["steps"] == [20, 30]
+    # seed 0: (1 + 3) / 2 = 2, then unknown; seed 1: (3 + 7) / 2 = 5, then 5
+    assert found["metrics"] == {"episode_return": {"mean": [3.5, 5.0], "low": [2.0, 5.0], "high": [5.0, 5.0]}}
+    assert columns(table[:0], 2) == {"steps": [], "metrics": {}}
+
+
+def test_runs_that_differ_only_in_their_seeds_are_one_curve(tmp_path: Path) -> None:
+    for seed in (0, 2):
+        config = config_of(seed=seed)
+        folder, log = begin(tmp_path / f"run{seed}", config)
+        add(log, config, 1)
+        folder.finish("finished")
+    both = [Watched.open(tmp_path / f"run{seed}") for seed in (0, 2)]
+    (curve,) = view_data.curves(both, pooled=True)
+    assert (curve["label"], curve["environment"], curve["seeds"]) == ("RND", "deep-sea 3", 4)
+    assert curve["metrics"]["episode_return"] == {"mean": [2.0], "low": [1.0], "high": [3.0]}
+    assert [one["label"] for one in view_data.curves(both, pooled=False)] == ["RND (run0)", "RND (run2)"]
+
+
+def test_a_damaged_row_shifts_no_update_of_runs_that_are_one_curve(tmp_path: Path) -> None:
+    for seed in (0, 2):
+        config = config_of(seed=seed)
+        folder, log = begin(tmp_path / f"run{seed}", config)
+        for update in (1, 2, 3):
+            add(log, config, update)
+        folder.finish("finished")
+    file = tmp_path / "run2" / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines[:3], lines[3][:20], b"\n", *lines[4:]]))  # seed 3 in update 2
+    (curve,) = view_data.curves([Watched.open(tmp_path / f"run{seed}") for seed in (0, 2)], pooled=True)
+    assert curve["steps"] == [STEPS, 3 * STEPS]
+    assert curve["metrics"]["episode_return"] == {"mean": [2.0, 4.0], "low": [1.0, 3.0], "high": [3.0, 5.0]}
+
+
+def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -> None:
+    config = config_of(updates=4)
+    folder, log = begin(tmp_path / "run", config)
+    first = news(folder.path, "")
+    assert (first["steps"], first["progress"]["status"], first["progress"]["left"]) == ([], "running", None)
+    add(log, config, 1)
+    second = news(folder.path, first["place"])
+    assert second["metrics"]["episode_return"] == {"mean": [2.0], "low": [1.0], "high": [3.0]}
+    with open(folder.path / "metrics.jsonl", "ab") as file:
+        file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
+    third = news(folder.path, second["place"])
+    assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
+    with open(folder.path / "metrics.jsonl", "ab") as file:
+        file.write(b'\n{"update": 3, "seed": 0, "steps": 3072, "episode_return": 7}\n')  # the half line stays damaged
+        file.write(b'{"update": 3, "seed": 1, "steps": 3072, "episode_return": 9}\n')
+    later = news(folder.path, second["place"])
+    assert (later["steps"], later["metrics"]["episode_return"]["mean"]) == ([3072], [8.0])
+    assert news(folder.path, f"{later['place']}0")["anew"]  # a place beyond the end
+    log.truncate_after(0)  # as a resumed run does
+    add(log, config, 1)
+    fourth = news(folder.path, second["place"])
+    assert (fourth["steps"], fourth["anew"]) == ([STEPS], True)
+    os.utime(folder.path / "timing.jsonl", (1, 1))
+    assert news(folder.path, "")["progress"]["status"] == "silent"
+    folder.release()

@@ -1,0 +1,45 @@
+import math
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from action_balance.cli.main import parse
+from action_balance.cli.train import Train
+from action_balance.engines.metrics_rows import Progress
+from action_balance.terminal.training import training_progress
+
+
+def lines(environment: str, *updates: Progress, name: str = "") -> list[str]:
+    command = parse(["train", environment, "--steps", "2048"])
+    assert isinstance(command, Train)
+    screen = StringIO()
+    with training_progress(Console(file=screen, width=200), command.settings, name) as report:
+        for one in updates:
+            report(one)
+    return screen.getvalue().splitlines()
+
+
+def test_a_world_shows_its_states() -> None:
+    (line,) = lines("open", Progress(2, 2048, 1.0, 1.0, 7.0, 0.25), name="1/3 ")
+    assert line == "update 2 of 2: 1/3 2,048 steps, return 1, states 7, bonus 0.25"
+
+
+def test_a_game_shows_its_best_return() -> None:
+    (line,) = lines(
+        "atari:pitfall", Progress(1, 1024, 50.0, 400.0, 0.0, 0.5), Progress(2, 2048, math.nan, math.nan, 0.0, 0.25)
+    )
+    assert line.startswith("update 2 of 2: 2,048 steps, ")
+    assert line.endswith("/s, return -, best 400, bonus 0.25")
+
+
+@pytest.mark.parametrize("environment", ["open", "atari:pitfall"])
+def test_on_a_terminal_there_is_a_bar(environment: str) -> None:
+    command = parse(["train", environment, "--steps", "2048"])
+    assert isinstance(command, Train)
+    screen = StringIO()
+    console = Console(file=screen, width=120, force_terminal=True)
+    with training_progress(console, command.settings) as report:
+        report(Progress(2, 2048, 1.0, 1.0, 7.0, 0.25))
+    assert "compiling" in screen.getvalue()
+    assert "2,048 steps" in screen.getvalue()

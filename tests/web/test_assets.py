@@ -1,0 +1,45 @@
+"""The scripts of a page, in a browser."""
+
+from pathlib import Path
+
+import numpy as np
+from browser import shown
+from playwright.sync_api import Browser
+
+from action_balance.packing import packed
+from action_balance.studies.grid.figures import HEAT_STOPS
+from action_balance.web.render import render
+
+
+def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
+    side = 400
+    counts = np.zeros((1, side * side), np.int64)
+    counts[0, 7] = 5
+    counts[0, 8] = 2
+    one = {"counts": {"p0": packed(counts)}, "moments": {"p0": [10]}, "over": {"p0": 1}, "actions": 1, "only": True}
+    world = {"id": "w", "title": "w", "width": side, "height": side, "walls": [], "start": 0, "goals": [], "chosen": 7}
+    panels = [{"key": "p0", "method": "rnd", "name": "RND"}]
+    rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
+    players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
+    data = {"heat": HEAT_STOPS, "players": players}
+    covered = {"final_cells": {"value": 2.0, "low": None, "high": None}, "final_rate": 0.0}
+    saved = tmp_path / "page.html"
+    saved.write_text(
+        render(
+            "studies/explore/page.html",
+            data,
+            name="w",
+            settings={"runs": 1, "methods": ["rnd"]},
+            coverage={"methods": {"rnd": covered}, "steps": 10, "reachable_cells": side * side},
+            first_reach=None,
+            figures={},
+            best="rnd",
+            certain=True,
+        )
+    )
+    with shown(browser, saved.as_uri()) as found:
+        found.page.wait_for_selector("html[data-ready]")
+        assert found.page.locator(".visits output").inner_text() == "5"
+        assert found.page.locator(".fact").inner_text() == "2 cells"
+        assert found.page.locator(".strip").get_attribute("aria-label") == "visits: from 2 to 5, logarithmic"
+        assert found.errors == []

@@ -1,0 +1,93 @@
+"""Numbers as pages print them."""
+
+from math import inf, nan
+
+import pytest
+
+from action_balance.web.format import (
+    amount,
+    contains,
+    count,
+    interval,
+    listed,
+    number,
+    percent,
+    setting,
+    side,
+    significant,
+)
+
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (1234567.0, 0, "1,234,567"),
+        (-1234.5, 1, "\u22121,234.5"),
+        (-0.04, 1, "0.0"),  # no minus before a zero
+        (None, 2, "\u2013"),
+        (nan, 2, "\u2013"),
+        ("inf", 2, "\u221e"),  # as a summary writes it
+        (-inf, 0, "\u2212\u221e"),
+    ],
+)
+def test_numbers_have_separators_and_a_real_minus(value: float | str | None, digits: int, text: str) -> None:
+    assert number(value, digits) == text
+
+
+def test_signs_and_percentages() -> None:
+    assert number(0.25, 1, sign=True) == "+0.2"
+    assert percent(0.125, 1, sign=True) == f"+12.5{SPACE}%"
+    assert percent(None) == f"\u2013{SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.019, "0.019"),
+        (-0.5, "\u22120.5"),
+        (1.23e-5, "1.2·10⁻⁵"),
+        (-8.7e-06, "\u22128.7·10⁻⁶"),
+        (1e-7, "0"),
+        (None, "\u2013"),
+    ],
+)
+def test_small_numbers_have_two_digits_and_a_power_of_ten(value: float | None, text: str) -> None:
+    assert significant(value, resolution=1e-6) == text
+
+
+def test_large_counts_are_in_millions() -> None:
+    assert (amount(999_999), amount(20_119_552)) == ("999,999", f"20.1{SPACE}M")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "where", "text"),
+    [
+        (1.25, 2.0, "above", "1.25 to 2.00"),
+        (0.25, 0.75, "below", "0.25 to 0.75"),
+        (0.5, "inf", "around", "0.50 to \u221e"),
+        (1.0, 2.0, "around", "1.00 to 2.00"),  # an end on the neutral value includes it
+        (None, None, "unknown", ""),
+    ],
+)
+def test_an_interval_says_on_which_side_it_lies(low: float, high: float, where: str, text: str) -> None:
+    estimate = {"value": 1.5, "low": low, "high": high}
+    assert (side(estimate, 1), interval(estimate, 2)) == (where, text)
+
+
+def test_an_interval_contains_its_ends() -> None:
+    estimate = {"value": 1.5, "low": 1.0, "high": 2.0}
+    assert [contains(estimate, value) for value in (0.9, 1.0, 2.0, 2.1)] == [False, True, True, False]
+    assert not contains(None, 1.0)
+
+
+def test_things_are_counted_and_listed() -> None:
+    assert (count(1, "run"), count(1000, "run")) == ("1 run", "1,000 runs")
+    assert [listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert listed(list("abcde"), 2) == "a, b and 3 more"
+
+
+def test_settings_are_text() -> None:
+    values = (1000, True, 0.5, None, ["rnd", "ppo"], [[0, 20], [3, 4]])
+    assert [setting(value) for value in values] == ["1,000", "True", "0.5", "None", "rnd, ppo", "(0, 20), (3, 4)"]
