@@ -266,9 +266,9 @@ def test_the_table_of_metrics_has_everything_that_a_run_writes(
 
 def test_own_agent_visits_more_cells_with_action_balance() -> None:
     example = runpy.run_path(str(ROOT / "examples" / "own_agent.py"))
-    cells_seen = jax.jit(example["cells_seen"], static_argnums=0)
-    seen = [sum(int(cells_seen(coef, jax.random.key(seed))) for seed in range(3)) for coef in (0.0, 3.0)]
-    assert seen[1] > 1.2 * seen[0]
+    visited_cells = jax.jit(example["visited_cells"], static_argnums=0)
+    visited = [sum(int(visited_cells(coef, jax.random.key(seed))) for seed in range(3)) for coef in (0.0, 3.0)]
+    assert visited[1] > 1.2 * visited[0]
 
 
 def test_foreign_agent_finds_the_treasure_with_action_balance_only() -> None:
