@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.learner import init_host_state
+from action_balance.agent.learner import init_agent
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines import evaluate as module
@@ -25,7 +25,7 @@ BONUS = jnp.array([3.0, 0.0, 4.0, 0.0, 1.0])
 @cache
 def program(with_bonus: bool) -> Callable[..., Decision]:
     """A decision of an agent with these logits and bonuses, and c = 10."""
-    state = jax.eval_shape(lambda: init_host_state(ALGORITHM, RunningMeanStd.empty((1,)), jax.random.key(0)))
+    state = jax.eval_shape(lambda: init_agent(ALGORITHM, RunningMeanStd.empty((1,)), jax.random.key(0)))
     actor = jax.tree.map(
         lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
     )

@@ -8,6 +8,7 @@ import pytest
 from action_balance.config.agent import AgentConfig, NetConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
+from action_balance.engines.base import Trainer
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.factory import make_trainer, most_episodes
 from action_balance.engines.host.trainer import HostTrainer
@@ -22,6 +23,7 @@ def test_the_environment_chooses_the_engine_and_says_what_is_observed() -> None:
     assert said == []
     trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), said.append)
     assert isinstance(trainer, HostTrainer)
+    assert isinstance(trainer, Trainer)
     assert trainer.spec.shape == (1, 4)
     assert said == ["observations: vectors of 4 numbers: observation 0-3"]
 

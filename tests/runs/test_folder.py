@@ -306,11 +306,3 @@ def test_without_tensorboard_the_package_to_install_is_named_before_a_folder_is_
     with pytest.raises(UserError, match=r"tensorboard is not installed.*pip install"):
         _create(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert manifest.commit() is None
-    monkeypatch.setenv("PATH", "")
-    assert manifest.commit() is None

@@ -1,11 +1,11 @@
-"""Trees become arrays by path and come back; tables of leaves say what differs."""
+"""Trees become arrays by path, and come back."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.runs.leaves import Leaf, difference
+from action_balance.runs.leaves import Leaf
 from action_balance.runs.trees import describe, to_arrays, to_tree
 
 
@@ -31,11 +31,3 @@ def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> No
     found = to_tree(to_arrays(model), describe(model), like)
     assert found.activation is jnp.tanh
     np.testing.assert_array_equal(found(jnp.ones(2)), model(jnp.ones(2)))
-
-
-def test_a_table_in_another_order_does_not_differ() -> None:
-    one, other = Leaf(".a", "int32", (2,)), Leaf(".b", "int32", ())
-    assert difference([one, other], [other, one]) is None
-    assert difference([one], [one, other]) == ".b is missing in it"
-    assert difference([one, other], [one]) == ".b exists only in it"
-    assert difference([one], [Leaf(".a", "float32", (2,))]) == ".a is int32[2] in it, float32[2] here"

@@ -18,7 +18,7 @@ from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines.evaluate import ACTION_MODES, Evaluation
+from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.engines.factory import evaluate_run, make_trainer
 from action_balance.engines.host import evaluate as module
 from action_balance.engines.host.evaluate import Bonuses, Player, decide_all, env_seed
@@ -60,7 +60,7 @@ class World(HostEnvConfig):
 
     at_once: bool = False
     made: ClassVar[list[Remembering]] = []
-    spec: ClassVar[EnvSpec] = HostWorld(1).spec  # type: ignore[assignment, misc]
+    spec: ClassVar[EnvSpec] = HostWorld(1).spec
 
     @property
     def episodes_at_once(self) -> int | None:  # type: ignore[override]
@@ -114,11 +114,11 @@ def actor(favourite: int | None, coef: float = 1.0) -> Actor:
 
 
 @cache
-def played() -> tuple[dict[str, Evaluation], list[float], Remembering]:
+def played() -> tuple[dict[ActionMode, Evaluation], list[float], Remembering]:
     """Three episodes of each of two agents, in two environments at a time."""
     reported: list[float] = []
     found = evaluate_run(run_config(seeds=2), agents(RUN, None), 3, 0, reported.append, record=True)
-    return dict(found), reported, World.made[-1]
+    return found, reported, World.made[-1]
 
 
 def test_every_agent_plays_every_mode_one_episode_in_each_environment() -> None:

@@ -5,13 +5,14 @@ Axes: T steps, N environments, K frames of a stack.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.agent.update import UpdateBatch, UpdateInfo
 from action_balance.config.agent import AgentConfig, HostConfig, PPOConfig
@@ -132,8 +133,7 @@ def scene() -> Scene:
                 try:
                     next(asked)
                 except StopIteration as end:
-                    told: list[HostMetrics] = end.value
-                    return told
+                    return cast(list[Metrics], end.value)
                 pieces[-1] += 1
                 yield
 

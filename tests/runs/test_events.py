@@ -1,0 +1,40 @@
+"""Scalars for TensorBoard, which reads them with its own reader."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from action_balance.errors import UserError
+from action_balance.runs.events import EventLog
+
+
+def scalars(path: Path, tag: str) -> list[tuple[int, float]]:
+    events = EventAccumulator(str(path / "run")).Reload()
+    return [(scalar.step, scalar.value) for scalar in events.Scalars(tag)]
+
+
+def test_lists_become_scalars_and_what_is_not_finite_is_skipped(tmp_path: Path) -> None:
+    log = EventLog(tmp_path)
+    log.write("run", 3, {"loss": 0.5, "shares": [0.25, math.nan, 0.75], "none": math.inf})
+    assert scalars(tmp_path, "loss") == [(3, 0.5)]
+    assert scalars(tmp_path, "shares/2") == [(3, 0.75)]
+    assert EventAccumulator(str(tmp_path / "run")).Reload().Tags()["scalars"] == ["loss", "shares/0", "shares/2"]
+
+
+def test_every_start_writes_a_new_file_and_forgets_from_a_step_on(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        EventLog(tmp_path).write("run", step, {"loss": step})
+    log = EventLog(tmp_path)
+    log.forget_from(2)
+    log.write("run", 2, {"loss": 9.0})
+    assert len(list((tmp_path / "run").iterdir())) == 4
+    assert scalars(tmp_path, "loss") == [(1, 1), (2, 9)]
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
+    with pytest.raises(UserError, match="tensorboard is not installed"):
+        EventLog(tmp_path)

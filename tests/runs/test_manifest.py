@@ -1,0 +1,33 @@
+"""Versions, commit, and what has changed since an earlier start."""
+
+from pathlib import Path
+
+import pytest
+
+from action_balance import __version__
+from action_balance.runs import manifest
+from action_balance.runs.manifest import changes, versions
+
+
+def test_versions_of_packages_that_are_not_installed_are_none() -> None:
+    found = versions(("numpy", "no-such-package"))
+    assert found["action-balance"] == __version__
+    assert found["numpy"] is not None
+    assert found["no-such-package"] is None
+
+
+def test_only_what_both_starts_recorded_can_have_changed() -> None:
+    before = {"versions": {"jax": "1", "numpy": "2"}, "hardware": {"devices": ["a"]}}
+    after = {"versions": {"jax": "3", "numpy": "2", "new": "1"}, "hardware": {"devices": ["b", "b"]}}
+    first, second = changes(before, after)
+    assert first.startswith("jax is now 3 and was 1")
+    assert second.startswith("it now runs on b, b and ran on a")
+    assert changes(before, before) == []
+
+
+def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert manifest.commit() is None
+    monkeypatch.setenv("PATH", "")
+    assert manifest.commit() is None
