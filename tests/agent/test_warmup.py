@@ -24,7 +24,7 @@ def step(count: Any, frames: Any) -> tuple[Any, list[Any]]:
 def test_the_statistics_are_those_of_all_frames() -> None:
     empty = RunningMeanStd.empty((2,))
     on_device = jax.jit(lambda: warm_up(empty, step, 0, jnp.asarray(FRAMES)))()
-    on_host = warm_up(empty, step, 0, FRAMES, loop)
+    on_host = warm_up(empty, step, 0, FRAMES, loop, jax.jit(RunningMeanStd.update))
     for stats in (on_device, on_host):
         assert float(stats.count) == 12
         np.testing.assert_allclose(stats.mean, FRAMES.reshape(12, 2).mean(axis=0), rtol=1e-6)

@@ -1,9 +1,8 @@
 """Action modes, and decisions whose logits and bonuses are chosen by hand."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,35 +10,36 @@ import numpy as np
 import pytest
 
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.learner import init_host_state
 from action_balance.config.agent import AgentConfig
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines import evaluate as module
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Decision, action_modes, decide
 from action_balance.envs.spec import EnvSpec
 
-SPEC = EnvSpec("vector", (1,), (3, 2))
+ALGORITHM = Algorithm(AgentConfig(), EnvSpec("vector", (1,), (3, 2)))
 LOGITS = jnp.array([0.0, 1.0, 0.5, 3.0, 2.0])
 BONUS = jnp.array([3.0, 0.0, 4.0, 0.0, 1.0])
-ACTOR: Any = SimpleNamespace(coef=jnp.array(10.0))
 
 
 @cache
 def program(with_bonus: bool) -> Callable[..., Decision]:
-    algorithm = Algorithm(AgentConfig(), SPEC)
+    """A decision of an agent with these logits and bonuses, and c = 10."""
+    state = jax.eval_shape(lambda: init_host_state(ALGORITHM, RunningMeanStd.empty((1,)), jax.random.key(0)))
+    actor = jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
+    )
+    actor = replace(actor, coef=jnp.asarray(10.0))
+    return jax.jit(lambda key, mode: decide(actor, jnp.zeros(1), 0, key, mode, ALGORITHM, with_bonus))
 
-    def act(*_: Any) -> Any:
-        return LOGITS, jnp.zeros(2), BONUS
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "act", act)
-        return (
-            jax.jit(lambda key, mode: decide(ACTOR, jnp.zeros(1), 0, key, mode, algorithm, with_bonus))
-            .lower(jax.random.key(0), 0)
-            .compile()
-        )  # type: ignore[return-value]
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "act", lambda *_: (LOGITS, jnp.zeros(2), BONUS))
 
 
 def decided(mode: ActionMode, seed: int = 0, with_bonus: bool = True) -> Decision:
-    return program(with_bonus)(jax.random.key(seed), ACTION_MODES.index(mode))
+    return program(with_bonus)(jax.random.key(seed), jnp.asarray(ACTION_MODES.index(mode)))
 
 
 def test_the_action_modes_are_those_that_a_method_has() -> None:

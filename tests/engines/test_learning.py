@@ -5,7 +5,6 @@ The seeds are fixed, and leave much room: of 20 agents in the study, nearly all 
 """
 
 import numpy as np
-from action_balance.envs.registry import EnvConfig
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import EnvConfig

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.config.train import TrainConfig

@@ -43,10 +43,11 @@ def agent(*logits: float, environment: Environment = ROW, config: AgentConfig = 
     generator = np.random.default_rng(0)
 
     def fill(leaf: jax.ShapeDtypeStruct) -> jax.Array:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jax.random.key(0)
         return jnp.asarray(generator.uniform(0.1, 1, leaf.shape).astype(leaf.dtype))
 
-    state = jax.tree.map(fill, replace(shapes, key=shapes.updates))
-    state = replace(state, key=jax.random.key(0))
+    state: TrainState = jax.tree.map(fill, shapes)
     weight = jnp.zeros_like(state.params.policy.policy_head.weight)
     return eqx.tree_at(bias_and_weight, state, (jnp.array(logits, jnp.float32), weight))
 

@@ -7,7 +7,6 @@ import sys
 import jax
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 
 from action_balance.engines.device.seeds import Seeds
 

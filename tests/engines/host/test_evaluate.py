@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, get_args
 
@@ -85,11 +85,11 @@ def anything(seeds: int) -> TrainState:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return jnp.broadcast_to(jax.random.key(0), leaf.shape)
         if not jnp.issubdtype(leaf.dtype, jnp.floating):
-            return np.ones(leaf.shape, leaf.dtype)
-        return generator.uniform(-0.3, 0.3, leaf.shape).astype(leaf.dtype)
+            return jnp.ones(leaf.shape, leaf.dtype)
+        return jnp.asarray(generator.uniform(-0.3, 0.3, leaf.shape), leaf.dtype)
 
     states: TrainState = jax.tree.map(fill, make_trainer(run_config(seeds=seeds)).state_shapes())
-    return replace(states, obs_stats=jax.tree.map(np.abs, states.obs_stats))
+    return eqx.tree_at(lambda states: states.obs_stats, states, jax.tree.map(jnp.abs, states.obs_stats))
 
 
 def agents(*favourites: int | None) -> TrainState:
@@ -103,14 +103,14 @@ def agents(*favourites: int | None) -> TrainState:
     return eqx.tree_at(
         lambda states: (states.params.policy.policy_head.weight, states.params.policy.policy_head.bias),
         states,
-        (np.zeros_like(head.weight), logits),
+        (jnp.zeros_like(head.weight), jnp.asarray(logits)),
     )
 
 
 def actor(favourite: int | None, coef: float = 1.0) -> Actor:
     """One of them, on the device."""
-    acting = agents(favourite).actor(jnp.full(1, coef))
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], acting)
+    state: TrainState = jax.tree.map(lambda leaf: leaf[0], agents(favourite))
+    return state.actor(jnp.asarray(coef))
 
 
 @cache

@@ -17,7 +17,8 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
-from action_balance.runs.metrics import KEYS, METRICS, TIMING
+from action_balance.runs.metrics import KEYS
+from action_balance.runs.rows import METRICS, TIMING
 from action_balance.studies.compare.labels import name_runs
 
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
