@@ -68,7 +68,9 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     return bool(folder.manifest.get("status") == "finished")
 
 
-def train(path: Path, config: TrainConfig, command: Sequence[str], report: Callable[[Progress], None]) -> tuple[str, ...]:
+def train(
+    path: Path, config: TrainConfig, command: Sequence[str], report: Callable[[Progress], None]
+) -> tuple[str, ...]:
     """Train what is missing of a run.
 
     Args:
