@@ -14,7 +14,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 # Shapes and types of array arguments and fields are checked in everything that is imported from here on.
-CHECKED = ("core", "distributions", "nets", "bonuses", "agent", "engines")
+CHECKED = ("core", "distributions", "nets", "bonuses", "agent", "tabular", "engines")
 install_import_hook([f"action_balance.{room}" for room in CHECKED], "array_checks.check")
 
 from action_balance.engines.device.seeds import use_all_cores

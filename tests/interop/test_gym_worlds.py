@@ -23,7 +23,6 @@ from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
 from action_balance.errors import UserError
-from action_balance.films import grid as film
 from action_balance.films import pixels
 from action_balance.plots import drawing, heatmaps
 
@@ -232,16 +231,16 @@ def test_the_picture_has_walls_trail_goal_and_agent_where_they_are() -> None:
     assert at(0, 0, corner=47) == picture.PAPER
     assert at(6, 2, corner=23) == picture.AGENT
     assert at(7, 2, corner=23) == picture.GOAL
-    assert at(6, 2) == pixels.blend(pixels.THIRD, picture.strength(0))
-    assert at(6, 1) == pixels.blend(pixels.THIRD, picture.strength(1))
-    assert at(4, 1) == pixels.blend(pixels.THIRD, picture.strength(3))
+    assert at(6, 2) == pixels.blend(pixels.BONUS, picture.strength(0))
+    assert at(6, 1) == pixels.blend(pixels.BONUS, picture.strength(1))
+    assert at(4, 1) == pixels.blend(pixels.BONUS, picture.strength(3))
 
 
 def test_pictures_are_in_the_colours_of_the_report() -> None:
     assert pixels.rgb(drawing.PAPER) == picture.PAPER
-    assert pixels.blend(drawing.RULE, film.EMPTY) == picture.FREE
+    assert pixels.blend(drawing.RULE, 0.5) == picture.FREE
     assert pixels.rgb(heatmaps.WALL) == picture.WALL
-    assert pixels.rgb(film.TRAIL) == picture.TRAIL
+    assert pixels.rgb(pixels.BONUS) == picture.TRAIL
     assert pixels.rgb(drawing.MUTED) == picture.GOAL
     assert pixels.rgb(drawing.COLOURS[drawing.HERO]) == picture.AGENT
 

@@ -7,6 +7,12 @@ from scipy import stats
 from action_balance.studies import statistics
 
 
+def iqm(samples: np.ndarray) -> np.ndarray:
+    """Mean of the middle half over the first axis; a value that a quartile cuts counts with its part inside."""
+    edges = np.clip(np.arange(len(samples) + 1) / len(samples), 0.25, 0.75)
+    return np.tensordot(2 * np.diff(edges), np.sort(samples, axis=0), axes=1)
+
+
 def test_mean_has_students_interval() -> None:
     # mean 3, standard deviation sqrt(2.5), standard error sqrt(0.5), t(4; 0.975) = 2.776445
     estimate = statistics.mean(np.array([1, 2, 3, 4, 5]))
@@ -76,21 +82,21 @@ def test_agreement_needs_two_runs() -> None:
     ],
 )
 def test_iqm_is_the_mean_of_the_middle_half(values: list[float], expected: float) -> None:
-    assert statistics.iqm(np.array(values)) == pytest.approx(expected, rel=1e-12)
+    assert iqm(np.array(values)) == pytest.approx(expected, rel=1e-12)
     assert statistics.pooled_iqm([np.array(values)]).value == pytest.approx(expected, rel=1e-12)
 
 
 def test_iqm_is_scipys_trimmed_mean_where_quarters_are_whole() -> None:
     samples = np.random.default_rng(0).normal(size=(20, 5))
-    assert statistics.iqm(samples) == pytest.approx(stats.trim_mean(samples, 0.25, axis=0), rel=1e-12)
+    assert iqm(samples) == pytest.approx(stats.trim_mean(samples, 0.25, axis=0), rel=1e-12)
 
 
 def test_iqm_band_is_that_of_resamples_written_out() -> None:
     samples = np.random.default_rng(1).normal(size=(6, 3))
     times = np.rint(6 * statistics.resample_weights(6, seed=0)).astype(int)
-    drawn = np.array([statistics.iqm(np.repeat(samples, row, axis=0)) for row in times])
+    drawn = np.array([iqm(np.repeat(samples, row, axis=0)) for row in times])
     value, low, high = statistics.iqm_band([samples])
-    assert value == pytest.approx(statistics.iqm(samples), rel=1e-12)
+    assert value == pytest.approx(iqm(samples), rel=1e-12)
     assert low == pytest.approx(np.quantile(drawn, 0.025, axis=0), rel=1e-5)
     assert high == pytest.approx(np.quantile(drawn, 0.975, axis=0), rel=1e-5)
 

@@ -7,7 +7,7 @@ from browser import shown
 from playwright.sync_api import Browser
 
 from action_balance.packing import packed
-from action_balance.studies.grid.figures import HEAT_STOPS
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.web.render import render
 
 

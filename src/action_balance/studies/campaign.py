@@ -68,14 +68,16 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     return bool(folder.manifest.get("status") == "finished")
 
 
-def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]) -> tuple[str, ...]:
+def train(
+    path: Path, config: TrainConfig, command: Sequence[str], report: Callable[[Progress], None]
+) -> tuple[str, ...]:
     """Train what is missing of a run.
 
     Args:
         path: folder of the run.
         config: the run.
         command: the command that the run records.
-        tell: called with the progress of the training.
+        report: called with the progress of the training.
 
     Returns:
         Warnings for the user.
@@ -84,16 +86,16 @@ def train(path: Path, config: TrainConfig, command: Sequence[str], tell: Callabl
         return ()
     if RunFolder.holds_run(path):
         warnings: list[str] = []
-        loop.resume(RunFolder.open(path), command, tell, warnings.append)
+        loop.resume(RunFolder.open(path), command, report, warnings.append)
         return tuple(warnings)
-    loop.begin(path, config.with_defaults(), command, tell)
+    loop.begin(path, config.with_defaults(), command, report)
     return ()
 
 
 def train_shown(path: Path, config: TrainConfig, name: str, console: Console) -> None:
     """Train what is missing of a run with its progress on the screen, after ``name``."""
-    with training_progress(console, config, name) as tell:
-        warnings = train(path, config, command_line(), tell)
+    with training_progress(console, config, name) as report:
+        warnings = train(path, config, command_line(), report)
     say(console, *warnings)
 
 

@@ -176,16 +176,6 @@ def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0
     return Estimate(value, *percentile_interval(ratios))
 
 
-def iqm(samples: np.ndarray) -> np.ndarray:
-    """Interquartile mean over the first axis, (R, ...) -> (...): the mean of the middle half of the values.
-
-    A value that a quartile cuts counts with the part that lies inside, so that exactly half of the values count,
-    however many there are.
-    """
-    edges = np.clip(np.arange(len(samples) + 1) / len(samples), 0.25, 0.75)
-    return np.tensordot(2 * np.diff(edges), np.sort(samples, axis=0), axes=1)
-
-
 def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Interquartile mean over the runs of several environments, with a stratified bootstrap.
 

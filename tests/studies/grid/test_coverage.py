@@ -1,12 +1,16 @@
 """Counting cells and visits, and when one curve stays above another."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from action_balance.envs.grid.maps import open_world
 from action_balance.studies.grid import coverage
 from action_balance.studies.grid.coverage import Coverage, MethodCoverage
-from action_balance.tabular.settings import METHODS, TabularSettings
+from action_balance.studies.grid.settings import RunSettings
+
+SMALL = RunSettings(runs=2, episodes=5, episode_steps=5, update_every=4, methods=("rnd",))
 
 
 def test_a_cell_counts_once_it_was_acted_from() -> None:
@@ -63,7 +67,7 @@ def test_rate_divides_by_the_cells_that_can_be_covered() -> None:
 
 
 def test_study_records_every_ten_steps_and_the_end() -> None:
-    result = coverage.run(open_world(3, 5), tuple(METHODS), runs=3, steps=25, settings=TabularSettings(4), seed=0)
+    result = coverage.run(open_world(3, 5), RunSettings(runs=3, episodes=5, episode_steps=5, update_every=4))
     assert result.steps.tolist() == [10, 20, 25]
     assert result.moments == tuple(range(1, 26))
     for method in result.methods.values():
@@ -75,7 +79,7 @@ def test_study_records_every_ten_steps_and_the_end() -> None:
 
 
 def test_heat_maps_are_taken_at_the_papers_moments() -> None:
-    result = coverage.run(open_world(3, 5), ("rnd",), runs=2, steps=2500, settings=TabularSettings(4), seed=0)
+    result = coverage.run(open_world(3, 5), replace(SMALL, episodes=500))
     assert result.shown_moments == (1000, 2000, 2500)
     assert len(result.moments) == 80  # 1000 and 2000 are 32 and 64 of 80 even parts
     assert result.methods["rnd"].visits.sum(axis=1).tolist() == list(result.moments)
@@ -83,7 +87,7 @@ def test_heat_maps_are_taken_at_the_papers_moments() -> None:
 
 
 def test_the_first_run_is_kept_step_by_step() -> None:
-    result = coverage.run(open_world(3, 5), ("rnd",), runs=2, steps=25, settings=TabularSettings(4), seed=0)
+    result = coverage.run(open_world(3, 5), SMALL)
     first = result.methods["rnd"].first
     assert first is not None
     cells = first.pairs // 4

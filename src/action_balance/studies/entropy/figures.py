@@ -16,10 +16,7 @@ from action_balance.studies import statistics
 from action_balance.studies.entropy.analysis import Variant, Which
 from action_balance.studies.entropy.settings import FLAT, VARIANTS
 
-PANELS: dict[Which, str] = {
-    "added": "of softmax(Normalize(r))",
-    "bonus": "of the shares r / Σ r",
-}
+PANELS: dict[Which, str] = {"added": "of softmax(Normalize(r))", "bonus": "of the shares r / Σ r"}
 #: The line at the entropy of a flat vector.
 FLAT_LINE: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1, 1.5))}
 

@@ -32,7 +32,5 @@ def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) ->
     Returns:
         Coverage and steps of each method.
     """
-    covered = coverage.run(
-        world, settings.methods, settings.runs, settings.coverage_steps, settings.agent, settings.seed, progress
-    )
+    covered = coverage.run(world, settings, progress)
     return Exploration(covered, first_reach.run(world, settings, STREAM, progress) if world.goals.any() else {})

@@ -20,10 +20,9 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
 from action_balance.studies.grid import figures, trace_file
 from action_balance.studies.grid.part import Part
-from action_balance.studies.grid.settings import GridSettings
+from action_balance.studies.grid.settings import GridSettings, RunSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
-from action_balance.tabular.settings import TabularSettings
 from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
 
 #: Steps between two records of the coverage.
@@ -158,29 +157,18 @@ def overtaking_steps(increase: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return np.where(above_from_here[..., -1], steps[above_from_here.argmax(axis=-1)], np.inf)
 
 
-def run(
-    world: GridWorld,
-    methods: Sequence[str],
-    runs: int,
-    steps: int,
-    settings: TabularSettings,
-    seed: int,
-    progress: Progress = silent,
-) -> Coverage:
+def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Coverage:
     """Simulate runs of a fixed length; goals of the world are ignored.
 
     Args:
         world: the world.
-        methods: methods to run.
-        runs: runs of each method.
-        steps: steps of each run.
-        settings: settings of the agent.
-        seed: random seed.
+        settings: settings of the runs.
         progress: called as runs advance.
 
     Returns:
         What each method covered.
     """
+    steps, runs, methods = settings.coverage_steps, settings.runs, settings.methods
     world = world.without_goals()
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])
     if recorded[-1] != steps:
@@ -188,9 +176,9 @@ def run(
     moments = film_moments(steps, world.cells * len(methods))
     cells = {method: np.empty((runs, len(recorded)), np.int32) for method in methods}
     visits = {method: np.zeros((len(moments), world.cells), np.int64) for method in methods}
-    cohorts = [Cohort.create(method, settings, (seed, STREAM), world.goals) for method in methods]
+    cohorts = [Cohort.create(method, settings.agent, (settings.seed, STREAM), world.goals) for method in methods]
     first: dict[str, Trace] = {}
-    for number, chosen, trace, of_first in simulate.walk(world, cohorts, runs, settings, steps, progress):
+    for number, chosen, trace, of_first in simulate.walk(world, cohorts, runs, settings.agent, steps, progress):
         method = methods[number]
         cells[method][chosen] = covered_cells(trace, recorded, world.cells)
         visits[method] += visits_until(trace, moments, world.cells)
@@ -355,15 +343,7 @@ def final_cells(result: Coverage) -> Figure:
 
 
 def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
-    result = run(
-        settings.world,
-        settings.methods,
-        settings.runs,
-        settings.coverage_steps,
-        settings.agent,
-        settings.seed,
-        progress,
-    )
+    result = run(settings.world, settings, progress)
     write(folder, result)
     # The goals that lie in the world; others are an error only in the part that runs to them.
     inside = [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
@@ -376,9 +356,5 @@ PART = Part(
     runs=lambda settings: settings.runs * len(settings.methods),
     reproduce=_reproduce,
     headline=("times_sooner", "times sooner than rnd that action-balance-rnd overtakes random for good"),
-    paper={
-        "times_sooner": paper.CROSSING_RATIO,
-        "more_cells": paper.MORE_CELLS,
-        "more_increase": paper.MORE_INCREASE,
-    },
+    paper={"times_sooner": paper.CROSSING_RATIO, "more_cells": paper.MORE_CELLS, "more_increase": paper.MORE_INCREASE},
 )

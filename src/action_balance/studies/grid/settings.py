@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from action_balance.errors import UserError
+from action_balance.errors import MOST, UserError, check_numbers
 from action_balance.studies import paper
 from action_balance.studies.checks import check_count, check_names
 from action_balance.tabular.settings import METHODS, TabularSettings
@@ -19,15 +19,6 @@ STUDIES = ("coverage", "goals", "corridor")
 
 #: Episodes of the corridor study's longest walk.
 CORRIDOR_EPISODES = 25
-
-
-def parse_goal(text: str) -> Cell:
-    """The cell (10, 20) that ``"10,20"`` names."""
-    try:
-        x, y = (int(part) for part in text.split(","))
-    except ValueError:
-        raise UserError(f"goal '{text}' is not a cell: write x,y such as 10,20") from None
-    return x, y
 
 
 @dataclass(frozen=True)
@@ -54,11 +45,8 @@ class RunSettings:
     """Steps after which a run that has not reached its goal is given up; results count such runs."""
 
     def __post_init__(self) -> None:
-        check_count("--runs", self.runs)
-        check_count("--seed", self.seed, 0)
-        check_count("--episode-steps", self.episode_steps)
-        check_count("--episodes", self.episodes)
-        check_count("--max-steps", self.max_steps)
+        check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MOST)
+        check_numbers(self, "seed", high=MOST)
         check_count("--episodes times --episode-steps", self.coverage_steps)
         check_names("method", self.methods, METHODS)
         self.agent  # noqa: B018, which checks the other numbers

@@ -41,10 +41,7 @@ def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, 
         runs: one run of each method.
     """
     pairs_fit = np.uint16 if 4 * world.cells <= 2**16 else np.uint32
-    arrays = {
-        f"{name}_map": np.array(draw_map(world)),
-        f"{name}_reachable": np.array(world.reachable_cells()),
-    }
+    arrays = {f"{name}_map": np.array(draw_map(world)), f"{name}_reachable": np.array(world.reachable_cells())}
     for method, trace in runs.items():
         if trace is not None:
             arrays[f"{name}_{method}_pairs"] = trace.pairs[:MOST_STEPS].astype(pairs_fit)

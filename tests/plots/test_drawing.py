@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from action_balance.plots import drawing
+
+
+def test_a_long_curve_is_thinned_out_but_keeps_its_ends() -> None:
+    assert drawing.thinned(0).tolist() == []
+    assert drawing.thinned(3).tolist() == [0, 1, 2]
+    chosen = drawing.thinned(100_000)
+    assert (len(chosen), chosen[0], chosen[-1]) == (drawing.POINTS, 0, 99_999)
+
+
+def test_labels_are_moved_apart_and_stay_inside() -> None:
+    axes = Figure().add_subplot()
+    axes.set_ylim(0, 10)
+    assert drawing.spread(axes, [2, 8], gap=0.1) == pytest.approx([0.2, 0.8])  # far enough apart
+    assert drawing.spread(axes, [5, 5], gap=0.1) == pytest.approx([0.45, 0.55])
+    assert drawing.spread(axes, [10, 10, 10], gap=0.1) == pytest.approx([0.8, 0.9, 1.0])
+
+
+def test_a_method_of_a_user_keeps_its_name_and_has_a_colour() -> None:
+    assert drawing.method_name("rnd") == "RND"
+    assert drawing.method_name("my_module:Mine") == "my_module:Mine"
+    assert drawing.method_colour("my_module:Mine") in drawing.THEME
+
+
+def test_unused_places_of_the_last_row_of_panels_stay_empty() -> None:
+    figure, panels = drawing.new_panels("title", 3, (4, 4))
+    assert len(panels) == 3
+    assert [axes.get_visible() for axes in figure.axes] == [True, True, True, False]
+
+
+def test_the_same_figure_gives_the_same_files() -> None:
+    def files() -> dict[str, bytes]:
+        written: dict[str, bytes] = {}
+        figure, axes = drawing.new_figure("title")
+        drawing.curve(axes, "rnd", np.arange(3), np.ones(3), np.zeros(3), np.full(3, 2.0))
+        drawing.save(figure, written.__setitem__, "figure")
+        return written
+
+    assert files().keys() == {"figure.svg", "figure.png"}
+    assert files() == files()
