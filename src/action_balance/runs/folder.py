@@ -33,9 +33,9 @@ SUMMARY = "evaluation.json"
 
 #: What ``config.json`` says of a run folder, and the version of the whole folder that is written.
 FORMAT = "action-balance run"
-VERSION = 2
+VERSION = 3
 #: Versions that can be read.
-READABLE = (2,)
+READABLE = (2, 3)  # 2: version 0.1.0
 
 NUMBERS = (METRICS, compressed(Path(METRICS)).name, TIMING, VISITS)
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
