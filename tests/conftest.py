@@ -33,7 +33,7 @@ WALKS = {
 #: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
 LONG = (
     "engines/test_learning",
-    "studies/neural/test_analysis",
+    "studies/neural/test_reproduce",
     "engines/device/test_seeds",
     "engines/host/test_atari_training",
     "benchmarks/test_agent",

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import jax
 import pytest
-from action_balance.envs.registry import EnvConfig
 from command import call
 from rich.console import Console
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from action_balance.config.agent import Config
+from action_balance.config.agent import AgentConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.envs.registry import EnvConfig
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.studies.training import view
 from action_balance.web.serve import Site, listening
@@ -26,12 +26,12 @@ FILM = bytes(range(256)) * 4
 
 
 def config_of(method: str = "rnd", seed: int = 0, seeds: int = 2, updates: int = 4) -> TrainConfig:
-    agent = Config(method=method, steps=updates * STEPS)
-    return TrainConfig(EnvConfig("deep-sea", 3), agent, seed, seeds, None)
+    agent = AgentConfig(method=method, steps=updates * STEPS)
+    return TrainConfig(env_config("deep-sea", size=3), agent, seed, seeds, None)
 
 
 def begin(path: Path, config: TrainConfig) -> tuple[RunFolder, MetricsLog]:
-    folder = RunFolder.create(path, config.as_data(), ["synthetic"])
+    folder = RunFolder.create(path, config.to_dict(), ["synthetic"])
     return folder, folder.metrics()
 
 

@@ -25,7 +25,7 @@ def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refu
 ) -> None:
     config = SMALL.run("venture", "action-balance-rnd", 0)
     ppo = replace(config.agent.ppo, learning_rate=0.0003, minibatches=3)
-    bonus = replace(config.agent.bonus, learns_from="all", share=1.0, action_coef_end=0.5)
+    bonus = replace(config.agent.bonus, update_proportion=1.0, action_coef_end=0.5)
     agent = replace(config.agent, envs=6, ppo=ppo, bonus=bonus)  # 6: for which the study has no minibatches
     make_run(tmp_path, replace(config, agent=agent), SEVEN[:1])
     reproduce(tmp_path, "--report-only", "--games", "venture")
@@ -34,8 +34,7 @@ def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refu
         "<code>--envs 6</code> instead of 32",
         "<code>--minibatches 3</code> instead of 4",
         "<code>--learning-rate 0.0003</code> instead of 0.0001",
-        "<code>--learns-from all</code> instead of taken",
-        "<code>--share 1.0</code> instead of 0.25",
+        "<code>--update-proportion 1.0</code> instead of 0.25",
         "<code>--action-coef-end 0.5</code> instead of none",
         "venture-action-balance-rnd-0. In the folder of this page, this command trains nothing",
         "action-balance reproduce atari --out . --games venture --report-only",

@@ -1,7 +1,5 @@
 """Means, intervals and verdicts, with numbers computed by hand."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -127,12 +125,10 @@ def test_environments_with_more_runs_weigh_the_same() -> None:
     assert statistics.pooled_iqm([np.zeros(6), np.full(2, 10.0)]).value == pytest.approx(5)
 
 
-def test_iqm_band_is_deterministic_and_fast_enough() -> None:
-    samples = np.random.default_rng(0).normal(size=(20, 1000))
-    began = time.perf_counter()
-    once = statistics.iqm_band([samples])
-    assert time.perf_counter() - began < 10  # about half a second on a free core
-    assert all(np.array_equal(a, b) for a, b in zip(once, statistics.iqm_band([samples]), strict=True))
+def test_iqm_band_is_deterministic() -> None:
+    samples = np.random.default_rng(0).normal(size=(20, 50))
+    once, again = (statistics.iqm_band([samples]) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
 
 
 def test_probability_of_improvement_counts_pairs_and_halves_ties() -> None:
@@ -175,3 +171,29 @@ def test_the_bootstrap_of_a_mean_stays_within_the_bounds() -> None:
     assert mean.value == 0.95
     assert 0.75 < mean.low < 0.95 < mean.high <= 1
     assert np.isnan(statistics.bootstrap_mean(np.ones(4)).low)
+
+
+def test_json_has_no_nan_and_no_infinity() -> None:
+    assert [statistics.number(value) for value in (1.5, np.nan, np.inf, None)] == [1.5, None, "inf", None]
+    assert statistics.to_data(None) is None
+    alone = statistics.to_data(statistics.mean(np.array([7.0])))
+    assert alone == {"value": 7, "low": None, "high": None}
+
+
+def test_an_estimate_is_described_with_its_interval_where_it_has_one() -> None:
+    assert statistics.describe({"value": 1.234, "low": 1.1, "high": 1.4}) == "1.23 [1.10, 1.40]"
+    assert statistics.describe({"value": 1.234, "low": None, "high": None}, 1) == "1.2"
+    assert statistics.describe(None) is None
+
+
+def test_the_final_mean_is_over_the_known_values_of_the_last_tenth() -> None:
+    nan = np.nan
+    values = np.array([[0.0] * 18 + [1.0, 0.5], [1.0] * 18 + [nan, 0.25], [1.0] * 18 + [nan, nan]])
+    np.testing.assert_allclose(statistics.final_mean(values), [0.75, 0.25, nan])
+    assert statistics.final_mean(np.array([9.0, 2.0])) == 2  # a tenth of two is none: the last
+
+
+def test_unknown_values_are_replaced_by_the_last_known_one() -> None:
+    nan = np.nan
+    values = np.array([[nan, 4.0, nan, nan], [1.0, nan, np.inf, 3.0]])
+    np.testing.assert_array_equal(statistics.carried_forward(values), [[nan, 4, 4, 4], [1, 1, 1, 3]])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.envs.grid import world as grid
+from action_balance.envs.grid.dynamics import GridState, reset
 from action_balance.envs.grid.maps import open_world
-from action_balance.envs.grid.world import GridState, GridWorld
+from action_balance.envs.grid.world import GridWorld
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Batch, Run, Tables
 from action_balance.tabular.settings import TabularSettings
@@ -589,4 +589,4 @@ def test_the_world_is_stepped_from_the_state_of_the_run() -> None:
     run, batch = collect(world, run, jnp.full(8, TO_UP, jnp.float32))
     assert list(batch.cell) == [4, 0, 3, 6, 6, 6, 6, 6]
     assert int(run.state.time) == 7
-    assert int(grid.reset(world).cell) == 0
+    assert int(reset(world).cell) == 0

@@ -27,7 +27,7 @@ def test_a_world_shows_its_states() -> None:
 
 def test_a_game_shows_its_best_return() -> None:
     (line,) = lines(
-        "atari:pitfall", Progress(1, 1024, 50.0, 400.0, 0.0, 0.5), Progress(2, 2048, math.nan, math.nan, 0.0, 0.25)
+        "atari:pitfall", Progress(1, 1024, 50.0, 400.0, bonus=0.5), Progress(2, 2048, math.nan, math.nan, bonus=0.25)
     )
     assert line.startswith("update 2 of 2: 2,048 steps, ")
     assert line.endswith("/s, return -, best 400, bonus 0.25")

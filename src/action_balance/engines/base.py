@@ -1,7 +1,7 @@
 """The contract between the training loop and the engines. Axis: S seeds, trained together."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -16,6 +16,7 @@ def never() -> bool:
     return False
 
 
+@runtime_checkable
 class Trainer(Protocol):
     """Trains the agents of a run, update by update. All states have the leading axis S."""
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 from rich.console import Console
 
 from action_balance.agent.state import TrainState

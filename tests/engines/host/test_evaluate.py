@@ -15,15 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
-from command import call
-from rich.console import Console
-
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import Config, ImageConfig, PPOConfig
-from action_balance.config.registry import env_config
-from action_balance.config.train import TrainConfig
-from action_balance.engines.device.evaluate import ACTION_MODES
 from action_balance.engines.host.evaluate_atari import (
     MOST_GAMES,
     Bonuses,
@@ -34,6 +25,14 @@ from action_balance.engines.host.evaluate_atari import (
     emulator_seed,
     evaluate_games,
 )
+from command import call
+from rich.console import Console
+
+from action_balance.agent.state import TrainState
+from action_balance.config.agent import Config, ImageConfig, PPOConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import ACTION_MODES
 from action_balance.engines.loop import trainer
 from action_balance.envs.atari.emulator import Atari, _seeds
 from action_balance.envs.atari.replay import Record, Visit

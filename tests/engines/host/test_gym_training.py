@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
+from action_balance.engines.host.evaluate_gym import evaluate_gym
 from command import call
 
 import action_balance
@@ -31,7 +31,6 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import trainer as host
 from action_balance.engines.host.compiled_update import CompiledUpdate
-from action_balance.engines.host.evaluate_gym import evaluate_gym
 from action_balance.engines.loop import BEGIN_ANEW, trainer
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.vector import GymEnvironment

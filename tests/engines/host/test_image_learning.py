@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from action_balance.config.agent import Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig, ImageConfig, PPOConfig
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.host_base import HostStep
 from action_balance.envs.spec import EnvSpec
@@ -53,7 +53,7 @@ class Signs:
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_a_policy_learns_what_a_picture_says(lag: int) -> None:
-    config = Config(
+    config = AgentConfig(
         method="ppo",
         steps=26 * ENVS * 32,
         envs=ENVS,
@@ -61,9 +61,9 @@ def test_a_policy_learns_what_a_picture_says(lag: int) -> None:
         image=ImageConfig(channels=4, features=32, trunk=32),
         host=HostConfig(groups=2, lag=lag),
     )
-    trainer = HostTrainer(config, Signs.spec.shape, PLACES, lambda *_: Signs())
-    trainer.start(trainer.begin())
-    returns = [float(trainer.advance().episode_return[0]) for _ in range(config.updates)]
+    trainer = HostTrainer(config, Signs.spec, lambda *_: Signs())
+    trainer.start(trainer.init_state())
+    returns = [float(trainer.advance()["episode_return"][0]) for _ in range(config.updates)]
     trainer.close()
     # 15 of the 16 steps of an episode pay: 5 by chance.
     assert np.mean(returns[:4]) < 6.5

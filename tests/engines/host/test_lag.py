@@ -12,19 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.agent.update import UpdateBatch, UpdateInfo
-from action_balance.config.agent import Config, HostConfig, PPOConfig
-from action_balance.engines.host.actor import Rollout
+from action_balance.config.agent import AgentConfig, HostConfig, PPOConfig
+from action_balance.engines.host import compiled_update
+from action_balance.engines.host.actor import HostRollout
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer, Learner
+from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.host_base import HostStep
 from action_balance.envs.spec import EnvSpec
 
 GROUPS, SIZE, STEPS, STACK, NUMBERS, UPDATES, SEEDS = 2, 3, 5, 3, 4, 3, 2
 PARTS = (3, 2)
-CONFIG = Config(
+CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=UPDATES * GROUPS * SIZE * STEPS,
     envs=GROUPS * SIZE,
@@ -96,7 +97,7 @@ class Scene(NamedTuple):
 
     worlds: list[Noise]
     params: list[Params]  # of the seeds in turn
-    told: list[Metrics]
+    told: list[HostMetrics]
     pieces: list[int]  # that each update took
     announced: int
 
@@ -112,37 +113,37 @@ def scene() -> Scene:
         return worlds[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("action_balance.agent.pieces.PIECE", 2)  # one environment is appraised at a time
-        run = HostTrainer(CONFIG, Noise.spec.shape, PARTS, make, 0, SEEDS, "float32")
-        programs, learner = run.programs, run._learner
-        prepare = programs.prepare
+        patch.setattr(compiled_update, "PIECE", 2)  # one environment is evaluated at a time
+        run = HostTrainer(CONFIG, Noise.spec, make, 0, SEEDS)
+        compiled, learner = run.compiled, run._learner
+        prepare = compiled.prepare
 
         def watched(state: TrainState, actor: Actor, whole: Sequence[RolloutBuffer], *others: Any) -> Any:
             *rewards_and_ends, action_evaluations = others
             found = prepare(state, actor, whole, *others)
             copies = tuple(np.array(one) for one in rewards_and_ends)
-            params.append(Params(state, actor, whole, copies, action_evaluations, found[2], found[3]))
+            params.append(Params(state, actor, whole, copies, action_evaluations, found.batch, found.info))
             return found
 
-        def counted(rollouts: list[Rollout]) -> Learner:
+        def counted(rollouts: list[HostRollout]) -> Learner:
             pieces.append(0)
             asked = learner(rollouts)
             while True:
                 try:
                     next(asked)
                 except StopIteration as end:
-                    told: list[Metrics] = end.value
+                    told: list[HostMetrics] = end.value
                     return told
                 pieces[-1] += 1
                 yield
 
-        patch.setattr(programs, "prepare", watched)
+        patch.setattr(compiled, "prepare", watched)
         patch.setattr(run, "_learner", counted)
-        run.start(run.begin())
+        run.start(run.init_state())
         told = [run.advance() for _ in range(UPDATES)]
         run.close()
-        assert (programs.evaluated_envs, programs.action_evaluations) == (1, 6)
-        return Scene(worlds, params, told, pieces, SEEDS * (programs.pieces + programs.action_evaluations))
+        assert (compiled.evaluated_envs, compiled.action_evaluations) == (1, 6)
+        return Scene(worlds, params, told, pieces, SEEDS * (compiled.pieces + compiled.action_evaluations))
 
 
 def log_chances(logits: np.ndarray, bonus: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -179,7 +180,7 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         groups = [scene.worlds[seed].stacks(group, update * STEPS) for group in range(GROUPS)]
         seen = np.concatenate(groups, axis=1)
         logits, values = (
-            np.asarray(part, np.float64) for part in ask(one.state.params.policy, one.actor.observations, seen)
+            np.asarray(part, np.float64) for part in ask(one.state.params.policy, one.actor.obs_stats, seen)
         )
         bonus, action, acted = (
             np.concatenate([np.asarray(getattr(group, name)) for group in one.whole], axis=1)
@@ -192,13 +193,13 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         np.testing.assert_allclose(told[0], chances, atol=1e-5)
         np.testing.assert_allclose(told[1], values, atol=1e-5)
         np.testing.assert_allclose(one.lesson.samples.log_prob, chances, atol=1e-5)
-        scaled = np.asarray(one.learning.bonus) / float(one.learning.scale)
+        scaled = np.asarray(one.learning.reward) / float(one.learning.scale)
         intrinsic = generalised(scaled, values[..., 0], np.zeros_like(terminated), 0.99)
         extrinsic = generalised(reward, values[..., 1], terminated | truncated, 0.999)
         np.testing.assert_allclose(one.lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), atol=1e-4)
         np.testing.assert_allclose(one.lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], atol=1e-4)
         furthest.append(np.abs(weight - 1).max())
-    first_ratios = np.concatenate([metrics.first_ratio for metrics in scene.told])
+    first_ratios = np.concatenate([metrics["first_ratio"] for metrics in scene.told])
     np.testing.assert_allclose(first_ratios, furthest, rtol=1e-3, atol=1e-5)
     assert max(furthest[:SEEDS]) < 1e-5  # nothing was learned before the first update
     assert min(furthest[SEEDS:]) > 0.01

@@ -3,9 +3,8 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -13,12 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
-from action_balance.agent.learner import Metrics
 from action_balance.agent.state import Actor, TrainState
-from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
@@ -28,23 +25,25 @@ from action_balance.engines.host.actor import HostActor
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer
+from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.host_base import EmulatorsLost, HostStep
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.leaves import describe, to_arrays, to_tree
+from action_balance.runs.trees import describe, to_arrays, to_tree
 
 UPDATES, STEPS, ENVS = 4, 5, 8
-CONFIG = Config(
+SPEC = HostWorld(ENVS).spec
+CONFIG = AgentConfig(
     method="action-balance-rnd-channel",
     steps=UPDATES * STEPS * ENVS,
     envs=ENVS,
     ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=1e-2),
-    bonus=BonusConfig(warmup_rollouts=1, share=0.5),
+    bonus=BonusConfig(warmup_rollouts=1, update_proportion=0.5),
     image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
 )
 
 
-def with_lag(lag: int, groups: int = 2) -> Config:
+def with_lag(lag: int, groups: int = 2) -> AgentConfig:
     return replace(CONFIG, host=HostConfig(groups=groups, lag=lag))
 
 
@@ -98,19 +97,19 @@ def joined(parts: list[list[np.ndarray]]) -> np.ndarray:
     return np.concatenate([np.stack(part) for part in parts], axis=1)
 
 
-def trainer(config: Config, made: list[Watched] | None = None, seed: int = 0, seeds: int = 1) -> HostTrainer:
+def trainer(config: AgentConfig, made: list[Watched] | None = None, seed: int = 0, seeds: int = 1) -> HostTrainer:
     def make(_: int, update: int) -> Watched:
         world = Watched(config.groups, update)
         if made is not None:
             made.append(world)
         return world
 
-    return HostTrainer(config, (STACK, SIZE, SIZE), ACTIONS, make, seed, seeds)
+    return HostTrainer(config, SPEC, make, seed, seeds)
 
 
-def trained(config: Config, seed: int = 0, seeds: int = 1) -> tuple[list[Metrics], TrainState]:
+def trained(config: AgentConfig, seed: int = 0, seeds: int = 1) -> tuple[list[HostMetrics], TrainState]:
     run = trainer(config, seed=seed, seeds=seeds)
-    run.start(run.begin())
+    run.start(run.init_state())
     told = [run.advance() for _ in range(UPDATES)]
     state = run.state()
     run.close()
@@ -118,34 +117,34 @@ def trained(config: Config, seed: int = 0, seeds: int = 1) -> tuple[list[Metrics
 
 
 @pytest.fixture(scope="module")
-def serial() -> tuple[list[Metrics], TrainState]:
+def serial() -> tuple[list[HostMetrics], TrainState]:
     return trained(with_lag(0))
 
 
 @pytest.fixture(scope="module")
-def overlapped() -> tuple[list[Metrics], TrainState]:
+def overlapped() -> tuple[list[HostMetrics], TrainState]:
     return trained(with_lag(1))
 
 
-def numbers(told: list[Metrics]) -> np.ndarray:
+def numbers(told: list[HostMetrics]) -> np.ndarray:
     """Everything that was told, in one row."""
-    parts = [np.ravel(getattr(one, field.name)) for one in told for field in fields(Metrics)]
+    parts = [np.ravel(one[name]) for one in told for name in sorted(one)]
     return np.concatenate(parts).astype(float)
 
 
-def leaves(state: TrainState) -> list[np.ndarray]:
+def leaves(state: Any) -> list[np.ndarray]:
     """All arrays; keys as their numbers."""
-    return to_arrays(state)
+    return list(to_arrays(state).values())
 
 
-def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[Metrics], TrainState]) -> None:
-    assert [float(one.first_ratio[0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
+def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[HostMetrics], TrainState]) -> None:
+    assert [float(one["first_ratio"][0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
 
 
 def test_with_lag_it_is_told_how_far_the_policy_is_from_the_one_that_acted(
-    overlapped: tuple[list[Metrics], TrainState],
+    overlapped: tuple[list[HostMetrics], TrainState],
 ) -> None:
-    first, *others = (float(one.first_ratio[0]) for one in overlapped[0])
+    first, *others = (float(one["first_ratio"][0]) for one in overlapped[0])
     assert first == pytest.approx(0, abs=1e-6)  # nothing was learned before
     assert min(others) > 1e-3
 
@@ -170,7 +169,7 @@ def test_which_policy_makes_a_rollout_is_settled(
 def test_as_many_steps_are_made_as_were_asked_for(lag: int) -> None:
     made: list[Watched] = []
     run = trainer(with_lag(lag), made)
-    state = run.begin()
+    state = run.init_state()
     warm_up = made[0].steps
     assert warm_up == STEPS * 2
     run.start(state)
@@ -183,7 +182,7 @@ def test_as_many_steps_are_made_as_were_asked_for(lag: int) -> None:
 
 @pytest.mark.parametrize("lag", [0, 1])
 def test_the_same_seed_gives_the_same_run(
-    lag: int, serial: tuple[list[Metrics], TrainState], overlapped: tuple[list[Metrics], TrainState]
+    lag: int, serial: tuple[list[HostMetrics], TrainState], overlapped: tuple[list[HostMetrics], TrainState]
 ) -> None:
     told, state = trained(with_lag(lag))
     expected = overlapped if lag else serial
@@ -193,12 +192,12 @@ def test_the_same_seed_gives_the_same_run(
 
 
 def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
-    overlapped: tuple[list[Metrics], TrainState], monkeypatch: pytest.MonkeyPatch
+    overlapped: tuple[list[HostMetrics], TrainState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "for_the_host", lambda place: place.with_memory_kind(pieces.PINNED))
-    monkeypatch.setattr(host, "_programs", CompiledUpdate)
+    monkeypatch.setattr(pieces, "host_memory", lambda place: place.with_memory_kind(pieces.PINNED))
+    monkeypatch.setattr(host, "_compiled", CompiledUpdate)
     run = trainer(with_lag(1))
-    decider, kinds = run.programs.decider, set()
+    decider, kinds = run.compiled.decider, set()
 
     def watched_decider(actor: Actor) -> Any:
         def watched(*seen: Any) -> Any:
@@ -208,9 +207,9 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
 
         return watched
 
-    monkeypatch.setattr(run.programs, "decider", watched_decider)
-    begun = run.begin()
-    run.start(to_tree(to_arrays(begun), describe(begun), run.shapes()))  # as a checkpoint gives it
+    monkeypatch.setattr(run.compiled, "decider", watched_decider)
+    begun = run.init_state()
+    run.start(to_tree(to_arrays(begun), describe(begun), run.state_shapes()))  # as a checkpoint gives it
     told = [run.advance() for _ in range(UPDATES)]
     np.testing.assert_array_equal(numbers(told), numbers(overlapped[0]))
     for ours, theirs in zip(leaves(run.state()), leaves(overlapped[1]), strict=True):
@@ -218,24 +217,24 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     run.close()
     assert kinds == {pieces.PINNED}
     # Nothing is compiled once more because of it. Episodes end in some steps only, and some frames are on the device.
-    once = dict.fromkeys(("actor", "_packed", "empty", "conclude", "evaluate_actions", "prepare", "apply", "finish"), 1)
+    once = dict.fromkeys(("actor", "_pack", "empty", "conclude", "evaluate_actions", "prepare", "apply", "finish"), 1)
     for name, count in {**once, "_decide": 3}.items():
-        assert getattr(run.programs, name)._cache_size() == count, name
+        assert getattr(run.compiled, name)._cache_size() == count, name
 
 
 @pytest.mark.skipif(len(jax.devices()) < 2, reason="one device")
-def test_programs_are_shared_by_trainers_of_one_device() -> None:
+def test_compiled_are_shared_by_trainers_of_one_device() -> None:
     first, other = jax.devices()[:2]
     with jax.default_device(other):
-        elsewhere = trainer(with_lag(1)).programs
-    programs = trainer(with_lag(1)).programs
-    assert programs is trainer(with_lag(0)).programs
-    assert programs.place.device_set == {first}
-    assert elsewhere.place.device_set == {other}
+        elsewhere = trainer(with_lag(1)).compiled
+    compiled = trainer(with_lag(1)).compiled
+    assert compiled is trainer(with_lag(0)).compiled
+    assert compiled.sharding.device_set == {first}
+    assert elsewhere.sharding.device_set == {other}
 
 
-def test_a_cpu_has_no_need_of_memory_for_the_host() -> None:
-    assert pieces.for_the_host(pieces.usual_place()) is None
+def test_a_cpu_has_no_need_of_memory_host_memory() -> None:
+    assert pieces.host_memory(pieces.default_sharding()) is None
 
 
 @pytest.mark.parametrize(("kinds", "expected"), [(("device", "pinned_host"), "there"), (("device",), None)])
@@ -244,16 +243,16 @@ def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], e
         platform="gpu", addressable_memories=lambda: [SimpleNamespace(kind=kind) for kind in kinds]
     )
     place: Any = SimpleNamespace(device_set={"only": device}.values(), with_memory_kind={"pinned_host": "there"}.get)
-    found: Any = pieces.for_the_host(place)
+    found: Any = pieces.host_memory(place)
     assert found == expected
 
 
-def test_groups_change_nothing_but_rounding(overlapped: tuple[list[Metrics], TrainState]) -> None:
+def test_groups_change_nothing_but_rounding(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
     told, _ = trained(with_lag(1, groups=4))
     np.testing.assert_allclose(numbers(told), numbers(overlapped[0]), rtol=1e-3, atol=1e-4)
 
 
-def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: tuple[list[Metrics], TrainState]) -> None:
+def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
     told, state = trained(with_lag(1), seeds=2)
     first = [jax.tree.map(lambda leaf: leaf[:1], one) for one in told]
     np.testing.assert_array_equal(numbers(first), numbers(overlapped[0]))
@@ -287,15 +286,15 @@ def test_returns_are_raw_and_of_whole_episodes() -> None:
                     self.total[env] = 0
             return step
 
-    run = HostTrainer(with_lag(1), (STACK, SIZE, SIZE), ACTIONS, lambda *_: Scored())
-    run.start(run.begin())
+    run = HostTrainer(with_lag(1), SPEC, lambda *_: Scored())
+    run.start(run.init_state())
     told = [run.advance() for _ in range(UPDATES)]
     run.close()
     for rollout, one in enumerate(told):
         mine = [score for number, score in scores if number == rollout]
-        assert int(one.episodes[0]) == len(mine) > 0
-        assert float(one.episode_return[0]) == pytest.approx(np.mean(mine))
-        assert float(one.best_return[0]) == max(mine)
+        assert int(one["episodes"][0]) == len(mine) > 0
+        assert float(one["episode_return"][0]) == pytest.approx(np.mean(mine))
+        assert float(one["best_return"][0]) == max(mine)
 
 
 Luck = tuple[float, ...]
@@ -324,42 +323,42 @@ class Scene(NamedTuple):
     world: Scripted
     params: list[Params]
     acted: dict[Luck, list[list[np.ndarray]]]  # the policies that decided, by the luck of rollout and group
-    told: list[Metrics]
+    told: list[HostMetrics]
 
 
 def luck(recording: RolloutBuffer) -> Luck:
     return tuple(np.asarray(recording.noise[0, 0]).tolist())
 
 
-def played(config: Config, updates: int = UPDATES, kept: TrainState | None = None) -> tuple[Scene, TrainState]:
+def played(config: AgentConfig, updates: int = UPDATES, kept: TrainState | None = None) -> tuple[Scene, TrainState]:
     """Updates from the beginning, or from a state that was kept; and the state after them."""
     world = Scripted(config.groups)
-    run = HostTrainer(config, (STACK, SIZE, SIZE), ACTIONS, lambda *_: world)
-    programs, scene = run.programs, Scene(config.host.lag, world, [], {}, [])
-    prepare, decider = programs.prepare, programs.decider
+    run = HostTrainer(config, SPEC, lambda *_: world)
+    compiled, scene = run.compiled, Scene(config.host.lag, world, [], {}, [])
+    prepare, decider = compiled.prepare, compiled.decider
 
     def watched_prepare(state: TrainState, actor: Actor, whole: Sequence[RolloutBuffer], *others: Any) -> Any:
         *rewards_and_ends, action_evaluations = others
-        assert (action_evaluations is not None) == bool(config.host.lag and not config.traits.uniform)
+        assert (action_evaluations is not None) == bool(config.host.lag and not config.uniform)
         copies = [np.array(one) for one in rewards_and_ends]
-        newest = to_arrays(programs.actor(state).policy)
-        scene.params.append(Params(newest, to_arrays(actor.policy), list(whole), *copies))
+        newest = leaves(compiled.actor(state).policy)
+        scene.params.append(Params(newest, leaves(actor.policy), list(whole), *copies))
         return prepare(state, actor, whole, *others)
 
     def watched_decider(actor: Actor) -> Any:
         decide = decider(actor)
 
         def watched(recording: RolloutBuffer, *seen: Any) -> Any:
-            scene.acted.setdefault(luck(recording), []).append(to_arrays(actor.policy))
+            scene.acted.setdefault(luck(recording), []).append(leaves(actor.policy))
             return decide(recording, *seen)
 
         return watched
 
-    # The programs are shared with other trainers.
+    # The compiled are shared with other trainers.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(programs, "prepare", watched_prepare)
-        patch.setattr(programs, "decider", watched_decider)
-        run.start(run.begin() if kept is None else kept)
+        patch.setattr(compiled, "prepare", watched_prepare)
+        patch.setattr(compiled, "decider", watched_decider)
+        run.start(run.init_state() if kept is None else kept)
         scene.told.extend(run.advance() for _ in range(updates))
         state = run.state()
         run.close()
@@ -389,7 +388,7 @@ def test_rewards_and_ends_are_learned_from_at_the_step_that_brought_them(scene: 
 def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
     world = scene.world
     shown, chosen = joined(world.shown), joined(world.chosen)
-    reached, ended = world.all("reached"), world.all("ended")
+    reached, ended = world.all("next_obs"), world.all("ended")
     assert (reached[ended] != shown[1:][ended]).any(axis=(1, 2)).all()
     for number, one in enumerate(scene.params):
         first, after = number * STEPS, (number + 1) * STEPS
@@ -430,15 +429,15 @@ def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene)
 
 def test_the_first_reward_is_told_with_the_step_that_brought_it(scene: Scene) -> None:
     """The seventh step of eight environments; the loss of three points before it is none."""
-    assert [int(one.first_reward[0]) for one in scene.told] == [-1, 56, 56, 56]
+    assert [int(one["first_reward"][0]) for one in scene.told] == [-1, 56, 56, 56]
 
 
 def test_statistics_begin_with_every_frame_that_the_random_agent_reaches() -> None:
     world = Scripted(2)
-    run = HostTrainer(with_lag(0), (STACK, SIZE, SIZE), ACTIONS, lambda *_: world)
-    moments = run.begin().observations
+    run = HostTrainer(with_lag(0), SPEC, lambda *_: world)
+    moments = run.init_state().obs_stats
     run.close()
-    reached = world.all("reached").reshape(-1, SIZE, SIZE).astype(np.float64)
+    reached = world.all("next_obs").reshape(-1, SIZE, SIZE).astype(np.float64)
     shown = world.all("frame").reshape(-1, SIZE, SIZE).astype(np.float64)
     assert len(reached) == STEPS * ENVS == moments.count[0]
     np.testing.assert_allclose(moments.mean[0], reached.mean(axis=0), rtol=1e-5, atol=1e-4)
@@ -454,7 +453,7 @@ def test_a_resumed_run_knows_the_first_reward_and_has_luck_of_its_own(method: st
     before, kept = played(config, updates=2)
     after, state = played(config, updates=2, kept=kept)
     assert int(kept.first_reward[0]) == 56
-    assert [int(one.first_reward[0]) for one in after.told] == [56, 56]
+    assert [int(one["first_reward"][0]) for one in after.told] == [56, 56]
     assert int(state.updates[0]) == UPDATES
     assert len({one.luck for one in before.params + after.params}) == UPDATES
 
@@ -464,14 +463,14 @@ def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> No
     _, kept = played(with_lag(1), updates=1)
     after, _ = played(with_lag(1), updates=3, kept=kept)
     assert int(kept.first_reward[0]) == -1
-    assert [int(one.first_reward[0]) for one in after.told] == [-1, 96, 96]
+    assert [int(one["first_reward"][0]) for one in after.told] == [-1, 96, 96]
 
 
 def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
     """After two updates, ten steps, episodes of six are under way; none of their scores is told by the rest."""
     made: list[Watched] = []
     run = trainer(with_lag(1), made)
-    run.start(run.begin())
+    run.start(run.init_state())
     run.advance()
     run.advance()
     kept = run.state()
@@ -484,7 +483,7 @@ def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
     again.close()
     assert [world.update for world in made] == [0, 2]  # other luck than in the beginning
     # Five steps in: only episodes of 4 and 5 steps can have ended, one each in environments 0, 1, 4 and 5.
-    assert int(told[0].episodes[0]) == 4
+    assert int(told[0]["episodes"][0]) == 4
 
 
 class Broken(Watched):
@@ -505,13 +504,13 @@ class Broken(Watched):
 
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(host, "PATIENCE", 0.5)
+    monkeypatch.setattr(host, "TIMEOUT", 0.5)
     monkeypatch.setattr(host, "GRACE", 0.2)
     yield
-    for world in host._given_up:
+    for world in host._abandoned:
         if isinstance(world, Broken):
             world.never.set()
-    host._given_up.clear()
+    host._abandoned.clear()
 
 
 @pytest.mark.usefixtures("short_patience")
@@ -524,25 +523,25 @@ def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
     config = TrainConfig(env_config("atari:pitfall"), with_lag(1), checkpoint_every=1)
 
     def broken(config: TrainConfig, *_: object) -> HostTrainer:
-        return HostTrainer(config.agent, (STACK, SIZE, SIZE), ACTIONS, lambda *_: Broken(how))
+        return HostTrainer(config.agent, SPEC, lambda *_: Broken(how))
 
-    monkeypatch.setattr(loop, "trainer", broken)
+    monkeypatch.setattr(loop, "make_trainer", broken)
     out = tmp_path / "run"
-    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is kept; go on with: action-balance resume"):
+    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is kept; resume with: action-balance resume"):
         loop.begin(out, config, ["test"], lambda _: None)
     assert RunFolder.open(out).manifest["status"] == "failed"
 
-    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
+    monkeypatch.setattr(loop, "make_trainer", lambda config, *_: trainer(config.agent))
     warnings: list[str] = []
     loop.resume(RunFolder.open(out), ["test"], lambda _: None, warnings.append)
-    assert warnings == [loop.BEGIN_ANEW]
+    assert warnings == [HostTrainer.resume_note]
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
     assert RunFolder.open(out).manifest["status"] == "finished"
 
 
 def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Watched] = []
-    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent, made))
+    monkeypatch.setattr(loop, "make_trainer", lambda config, *_: trainer(config.agent, made))
     config = TrainConfig(env_config("atari:pitfall"), with_lag(1))
 
     def stop(_: Any) -> None:
@@ -552,11 +551,3 @@ def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, m
         loop.begin(tmp_path / "run", config, ["test"], stop)
     assert made[0].closed
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("group-")]
-
-
-def test_checkpoints_of_a_game_are_written_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "trainer", lambda config, *_: trainer(config.agent))
-    monkeypatch.setattr(loop, "PATIENCE", 0.0)
-    config = TrainConfig(env_config("atari:pitfall"), with_lag(1))
-    loop.begin(tmp_path / "run", config, ["test"], lambda _: time.sleep(0.001))
-    assert RunFolder.open(tmp_path / "run").checkpoints().updates() == [2, 3, 4]  # the last three

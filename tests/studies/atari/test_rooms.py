@@ -31,7 +31,7 @@ def test_finished_runs_play_to_have_their_rooms_counted(tmp_path: Path, monkeypa
         played.append((path.name, episodes))
         evaluate_run(path, 2, [("greedy", 3)] * episodes, games=episodes)
 
-    monkeypatch.setattr("action_balance.report.evaluate.evaluate", evaluate)
+    monkeypatch.setattr("action_balance.studies.evaluation.run.evaluate", evaluate)
     for game in ("montezuma_revenge", "venture", "pitfall"):
         path = make_run(tmp_path, SMALL.run(game, "rnd", 0), SEVEN)
         if game != "pitfall":  # which is a copy

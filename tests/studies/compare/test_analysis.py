@@ -4,7 +4,6 @@ import csv
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 from action_balance.envs.registry import EnvConfig
 from command import call
 
-from action_balance.agent.learner import Metrics
-from action_balance.config.agent import BonusConfig, Config, HostConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -32,7 +30,7 @@ def write_run(
     returns: Sequence[Sequence[float]],
     method: str = "rnd",
     first_seed: int = 0,
-    size: int | None = 4,
+    size: int = 4,
     updates: int | None = None,
     ppo: PPOConfig | None = None,
     bonus: BonusConfig | None = None,
@@ -49,12 +47,12 @@ def write_run(
     ppo = ppo or PPOConfig(rollout_steps=4)
     longest = max(map(len, returns))
     steps = 8 * ppo.rollout_steps * (updates or longest)
-    agent = Config(method, steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
+    agent = AgentConfig(method, steps=steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
     config = TrainConfig(environment or env_config("deep-sea", size=size), agent, first_seed, len(returns), **more)
     folder = RunFolder.create(path, config.to_dict(), ["test"])
     log = folder.metrics()
-    rest = dict.fromkeys((one.name for one in fields(Metrics)), 0.0) | {"action_frequency": [0.5, 0.5]}
-    rest |= {"states": 7 if config.env.engine == "device" else 0}
+    rest: dict[str, Any] = {"best_return": 0.0, "action_frequency": [0.5, 0.5]}
+    rest |= {"states": 7} if config.env.engine == "device" else {}
     for update in range(1, longest + 1):
         rows = [
             {"update": update, "seed": first_seed + i, "steps": update * agent.steps_per_update}
@@ -87,8 +85,8 @@ def test_runs_that_differ_in_seeds_only_are_one_curve(tmp_path: Path) -> None:
     assert (result.baseline, result.together, result.notes) == (None, {}, ())
 
 
-def test_the_usual_size_and_the_same_size_given_are_one_environment(tmp_path: Path) -> None:
-    one = write_run(tmp_path / "one", [[0.0]], size=None)
+def test_the_default_size_and_the_same_size_given_are_one_environment(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", [[0.0]], environment=env_config("deep-sea"))
     other = write_run(tmp_path / "other", [[0.0]], size=20, first_seed=1)
     (curve,) = compare([one, other], "episode_return").environments["deep-sea 20"]
     assert curve.seeds == (0, 1)
@@ -301,7 +299,6 @@ def test_settings_of_one_method_are_drawn_in_other_dashes(tmp_path: Path) -> Non
 
 
 BAD = {
-    "no run": ((), "no run to compare"),
     "a folder that is no run": (("run", "empty"), "is not a run"),
     "a folder that is not there": (("nowhere",), "is not a run"),
     "a file": (("run/config.json",), "is a file"),

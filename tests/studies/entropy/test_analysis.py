@@ -1,15 +1,14 @@
 from dataclasses import replace
-from math import log, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from action_balance.studies.atari.settings import AtariSettings, AtariTraining
+from action_balance.studies.atari.settings import AtariTraining
 from action_balance.studies.entropy import analysis as entropy
 from action_balance.studies.entropy import settings
 from action_balance.studies.entropy.analysis import Variant, variants
-from action_balance.studies.entropy.settings import FLAT, EntropySettings
 from action_balance.studies.plan import run_name
 from action_balance.studies.records import Record
 
@@ -70,22 +69,3 @@ def test_two_runs_of_each_have_an_interval() -> None:
     # Welch: standard error sqrt(0.25 + 0.25), 2 degrees of freedom, 4.3027 standard errors
     assert difference.value == -4
     assert difference.high == pytest.approx(-4 + 4.3027 * 0.5**0.5, abs=1e-3)
-
-
-def test_a_flat_vector_of_the_games_actions_has_the_entropy_that_is_drawn() -> None:
-    from action_balance.envs.atari.games import count_actions
-
-    assert pytest.approx(log(count_actions(settings.GAME))) == FLAT
-
-
-def test_the_study_is_the_figures_by_default_and_shares_runs_with_the_atari_study() -> None:
-    plan = EntropySettings().plan()
-    assert list(plan) == [
-        "montezuma_revenge-action-balance-rnd-raw-0",
-        "montezuma_revenge-action-balance-rnd-0",
-        "montezuma_revenge-action-balance-rnd-channel-0",
-    ]
-    assert {config.agent.updates for config in plan.values()} == {10_253}
-    table = AtariSettings().plan()
-    assert [plan[name] == table[name] for name in plan if name in table] == [True, True]
-    assert [config.agent.bonus.normalize for config in plan.values()] == ["raw", "l2", "l2"]

@@ -1,25 +1,189 @@
-from io import StringIO
+"""``evaluate`` on a real run in a small deep sea."""
 
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
-from rich.console import Console
+from command import call
+from PIL import Image
 
-from action_balance.studies.evaluation.run import _show
+from action_balance.config.train import TrainConfig
+from action_balance.engines.factory import most_episodes
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder, read_metrics
+
+SMALL = (
+    *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
+    *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
+    *("--steps", "640", "--checkpoint-every", "4"),
+)
 
 
-@pytest.mark.parametrize("value", [-0.012345678, -123.456, -1.23456e-5, -123456.7, -1.5e12])
-def test_the_table_of_an_evaluation_is_whole_on_80_columns(value: float) -> None:
-    returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
-    one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
-    unknown = {**one, "return": {**returns, "low": None, "high": None}}
-    action_modes = {"greedy": one, "sampled": one, "behaviour": unknown}
-    screen = StringIO()
-    summary = {"seeds": [0, 1], "intervals_over": "seeds", "ways": action_modes}
-    _show(summary, "action-balance-rnd in deep-sea after 1,000 updates", Console(file=screen, width=80))
-    shown = screen.getvalue()
-    assert "…" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    for word in ("greedy", "sampled", "behaviour", "mean return", "95 % from", "95 % to", "ended by the task"):
-        assert word in shown
-    rows = {line.split("│")[1].strip(): line.split("│")[2:5] for line in shown.splitlines() if "│" in line}
-    assert [float(cell.replace(",", "")) for cell in rows["mean return"]] == pytest.approx([value] * 3, rel=1e-3)
-    assert [cell.strip() for cell in rows["95 % from"]][2] == "-"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with two seeds."""
+    out = tmp_path_factory.mktemp("runs") / "sea"
+    assert call("train", "deep-sea", "--out", str(out), "--seeds", "2", *SMALL) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def evaluated(trained: Path) -> Path:
+    """Its evaluation."""
+    assert call("evaluate", str(trained), "--episodes", "5") == 0
+    return trained / "evaluation"
+
+
+def rows_of(evaluated: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO((evaluated / "episodes.csv").read_text())))
+
+
+def summary_of(evaluated: Path) -> Any:
+    return json.loads((evaluated / "evaluation.json").read_text())
+
+
+def test_the_summary_agrees_with_the_episodes(evaluated: Path) -> None:
+    rows, summary = rows_of(evaluated), summary_of(evaluated)
+    assert [row["way"] for row in rows[::10]] == list(summary["ways"]) == ["greedy", "sampled", "behaviour"]
+    assert [(row["seed"], row["episode"]) for row in rows[:10:3]] == [("0", "0"), ("0", "3"), ("1", "1"), ("1", "4")]
+    assert summary["seeds"] == [0, 1]
+    assert summary["intervals_over"] == "seeds"
+    for mode, found in summary["ways"].items():
+        returns = np.array([float(row["return"]) for row in rows if row["way"] == mode]).reshape(2, 5)
+        of_seeds = returns.mean(axis=1)
+        half = 12.7062 * np.abs(of_seeds[0] - of_seeds[1]) / 2  # Student's t with one degree of freedom
+        assert found["return"]["mean"] == pytest.approx(returns.mean(), abs=1e-7)
+        assert found["return"]["high"] == pytest.approx(returns.mean() + half, abs=1e-5)
+        assert found["return"]["low"] == pytest.approx(returns.mean() - half, abs=1e-5)
+        assert found["return"]["median"] == pytest.approx(np.median(returns), abs=1e-7)
+        assert (found["return"]["min"], found["return"]["max"]) == pytest.approx((returns.min(), returns.max()))
+        assert found["mean_length"] == 4
+        assert found["ended_by_task"] == 1
+    assert {row["ended"] for row in rows} == {"task"}
+
+
+def test_coverage_in_training_is_that_of_the_metrics(trained: Path, evaluated: Path) -> None:
+    coverage = summary_of(evaluated)["coverage"]
+    assert coverage["reachable"] == 10
+    assert coverage["reached"]["training"] == np.mean([row["states"] for row in read_metrics(trained)[-2:]])
+    assert coverage["reached"]["greedy"] == 4  # every row once, by one way only
+
+
+def test_the_film_has_a_frame_for_every_step_and_one_for_the_end(evaluated: Path) -> None:
+    with Image.open(evaluated / "episode.gif") as film:
+        assert getattr(film, "n_frames", 1) == 4 + 1
+    with Image.open(evaluated / "heatmap.png") as heatmap:
+        assert heatmap.size[0] == 1200
+
+
+def test_the_same_seed_gives_the_same_files_and_another_evaluation_replaces_them(
+    trained: Path, evaluated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("evaluation"))
+    assert call("evaluate", str(run), "--episodes", "5") == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("greedy", "sampled", "behaviour", "2 seeds", "states reached", "episode.gif"))
+    files, others = (
+        {path.name: path.read_bytes() for path in where.iterdir()} for where in (run / "evaluation", evaluated)
+    )
+    assert files.keys() == {"evaluation.json", "episodes.csv", "heatmap.png", "episode.gif"}
+    assert files == others
+    assert call("evaluate", str(run), "--episodes", "1", "--checkpoint", "8", "--seed", "1") == 0
+    assert len(rows_of(run / "evaluation")) == 6
+    assert summary_of(run / "evaluation")["checkpoint"] == {"update": 8, "steps": 8 * 64}
+    RunFolder.create(run, {}, ["train"], overwrite=True).release()
+    assert not (run / "evaluation").exists()
+
+
+def test_a_random_agent_in_a_grid_world_is_evaluated(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    where = ("goal", "--view", "coordinates", "--episode-steps", "20", "--method", "random", "--seed", "7")
+    assert call("train", *where, "--out", str(run), *SMALL) == 0
+    assert call("evaluate", str(run), "--episodes", "30", "--checkpoint", "best") == 0
+    summary, rows = summary_of(run / "evaluation"), rows_of(run / "evaluation")
+    assert list(summary["ways"]) == ["sampled"]
+    assert summary["intervals_over"] == "episodes"
+    assert summary["seeds"] == [7]
+    assert {row["seed"] for row in rows} == {"7"}
+    assert summary["coverage"]["reachable"] == 16
+    assert {(row["ended"], row["return"]) for row in rows} == {("task", "1"), ("time limit", "0")}
+    assert all(row["length"] == "20" for row in rows if row["ended"] == "time limit")
+    found, returns = summary["ways"]["sampled"], np.array([float(row["return"]) for row in rows])
+    assert found["ended_by_task"] == pytest.approx(returns.mean())
+    half = 2.04523 * returns.std(ddof=1) / np.sqrt(30)  # Student's t with 29 degrees of freedom
+    assert found["return"]["high"] - found["return"]["low"] == pytest.approx(2 * half, rel=1e-4)
+    with Image.open(run / "evaluation" / "episode.gif") as film:
+        assert getattr(film, "n_frames", 1) == int(rows[0]["length"]) + 1
+
+
+def without_checkpoints(run: Path) -> None:
+    shutil.rmtree(run / "checkpoints")
+
+
+def before_the_first_checkpoint(run: Path) -> None:
+    without_checkpoints(run)
+    (run / "checkpoints").mkdir()
+
+
+def without_config(run: Path) -> None:
+    (run / "config.json").unlink()
+
+
+def untouched(run: Path) -> None:
+    del run
+
+
+BAD: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
+    "no run": (without_config, (), "is not a run"),
+    "no checkpoint yet": (
+        before_the_first_checkpoint,
+        (),
+        "has no checkpoint yet: the first is written after update 4",
+    ),
+    "a copy": (without_checkpoints, (), "is a copy without checkpoints/ and cannot play: copy the whole run"),
+    "an unknown checkpoint": (untouched, ("--checkpoint", "9"), "has no checkpoint 9: choose from latest, best, "),
+    "a checkpoint that is no number": (untouched, ("--checkpoint", "newest"), "choose from latest, best, "),
+    "no episodes": (untouched, ("--episodes", "0"), "must be 1 or more"),
+    "too many episodes": (untouched, ("--episodes", "100000000"), "ask for at most --episodes"),
+    "a negative seed": (untouched, ("--seed", "-1"), "must be 0 or more"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "arguments", "hint"), BAD.values(), ids=BAD.keys())
+def test_what_cannot_be_evaluated_is_told_in_one_line(
+    spoil: Callable[[Path], None],
+    arguments: tuple[str, ...],
+    hint: str,
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("evaluation"))
+    spoil(run)
+    assert call("evaluate", str(run), *arguments) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not (run / "evaluation" / "evaluation.json").exists()
+
+
+def test_as_many_episodes_as_the_error_says_can_be_asked_for(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    most = most_episodes(TrainConfig.from_dict(RunFolder.open(trained).config))
+    assert call("evaluate", str(trained), "--episodes", str(most + 1)) == 2
+    assert f"--episodes {most}" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run", {}, ["train"])
+    (tmp_path / "run" / "evaluation").write_text("in the way")
+    with pytest.raises(UserError, match="cannot write"):
+        folder.save_evaluation({}, {"episodes.csv": b""})
+    folder.release()

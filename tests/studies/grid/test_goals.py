@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from action_balance.envs.grid.maps import goal_world, parse_map
-from action_balance.studies.explore import analysis as explore
 from action_balance.studies.grid import goals
 from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.grid.goals import Goals
-from action_balance.studies.grid.settings import GridSettings, RunSettings
-from action_balance.tabular import simulate
-from action_balance.tabular.simulate import Cohort
+from action_balance.studies.grid.settings import GridSettings
 
 
 def _reached(*steps: int) -> FirstReachSteps:
@@ -48,25 +44,3 @@ def test_runs_that_are_given_up_are_counted() -> None:
     found = result.methods["random"][39, 39]
     assert found.given_up == 4
     assert found.steps.tolist() == [100] * 4
-
-
-def test_a_map_with_goals_is_walked_and_searched() -> None:
-    world = parse_map("..G\nS#.\n", episode_steps=20)
-    result = explore.run(world, RunSettings(runs=3, episodes=2, episode_steps=20))
-    assert result.coverage.reachable == 5
-    assert all(found.reached.all() and (found.steps >= 3).all() for found in result.first_reach.values())
-
-
-def test_a_map_without_goals_is_only_walked() -> None:
-    result = explore.run(parse_map("S.\n..\n"), RunSettings(runs=2, episodes=1, episode_steps=20))
-    assert result.first_reach == {}
-    assert set(result.coverage.methods) == {"random", "action-balance", "rnd", "action-balance-rnd"}
-
-
-def test_lanes_without_a_run_cost_less_than_waiting_for_the_slowest() -> None:
-    """1,000 runs to a goal: refilled lanes compute far fewer steps than runs that all wait for the last."""
-    settings = RunSettings(runs=1000)
-    world = goal_world((12, 12), size=20, episode_steps=100)
-    cohort = Cohort.create("random", settings.agent, (0, 9), world.goals)
-    found = simulate.reach(world, [cohort], 1000, settings.agent, 10**6)
-    assert found.lane_steps < 0.5 * 1000 * found.steps.max()

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
-from action_balance.studies.grid.figures import HEAT_STOPS
 from action_balance.studies.grid.page import headlines, result_page
 from action_balance.studies.registry import page_of
 

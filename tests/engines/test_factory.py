@@ -1,0 +1,53 @@
+"""Which engine trains and evaluates a run."""
+
+from dataclasses import replace
+
+import jax
+import pytest
+
+from action_balance.config.agent import AgentConfig, NetConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.trainer import DeviceTrainer
+from action_balance.engines.factory import make_trainer, most_episodes
+from action_balance.engines.host.trainer import HostTrainer
+from action_balance.errors import UserError
+
+TINY = AgentConfig(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
+
+
+def test_the_environment_chooses_the_engine_and_says_what_is_observed() -> None:
+    said: list[str] = []
+    assert isinstance(make_trainer(TrainConfig(env_config("deep-sea", size=4), TINY), said.append), DeviceTrainer)
+    assert said == []
+    trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), said.append)
+    assert isinstance(trainer, HostTrainer)
+    assert trainer.spec.shape == (1, 4)
+    assert said == ["observations: vectors of 4 numbers: observation 0-3"]
+
+
+@pytest.mark.parametrize("name", ["deep-sea", "gym:CartPole-v1"])
+def test_shapes_of_states_have_a_row_for_each_seed(name: str) -> None:
+    shapes = make_trainer(TrainConfig(env_config(name), TINY, seeds=3)).state_shapes()
+    assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes)} == {3}
+
+
+def test_agents_of_another_environment_are_refused() -> None:
+    config = TrainConfig(env_config("deep-sea", size=4), TINY)
+    with pytest.raises(UserError, match="deep-sea has changed"):
+        make_trainer(config, trained_on=replace(config.env.spec, shape=(25,)))
+    make_trainer(config, trained_on=config.env.spec)
+
+
+def test_settings_that_do_not_fit_the_environment_are_refused() -> None:
+    agent = AgentConfig(method="action-balance-rnd-channel")
+    with pytest.raises(UserError, match="images"):
+        make_trainer(TrainConfig(env_config("gym:CartPole-v1"), agent))
+
+
+def test_the_most_episodes_are_those_that_fit_into_memory() -> None:
+    sea = TrainConfig(env_config("deep-sea", size=4))  # 4 steps, 2 actions, 16 numbers
+    most = most_episodes(sea)
+    assert most * (4 * 14 + 4 * 16) <= 100_000_000 < (most + 1) * (4 * 14 + 4 * 16)
+    assert most_episodes(TrainConfig(env_config("atari:pitfall"))) == 128
+    assert most_episodes(TrainConfig(env_config("gym:CartPole-v1"))) > 1_000_000

@@ -1,0 +1,54 @@
+"""Rows, progress, score and the check of an update's metrics, from numbers chosen by hand."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from action_balance.engines.metrics_rows import check_finite, progress, rows, score
+from action_balance.errors import UserError
+
+NAN = math.nan
+
+
+def metrics(**more: Any) -> dict[str, np.ndarray]:
+    """Of three seeds, one of which ended no episode."""
+    found = {
+        "episode_return": [2.0, NAN, 4.0],
+        "best_return": [3.0, NAN, 9.0],
+        "loss_policy": [0.5, 0.5, 0.5],
+        "action_frequency": [[0.25, 0.75]] * 3,
+        "parameters_finite": [True] * 3,
+    }
+    return {name: np.array(values) for name, values in {**found, **more}.items()}
+
+
+def test_there_is_a_row_for_each_seed() -> None:
+    found = rows(metrics(), update=7, steps=70, first_seed=5)
+    assert [(row["update"], row["seed"], row["steps"]) for row in found] == [(7, 5, 70), (7, 6, 70), (7, 7, 70)]
+    assert found[2]["best_return"] == 9
+    assert found[0]["action_frequency"] == [0.25, 0.75]
+
+
+def test_the_score_is_the_mean_over_seeds_that_ended_an_episode() -> None:
+    assert score(metrics()) == 3
+    assert score(metrics(episode_return=[NAN] * 3)) is None
+
+
+def test_progress_shows_what_the_metrics_have() -> None:
+    shown = progress(metrics(states=[1, 2, 6], bonus_mean=[0.5, 1.0, 1.5]), 7, 70)
+    assert (shown.update, shown.steps, shown.episode_return, shown.best_return) == (7, 210, 3, 9)
+    assert (shown.states, shown.bonus) == (3, 1)
+    shown = progress(metrics(episode_return=[NAN] * 3), 7, 70)
+    assert math.isnan(shown.episode_return)
+    assert math.isnan(shown.best_return)
+    assert (shown.states, shown.bonus) == (None, None)
+
+
+def test_an_update_that_is_not_finite_is_named_with_the_last_good_checkpoint() -> None:
+    check_finite(metrics(), 12, [5, 10], 1e-4)
+    with pytest.raises(UserError, match="update 12: loss_action not finite; the last good checkpoint is update 10"):
+        check_finite(metrics(loss_action=[1.0, NAN, 1.0]), 12, [5, 10], 1e-4)
+    with pytest.raises(UserError, match="parameters not finite; there is no checkpoint yet"):
+        check_finite(metrics(parameters_finite=[True, False, True]), 1, [], 1e-4)

@@ -1,0 +1,90 @@
+"""Numbers and tables of episodes that were chosen by hand."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from action_balance.config.agent import AgentConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import ActionMode, Evaluation
+from action_balance.studies.evaluation import episodes
+from action_balance.studies.evaluation.episodes import Rooms
+
+
+@dataclass(frozen=True)
+class Visit:
+    room: int
+    step: int
+
+
+SEA = TrainConfig(env_config("deep-sea", size=4), AgentConfig(method="rnd"), seed=5, seeds=2)
+GAME = TrainConfig(env_config("atari:pitfall"), AgentConfig(method="rnd"), seed=5, seeds=2)
+FOUND: dict[ActionMode, Evaluation] = {
+    "greedy": Evaluation(
+        returns=np.array([[1.0, 3.0], [5.0, 7.0]]),
+        lengths=np.array([[4, 4], [2, 6]]),
+        terminated=np.array([[True, True], [True, False]]),
+        visits=np.array([[1, 0], [2, 3]]),
+    )
+}
+ROOMS: Rooms = {"greedy": [[[Visit(1, 0)], [Visit(1, 0), Visit(9, 2)]], [[Visit(1, 0)], [Visit(1, 0), Visit(4, 5)]]]}
+
+
+def rows(content: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(content.decode())))
+
+
+def test_with_several_agents_they_are_the_samples_of_the_interval() -> None:
+    found = episodes.summarize(SEA, FOUND, None)
+    assert (found["seeds"], found["intervals_over"]) == ([5, 6], "seeds")
+    numbers = found["ways"]["greedy"]
+    # Means of the agents are 2 and 6: standard error 2, t(1; 0.975) = 12.7062.
+    assert numbers["return"]["mean"] == 4
+    assert numbers["return"]["high"] == pytest.approx(4 + 12.7062 * 2, rel=1e-5)
+    assert (numbers["return"]["median"], numbers["return"]["min"], numbers["return"]["max"]) == (4, 1, 7)
+    assert (numbers["mean_length"], numbers["ended_by_task"]) == (4, 0.75)
+
+
+def test_with_one_agent_its_episodes_are_the_samples() -> None:
+    assert episodes.spread(np.array([[1.0, 3.0]]))["high"] == pytest.approx(2 + 12.7062, rel=1e-5)
+    assert episodes.spread(np.array([[1.0]]))["high"] is None
+
+
+def test_a_table_has_a_row_for_each_episode() -> None:
+    found = rows(episodes.table(SEA, FOUND, None))
+    assert list(found[0]) == ["way", "seed", "episode", "return", "length", "ended"]
+    assert list(found[3].values()) == ["greedy", "6", "1", "7", "6", "time limit"]
+
+
+def test_games_have_scores_frames_and_rooms() -> None:
+    found = rows(episodes.table(GAME, FOUND, ROOMS))
+    assert list(found[0]) == ["way", "seed", "episode", "score", "steps", "frames", "ended", "rooms", "visits"]
+    assert list(found[1].values()) == ["greedy", "5", "1", "3", "4", "16", "game over", "2", "1@0 9@2"]
+    unknown = rows(episodes.table(GAME, FOUND, None))
+    assert (unknown[0]["rooms"], unknown[0]["visits"]) == ("", "")
+    numbers = episodes.summarize(GAME, FOUND, ROOMS)["ways"]["greedy"]
+    assert numbers["rooms"] == {"all": [1, 4, 9], "mean_per_game": 1.5, "most_in_a_game": 2}
+    assert (numbers["mean_steps"], numbers["ended_by_game_over"]) == (4, 0.75)
+
+
+@pytest.mark.parametrize("value", [-0.012345678, -123.456, -1.23456e-5, -123456.7, -1.5e12])
+def test_the_table_on_the_screen_is_whole_on_80_columns(value: float) -> None:
+    returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
+    one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
+    unknown = {**one, "return": {**returns, "low": None, "high": None}}
+    summary = {"seeds": [0, 1], "ways": {"greedy": one, "sampled": one, "behaviour": unknown}}
+    screen = io.StringIO()
+    table = episodes.score_table("action-balance-rnd in deep-sea after 1,000 updates", SEA.env, summary)
+    Console(file=screen, width=80).print(table)
+    shown = screen.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    cells = {line.split("│")[1].strip(): line.split("│")[2:5] for line in shown.splitlines() if "│" in line}
+    assert {"mean return", "95 % from", "95 % to", "mean steps", "ended by task"} <= cells.keys()
+    assert [float(cell.replace(",", "")) for cell in cells["mean return"]] == pytest.approx([value] * 3, rel=1e-3)
+    assert cells["95 % from"][2].strip() == "-"

@@ -1,0 +1,135 @@
+"""``evaluate`` on a run of Montezuma's Revenge whose agent jumps to its death."""
+
+import csv
+import io
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import av
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from command import call
+
+from action_balance.agent.state import TrainState
+from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines.factory import make_trainer
+from action_balance.envs.atari.emulator import Atari
+from action_balance.runs import RunFolder
+
+LEFT_FIRE = 12
+CONFIG = TrainConfig(
+    env_config("atari:montezuma_revenge"),
+    AgentConfig(
+        method="action-balance-rnd",
+        steps=64,
+        envs=2,
+        ppo=PPOConfig(rollout_steps=4, minibatches=1),
+        image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    ),
+    seed=5,
+)
+
+
+def jumping() -> TrainState:
+    """An agent that always jumps to the left; all its other numbers are arbitrary."""
+    generator = np.random.default_rng(0)
+
+    def fill(leaf: jax.ShapeDtypeStruct) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return jnp.broadcast_to(jax.random.key(0), leaf.shape)
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            return np.ones(leaf.shape, leaf.dtype)
+        return generator.uniform(-0.3, 0.3, leaf.shape).astype(leaf.dtype)
+
+    state: TrainState = jax.tree.map(fill, make_trainer(CONFIG).state_shapes())
+    state = replace(state, obs_stats=jax.tree.map(np.abs, state.obs_stats))
+    head = state.params.policy.policy_head
+    logits = 50 * np.eye(18, dtype=np.float32)[[LEFT_FIRE]]
+    return eqx.tree_at(
+        lambda state: (state.params.policy.policy_head.weight, state.params.policy.policy_head.bias),
+        state,
+        (np.zeros_like(head.weight), logits),
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "run"
+    folder = RunFolder.create(path, CONFIG.to_dict(), ["train"])
+    folder.checkpoints().save(3, jumping(), 0.0)
+    folder.release()
+    return path
+
+
+def test_games_are_played_tabulated_and_filmed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("evaluate", str(run), "--episodes", "2") == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("mean score", "ended by game over", "rooms visited: 1", "episode.mp4"))
+    rows = list(csv.DictReader(io.StringIO((run / "evaluation" / "episodes.csv").read_text())))
+    # Two emulators whose games do not last equally long: what follows the first game in an emulator is left out.
+    assert [(row["way"], row["seed"], row["episode"]) for row in rows[:3]] == [
+        ("greedy", "5", "0"),
+        ("greedy", "5", "1"),
+        ("sampled", "5", "0"),
+    ]
+    assert {row["steps"] for row in rows} == {"139", "140"}
+    for row in rows:
+        assert int(row["frames"]) == 4 * int(row["steps"])
+        assert (row["score"], row["ended"], row["rooms"], row["visits"]) == ("0", "game over", "1", "1@0")
+    summary = json.loads((run / "evaluation" / "evaluation.json").read_text())
+    assert list(summary["ways"]) == ["greedy", "sampled", "behaviour"]
+    assert summary["rooms"] == {"memory_byte": 3, "all": [1]}
+    assert summary["checkpoint"] == {"update": 3, "steps": 24}
+    for mode, found in summary["ways"].items():
+        steps = [int(row["steps"]) for row in rows if row["way"] == mode]
+        assert found["score"] == dict.fromkeys(("mean", "low", "high", "median", "min", "max"), 0)
+        assert found["mean_steps"] == np.mean(steps)
+        assert found["ended_by_game_over"] == 1
+        assert found["rooms"] == {"all": [1], "mean_per_game": 1, "most_in_a_game": 1}
+    with av.open(str(run / "evaluation" / "episode.mp4")) as film:
+        assert sum(1 for _ in film.decode(video=0)) == int(rows[2]["steps"]) + 30
+
+
+def test_without_an_encoder_only_the_film_is_left_out(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    assert call("evaluate", str(run), "--episodes", "1") == 0
+    assert "the film is left out: av is not installed" in capsys.readouterr().out
+    assert {path.name for path in (run / "evaluation").iterdir()} == {"evaluation.json", "episodes.csv"}
+
+
+def test_more_games_than_emulators_at_once_are_a_one_line_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("evaluate", str(run), "--episodes", "129") == 2
+    error = capsys.readouterr().err
+    assert "--episodes 128" in error
+    assert error.count("\n") == 1
+
+
+def test_an_interrupted_evaluation_leaves_the_last_one_and_prints_one_line(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = {path.name: path.read_bytes() for path in run.rglob("evaluation/*")}
+    monkeypatch.setattr(Atari, "receive", stop)
+    assert call("evaluate", str(run), "--episodes", "2") == 130
+    assert capsys.readouterr().err.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in run.rglob("evaluation/*")} == before
+
+
+def test_a_run_without_a_checkpoint_reports_when_there_will_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RunFolder.create(tmp_path / "run", CONFIG.to_dict(), ["train"]).release()
+    assert call("evaluate", str(tmp_path / "run")) == 2
+    assert "has no checkpoint yet" in capsys.readouterr().err
