@@ -86,7 +86,7 @@ def test_a_bonus_rewards_states_and_scores_actions(tmp_path: Path, capsys: pytes
 
 def test_a_family_on_the_device_is_seen_as_an_image(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    rows = train(run, "tiles_family:Tiles", "--size", "10", "--episode-steps", "20", *IMAGE)
+    rows = train(run, "tiles_family:Tiles", "--size", "10", "--episode-steps", "20", "--method", "rnd", *IMAGE)
     assert [row["update"] for row in rows] == [1, 2, 3, 4]
     assert 1 < rows[-1]["states"] <= 100
     assert RunFolder.open(run).config["env"] == {"name": "tiles_family:Tiles", "size": 10, "episode_steps": 20}

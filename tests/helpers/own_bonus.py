@@ -35,6 +35,7 @@ class CellCounts(Bonus):
 
     def reward(self, params: None, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every cell that was reached, and the counts with this rollout."""
+        del params
         cell, taken, reached = rollout.each(
             lambda obs, action, next_obs: (self._cell(obs), self.distribution.one_hot(action), self._cell(next_obs))
         )
@@ -42,4 +43,5 @@ class CellCounts(Bonus):
 
     def scores(self, params: None, state: Any, obs: BonusObs) -> Float[Array, " A"]:
         """The bonus of every action in this cell."""
+        del params
         return 1 / jnp.sqrt(1 + state[self._cell(obs)])
