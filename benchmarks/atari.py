@@ -1,17 +1,18 @@
 """Speed of training on Atari: ``python benchmarks/atari.py [--quick] [--envs N ...] [--game GAME]``.
 
-What is measured, and how, in agent steps a second (four emulator frames each):
+What is measured, in agent steps per second (each of four emulator frames):
 
-- *Emulator alone.* ale-py's vector environment with all environments in one batch and random actions: no agent.
-- *Acting only.* The agent decides and records; nothing is learned.
-- *Acting and learning.* All of training, with lag 1 and lag 0. The emulator alone is measured in every round beside
-  it, so that other work on the machine falls on both; the ratio is the median of the rounds' ratios.
-- *An update by part.* Every program that the device runs for an update, alone, and how often an update calls it.
-- *Memory.* The most that the device has held, where it tells, and the host.
+- *Emulator alone.* ale-py's vector environment with all environments in one batch and random actions, without an agent.
+- *Acting only.* The agent chooses actions and records the rollout; nothing is learned.
+- *Acting and learning.* Complete training, with lag 1 and lag 0. The emulator alone is measured in every round as well,
+  so that other load on the machine affects both; the ratio is the median of the rounds' ratios.
+- *Parts of an update.* Every program that the device runs for an update, timed separately, and how often an update
+  calls it.
+- *Memory.* Peak memory of the device, where it is known, and of the host.
 
-Rows are told on stderr as soon as they are there; tables follow for each number of environments. Environments have
-played for a while before they are measured, and compiling is not counted. On a CPU the networks are small, unless
-``--full`` is given.
+Rows are printed on stderr as soon as they are measured; tables follow for each number of environments. The environments
+have been stepped for a while before they are measured, and compiling is not counted. On a CPU the networks are small,
+unless ``--full`` is given.
 """
 
 import argparse
@@ -27,10 +28,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import machine, table, timed, wide_console
+from common import machine, measure, ratio, table, wide_console
 from rich.console import Console
 
-from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.atari.emulator import Atari
@@ -38,8 +39,10 @@ from action_balance.errors import UserError
 
 METHODS = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")
 SMALL = ImageConfig(channels=8, features=64, trunk=64, bonus_features=64)
-#: What is asked of a method by the number of environments: its share of the emulator's speed.
+#: Targets by number of environments and method: the ratio of training's speed to the emulator's.
 TARGETS = {(128, "rnd"): 0.9, (128, "action-balance-rnd-channel"): 0.85, (32, "action-balance-rnd-channel"): 0.75}
+#: Timed calls of each part of an update.
+CALLS = 7
 
 
 @dataclass(frozen=True)
@@ -53,22 +56,17 @@ class Settings:
     rollout_steps: int
     rounds: int
 
-    def agent(self, method: str, lag: int) -> Config:
-        """Long enough never to end."""
-        return Config(
+    def agent(self, method: str, lag: int) -> AgentConfig:
+        """An agent whose training does not end during the benchmark."""
+        return AgentConfig(
             method=method,
             steps=2**31 - 1,
             envs=self.envs,
             ppo=PPOConfig(rollout_steps=self.rollout_steps, learning_rate=1e-4),
-            bonus=BonusConfig(share=0.25, warmup_rollouts=1),
+            bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=1),
             image=self.image,
             host=HostConfig(groups=self.groups, lag=lag),
         )
-
-    @property
-    def steps(self) -> int:
-        """Of a rollout of all environments."""
-        return self.envs * self.rollout_steps
 
 
 class Emulator:
@@ -78,31 +76,26 @@ class Emulator:
         self.steps = settings.rollout_steps
         self.environment = Atari(settings.game, settings.envs)
         self.environment.reset()
-        self.luck = np.random.default_rng(0)
+        self.generator = np.random.default_rng(0)
 
     def __call__(self) -> None:
-        """One rollout's worth of steps."""
+        """Take as many steps as a rollout has."""
         environment = self.environment
-        actions = self.luck.integers(environment.spec.nvec[0], size=(self.steps, environment.envs_per_group))
+        actions = self.generator.integers(environment.spec.nvec[0], size=(self.steps, environment.envs_per_group))
         for chosen in actions.astype(np.int32):
             environment.send(0, chosen)
             environment.receive(0)
 
 
 class Agent:
-    """Training, on emulators that others have used before."""
+    """Training with emulators that are already running."""
 
     def __init__(self, settings: Settings, method: str, lag: int, emulators: Atari) -> None:
-        config = settings.agent(method, lag)
-
-        def make(*_: int) -> Atari:
-            return emulators
-
-        self.trainer = HostTrainer(config, emulators.spec.shape, emulators.spec.nvec[0], make)
-        self.trainer.start(self.trainer.begin())
+        self.trainer = HostTrainer(settings.agent(method, lag), emulators.spec, lambda *_: emulators)
+        self.trainer.start(self.trainer.init_state())
 
     def act(self) -> None:
-        """A rollout that nobody learns from."""
+        """A rollout without learning."""
         self.trainer.end_rollout()
         self.trainer.begin_rollout()
 
@@ -111,158 +104,148 @@ class Agent:
         self.trainer.advance()
 
     def stop(self) -> None:
-        """Leave the emulators to others."""
+        """End the rollout, so that another agent can use the emulators."""
         self.trainer.end_rollout()
 
 
-class Rows(NamedTuple):
-    """Seconds of the rounds of a row, and those of the emulator alone beside them."""
+class Row(NamedTuple):
+    """Seconds of a rollout in each round, and those of the emulator alone."""
 
     own: list[float]
     emulator: list[float]
 
+    def cells(self, settings: Settings) -> list[str]:
+        """Steps per second, those of the emulator, and their ratio."""
+        steps = settings.envs * settings.rollout_steps
+        return [*(f"{steps / median(seconds):,.0f}" for seconds in self), f"{ratio(self.emulator, self.own):.2f}"]
 
-def measure(settings: Settings, methods: Sequence[str], console: Console) -> None:
-    """The rows of one number of environments."""
+
+def benchmark(settings: Settings, methods: Sequence[str], console: Console) -> None:
+    """Measure and print the rows of one number of environments."""
     emulator = Emulator(settings)
     groups = settings.agent("rnd", 0).groups
     emulators = Atari(settings.game, settings.envs, groups)
-    rows: dict[str, Rows] = {}
+    rows: dict[str, Row] = {}
     by_part = {}
     for method in methods:
         for lag in (1, 0):
             agent = Agent(settings, method, lag, emulators)
-            work = {f"{method}, lag {lag}": agent.learn}
-            work = {f"{method}, acting only": agent.act, **work} if lag else work
-            for name, found in in_turns(work, emulator, settings.rounds).items():
-                rows[name] = found
-                rate, alone, ratio = numbers(settings, found)
-                line = f"{rate} steps/s, emulator {alone}, ratio {ratio}"
+            work: dict[str, Callable[[], None]] = {f"{method}, acting only": agent.act} if lag else {}
+            seconds = measure({"": emulator, **work, f"{method}, lag {lag}": agent.learn}, settings.rounds)
+            alone = seconds.pop("")
+            for name, own in seconds.items():
+                rows[name] = Row(own, alone)
+                rate, emulator_rate, share = rows[name].cells(settings)
+                line = f"{rate} steps/s, emulator {emulator_rate}, ratio {share}"
                 print(f"{settings.envs} environments, {name}: {line}", file=sys.stderr)
             agent.stop()
             by_part[method] = parts(agent.trainer)
     show_rows(settings, groups, rows, console)
     for method, times in by_part.items():
         show_parts(method, times, console)
-    told = jax.devices()[0].memory_stats() or {}
-    device = f"device {told['peak_bytes_in_use'] / 2**30:.2f} GiB at most; " if told else ""
+    stats = jax.devices()[0].memory_stats() or {}
+    device = f"device {stats['peak_bytes_in_use'] / 2**30:.2f} GiB; " if stats else ""
     host = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    console.print(f"memory: {device}host {host:.2f} GiB at most\n")
+    console.print(f"peak memory: {device}host {host:.2f} GiB\n")
     emulator.environment.close()
     emulators.close()
 
 
-def in_turns(work: Mapping[str, Callable[[], None]], emulator: Callable[[], None], rounds: int) -> dict[str, Rows]:
-    """Each kind of work and the emulator alone, in every round; the first two rounds compile and fill what waits."""
-    found = {name: Rows([], []) for name in work}
-    for turn in range(rounds + 2):
-        alone = timed(emulator)[0] if turn > 1 else 0.0
-        for name, one in work.items():
-            seconds = timed(one)[0]
-            if turn > 1:
-                found[name].own.append(seconds)
-                found[name].emulator.append(alone)
-    return found
-
-
-def show_rows(settings: Settings, groups: int, rows: Mapping[str, Rows], console: Console) -> None:
-    """Speeds, and their ratios to the emulator's."""
+def show_rows(settings: Settings, groups: int, rows: Mapping[str, Row], console: Console) -> None:
+    """A table of speeds, and their ratios to the emulator's."""
     title = f"{settings.game}, {settings.envs} environments in {groups} groups, {settings.image.precision}"
-    shown = table(title, ("", "steps/s", "emulator beside it", "ratio", "asked for"))
+    shown = table(title, ("", "steps/s", "emulator alone", "ratio", "target"))
     for name, row in rows.items():
-        asked = TARGETS.get((settings.envs, name.removesuffix(", lag 1")), "")
-        shown.add_row(name, *numbers(settings, row), str(asked))
+        target = TARGETS.get((settings.envs, name.removesuffix(", lag 1")), "")
+        shown.add_row(name, *row.cells(settings), str(target))
     console.print(shown)
 
 
-def numbers(settings: Settings, row: Rows) -> list[str]:
-    """Steps in a second, those of the emulator, and the share."""
-    share = median(alone / own for own, alone in zip(row.own, row.emulator, strict=True))
-    return [*(f"{settings.steps / median(seconds):,.0f}" for seconds in row), f"{share:.2f}"]
-
-
 def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
-    """The programs of an update: seconds of a call, and calls."""
-    player, programs = trainer.players[0], trainer.programs
-    over = player.rollout
-    frame, _ = player.newest[0]
-    given = (player.state, over.actor, tuple(over.whole), over.reward, over.terminated, over.truncated)
-    state, made, lesson, learning, gathered, packed_learner = programs.prepare(*given)
-    if packed_learner is None:
+    """The programs of an update: seconds per call, and number of calls."""
+    actor, compiled = trainer.actors[0], trainer.compiled
+    over = actor.rollout
+    frame, _ = actor.newest[0]
+    given = (actor.state, over.actor, tuple(over.buffers), over.reward, over.terminated, over.truncated)
+    prepared = compiled.prepare(*given)
+    batch, learner = prepared.batch, prepared.learner
+    if learner is None:
         return {}
-    recordings, gathereds = ([_copy(tree) for _ in range(9)] for tree in (player.recordings[0], gathered))
+    # The programs reuse the memory of what they change.
+    copies = [jax.tree.map(jnp.copy, (learner.params, prepared.accumulator, learner.optimizer)) for _ in range(2)]
+    policy, stats, coef = actor.state.params.policy, over.actor.obs_stats, over.actor.coef
     calls: dict[str, tuple[Callable[[], Any], int]] = {
         "decide": (
-            lambda: over.decide(recordings.pop(), frame, None)[1],
-            len(player.groups) * player.steps,
+            _chained(lambda buffer: over.decide(buffer, frame, None)[0], actor.buffers[0]),
+            len(actor.groups) * actor.steps,
         ),
-        "appraise, with lag 1": (
-            lambda: programs.evaluate_actions(
-                player.state.params.policy, over.whole[0], over.actor.observations, over.actor.coef, np.int32(0)
-            ),
-            programs.action_evaluations,
+        "evaluate actions, with lag 1": (
+            lambda: compiled.evaluate_actions(policy, over.buffers[0], stats, coef, np.int32(0)),
+            compiled.action_evaluations,
         ),
-        "prepare": (lambda: programs.prepare(*given), 1),
-        f"part of a minibatch, 1 of {programs.parts}": (
-            lambda: programs.gather(packed_learner.params, packed_learner.target_params, lesson, gathereds.pop()),
-            programs.minibatches * programs.parts,
+        "prepare": (lambda: compiled.prepare(*given), 1),
+        "part of a minibatch": (
+            _chained(partial(compiled.accumulate, learner.params, learner.bonus_states, batch), copies[0][1]),
+            compiled.minibatches * (compiled.parts - 1),
         ),
-        "finish": (
-            lambda: programs.finish(state, made, learning, gathered, packed_learner, over.actor.coef, np.int32(-1)),
-            1,
+        "last part of a minibatch, and Adam": (
+            _chained(lambda carry: compiled.apply(carry[0], learner.bonus_states, batch, *carry[1:]), copies[1]),
+            compiled.minibatches,
         ),
+        "finish": (lambda: compiled.finish(prepared._replace(batch=None), coef), 1),
     }
-    jax.block_until_ready((recordings, gathereds))
-    times = {}
-    for name, (one, count) in calls.items():
-        taken = [timed(partial(_done, one))[0] for _ in range(8)]
-        times[name] = (median(taken[1:]), count)
-    return times
+    seconds = measure({name: call for name, (call, count) in calls.items() if count}, CALLS)
+    return {name: (median(seconds[name]), calls[name][1]) for name in seconds}
 
 
-def _done(one: Callable[[], Any]) -> None:
-    jax.block_until_ready(one())
+def _chained(program: Callable[[Any], Any], carry: Any) -> Callable[[], Any]:
+    """Call a program on its own result, because it reuses the memory of its argument."""
 
+    def call() -> Any:
+        nonlocal carry
+        carry = program(carry)
+        return carry
 
-def _copy(tree: Any) -> Any:
-    return jax.tree.map(jnp.copy, tree)
+    return call
 
 
 def show_parts(method: str, times: Mapping[str, tuple[float, int]], console: Console) -> None:
-    """Where the device's time goes."""
-    shown = table(f"{method}: an update by part, each alone", ("", "ms", "calls", "ms in all"))
+    """A table of the device's time."""
+    shown = table(f"{method}: parts of an update, timed separately", ("", "ms", "calls", "total ms"))
     for name, (seconds, calls) in times.items():
         shown.add_row(name, f"{1000 * seconds:.2f}", f"{calls}", f"{1000 * seconds * calls:,.0f}")
-    shown.add_row("all", "", "", f"{sum(1000 * seconds * calls for seconds, calls in times.values()):,.0f}")
+    shown.add_row("total", "", "", f"{sum(1000 * seconds * calls for seconds, calls in times.values()):,.0f}")
     console.print(shown)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Speed of training on Atari on this machine.")
-    parser.add_argument("--quick", action="store_true", help="few rounds of few steps, to see that it runs")
+    parser = argparse.ArgumentParser(description="Measure the speed of training on Atari.")
+    parser.add_argument("--quick", action="store_true", help="few rounds of few steps, to check that it works")
     parser.add_argument("--full", action="store_true", help="full-size networks also on a CPU")
-    parser.add_argument("--envs", type=int, nargs="+", help="numbers of environments; usual: 128 and 32, or 8 on a CPU")
+    parser.add_argument(
+        "--envs", type=int, nargs="+", help="numbers of environments (default: 128 and 32; on a CPU: 8)"
+    )
     parser.add_argument("--groups", type=int, help="groups of environments")
     parser.add_argument(
-        "--precision", choices=("float32", "bfloat16"), help="of convolutions; usual: bfloat16 on a GPU"
+        "--precision", choices=("float32", "bfloat16"), help="of convolutions (default: float32; on a GPU: bfloat16)"
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--rounds", type=int, default=7, help="times that every row is measured")
+    parser.add_argument("--rounds", type=int, default=7, help="number of rounds (default: 7)")
     parser.add_argument("--game", default="montezuma_revenge")
-    asked = parser.parse_args()
-    if asked.rounds < 1 or min(asked.envs or [1]) < 1:
-        parser.error("--rounds and --envs: 1 or more")
+    flags = parser.parse_args()
+    if flags.rounds < 1 or min(flags.envs or [1]) < 1:
+        parser.error("--rounds and --envs must be 1 or more")
     use_all_cores()
     gpu = jax.default_backend() != "cpu"
     console = wide_console()
     console.print(machine(f"ale-py {version('ale-py')}", jax.devices()[0].device_kind))
-    image = ImageConfig() if gpu or asked.full else SMALL
-    image = replace(image, precision=asked.precision or ("bfloat16" if gpu else "float32"))
-    for envs in asked.envs or ((128, 32) if gpu else (8,)):
-        steps, rounds = (8, 1) if asked.quick else (128 if gpu else 32, asked.rounds)
+    image = ImageConfig() if gpu or flags.full else SMALL
+    image = replace(image, precision=flags.precision or ("bfloat16" if gpu else "float32"))
+    for envs in flags.envs or ((128, 32) if gpu else (8,)):
+        steps, rounds = (8, 1) if flags.quick else (128 if gpu else 32, flags.rounds)
         try:
-            measure(Settings(asked.game, envs, image, asked.groups, steps, rounds), asked.methods, console)
+            benchmark(Settings(flags.game, envs, image, flags.groups, steps, rounds), flags.methods, console)
         except UserError as error:
             parser.error(str(error))
 

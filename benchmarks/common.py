@@ -1,33 +1,70 @@
-"""What the benchmarks share: a clock, tables, and the line that says where they ran."""
+"""Helpers that the benchmarks share: timing, tables, and a description of the machine."""
 
+import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from statistics import median
+from typing import Any, TypeVar
 
 import jax
 from rich.console import Console
 from rich.table import Table
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
-    """Wall seconds and result."""
-    began = time.perf_counter()
+    """Wall-clock seconds of a call, and its result."""
+    start = time.perf_counter()
     result = work()
-    return time.perf_counter() - began, result
+    return time.perf_counter() - start, result
+
+
+def measure(calls: Mapping[K, Callable[[], Any]], rounds: int, block_seconds: float = 0.0) -> dict[K, list[float]]:
+    """Seconds per call, one number per round; every round measures all calls in turn.
+
+    Args:
+        calls: What to measure, by name. The first two calls of each, which compile, are not counted.
+        rounds: Number of rounds.
+        block_seconds: In a round, a call is repeated until this time is filled.
+
+    Returns:
+        The seconds by name.
+    """
+
+    def block(call: Callable[[], Any], count: int) -> None:
+        for _ in range(count):
+            result = call()
+        jax.block_until_ready(result)
+
+    repeats = {}
+    for name, call in calls.items():
+        block(call, 1)
+        repeats[name] = max(1, math.ceil(block_seconds / timed(partial(block, call, 1))[0]))
+    found: dict[K, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            found[name].append(timed(partial(block, call, repeats[name]))[0] / repeats[name])
+    return found
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> float:
+    """The median of the ratios within a round."""
+    return median(x / y for x, y in zip(above, below, strict=True))
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def table(title: str, columns: Iterable[str]) -> Table:
-    """An empty table with numbers to the right."""
+    """An empty table; all columns but the first are right-aligned."""
     result = Table(title=title, title_justify="left", title_style="bold")
     for number, name in enumerate(columns):
         result.add_column(name, justify="right" if number else "left", no_wrap=not number)
@@ -35,7 +72,7 @@ def table(title: str, columns: Iterable[str]) -> Table:
 
 
 def wide_console() -> Console:
-    """Where tables go; wide enough for them, also in a file."""
+    """A console that is wide enough for the tables, also when the output goes to a file."""
     result = Console(highlight=False)
     if not result.is_terminal:
         result.width = 130
@@ -43,7 +80,7 @@ def wide_console() -> Console:
 
 
 def machine(*more: str) -> str:
-    """What this was measured on, in a line."""
+    """One line that describes the machine and the versions in use."""
     model = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]

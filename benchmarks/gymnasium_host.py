@@ -1,15 +1,16 @@
 """Speed of training in Gymnasium: ``python benchmarks/gymnasium_host.py [--quick] [--envs N] [--env ID]``.
 
-What is measured, and how, in environment steps a second:
+What is measured, in environment steps per second:
 
-- *Vector environment alone.* Gymnasium's own `SyncVectorEnv` of all environments with random actions: no agent.
-- *Stepping.* The same behind our contract: episodes that ended are begun at once, and every observation is checked.
-- *Acting only.* The agent decides and records; nothing is learned.
-- *Acting and learning.* All of training, with lag 0 and lag 1: with the usual networks, and with small ones and one
-  pass over a rollout, which shows what is left of the host's share where the update is small.
+- *Vector environment alone.* Gymnasium's own `SyncVectorEnv` with random actions, without an agent.
+- *Stepping.* The same environments behind our contract: a new episode begins within the step that ended one, and every
+  observation is checked.
+- *Acting only.* The agent chooses actions and records the rollout; nothing is learned.
+- *Acting and learning.* Complete training, with lag 0 and lag 1: with the default networks, and with small ones and one
+  epoch per rollout, which shows the cost of the host where the update is small.
 
-The vector environment alone is measured in every round beside each row, so that other work on the machine falls on
-both; the ratio is the median of the rounds' ratios. Compiling is not counted.
+The vector environment alone is measured in every round of each row, so that other load on the machine affects both; the
+ratio is the median of the rounds' ratios. Compiling is not counted.
 """
 
 import argparse
@@ -20,20 +21,20 @@ from statistics import median
 import gymnasium
 import jax
 import numpy as np
-from common import machine, table, timed, wide_console
+from common import machine, measure, ratio, table, wide_console
 from rich.console import Console
 
-from action_balance.config.agent import BonusConfig, Config, HostConfig, NetConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, NetConfig, PPOConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.factory import make_trainer
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.loop import trainer
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 
 METHODS = ("action-balance-rnd", "rnd", "ppo")
-#: Networks and passes by name.
-SIZES = {"usual": (NetConfig(), 4), "small": (NetConfig(hidden=32, bonus_hidden=32, bonus_outputs=16), 1)}
-#: What is asked for: a share of the vector environment's speed.
+#: Networks and epochs by name.
+SIZES = {"default": (NetConfig(), 4), "small": (NetConfig(hidden=32, bonus_hidden=32, bonus_outputs=16), 1)}
+#: Target: the ratio of training's speed to the vector environment's.
 TARGET = 0.5
 
 
@@ -47,9 +48,9 @@ class Settings:
     rounds: int
 
     def trainer(self, method: str, size: str, lag: int) -> HostTrainer:
-        """Begun, and long enough never to end."""
+        """A trainer that has started, and does not end during the benchmark."""
         net, epochs = SIZES[size]
-        agent = Config(
+        agent = AgentConfig(
             method=method,
             steps=2**31 - 1,
             envs=self.envs,
@@ -58,15 +59,14 @@ class Settings:
             net=net,
             host=HostConfig(lag=lag),
         )
-        made = trainer(TrainConfig(GymnasiumConfig(f"gym:{self.env}"), agent))
-        if not isinstance(made, HostTrainer):
-            raise TypeError("a Gymnasium environment runs on the host")
-        made.start(made.begin())
-        return made
+        trainer = make_trainer(TrainConfig(GymnasiumConfig(f"gym:{self.env}"), agent))
+        assert isinstance(trainer, HostTrainer)
+        trainer.start(trainer.init_state())
+        return trainer
 
 
 def alone(settings: Settings) -> Callable[[], None]:
-    """The vector environment alone, for one rollout's worth of steps."""
+    """A rollout's steps of the vector environment alone."""
     vector = gymnasium.make_vec(settings.env, settings.envs, vectorization_mode="sync")
     vector.reset(seed=0)
     vector.action_space.seed(0)
@@ -80,7 +80,7 @@ def alone(settings: Settings) -> Callable[[], None]:
 
 
 def stepping(settings: Settings) -> Callable[[], None]:
-    """The same behind our contract."""
+    """The same steps behind our contract."""
     environment = GymnasiumConfig(f"gym:{settings.env}").make(settings.envs, 1, (0, 0))
     environment.reset()
     nvec = environment.spec.nvec
@@ -96,60 +96,55 @@ def stepping(settings: Settings) -> Callable[[], None]:
     return steps
 
 
-def acting(run: HostTrainer) -> Callable[[], None]:
-    """A rollout that nobody learns from."""
+def acting(trainer: HostTrainer) -> Callable[[], None]:
+    """A rollout without learning."""
 
     def rollout() -> None:
-        run.end_rollout()
-        run.begin_rollout()
+        trainer.end_rollout()
+        trainer.begin_rollout()
 
     return rollout
 
 
-def measure(settings: Settings, methods: list[str], console: Console) -> None:
-    """All rows."""
+def benchmark(settings: Settings, methods: list[str], console: Console) -> None:
+    """Measure and print all rows."""
     vector = alone(settings)
-    title = f"{settings.env}, {settings.envs} environments, {settings.rollout_steps} steps of each in a rollout"
-    shown = table(title, ("", "steps/s", "vector alone beside it", "ratio", "asked for"))
+    title = f"{settings.env}, {settings.envs} environments, rollouts of {settings.rollout_steps} steps"
+    shown = table(title, ("", "steps/s", "vector environment alone", "ratio", "target"))
 
-    def row(name: str, work: Callable[[], object], asked: str = "") -> None:
-        own, beside = [], []
-        for turn in range(settings.rounds + 2):  # the first two compile, and fill what waits
-            seconds, other = timed(work)[0], timed(vector)[0]
-            if turn > 1:
-                own.append(seconds)
-                beside.append(other)
+    def row(name: str, work: Callable[[], object], target: str = "") -> None:
+        seconds = measure({"own": work, "alone": vector}, settings.rounds)
         steps = settings.envs * settings.rollout_steps
-        ratio = median(b / a for a, b in zip(own, beside, strict=True))
-        shown.add_row(name, f"{steps / median(own):,.0f}", f"{steps / median(beside):,.0f}", f"{ratio:.2f}", asked)
+        rates = [f"{steps / median(each):,.0f}" for each in seconds.values()]
+        shown.add_row(name, *rates, f"{ratio(seconds['alone'], seconds['own']):.2f}", target)
 
     row("stepping", stepping(settings))
     for method in methods:
         for size in SIZES:
             for lag in (0, 1):
-                run = settings.trainer(method, size, lag)
+                trainer = settings.trainer(method, size, lag)
                 if lag == 0:
-                    row(f"{method}, {size}, acting only", acting(run))
-                row(f"{method}, {size}, learning, lag {lag}", run.advance, f"{TARGET}")
-                run.end_rollout()
-                run.close()
+                    row(f"{method}, {size}, acting only", acting(trainer))
+                row(f"{method}, {size}, learning, lag {lag}", trainer.advance, f"{TARGET}")
+                trainer.end_rollout()
+                trainer.close()
     console.print(shown)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Speed of training in a Gymnasium environment on this machine.")
-    parser.add_argument("--quick", action="store_true", help="few rounds of few steps, to see that it runs")
-    parser.add_argument("--env", default="CartPole-v1", help="id of the environment")
-    parser.add_argument("--envs", type=int, default=8, help="number of environments")
+    parser = argparse.ArgumentParser(description="Measure the speed of training in a Gymnasium environment.")
+    parser.add_argument("--quick", action="store_true", help="few rounds of few steps, to check that it works")
+    parser.add_argument("--env", default="CartPole-v1", help="id of the environment (default: CartPole-v1)")
+    parser.add_argument("--envs", type=int, default=8, help="number of environments (default: 8)")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS[:1])
-    parser.add_argument("--rounds", type=int, default=15, help="times that every row is measured")
-    asked = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=15, help="number of rounds (default: 15)")
+    flags = parser.parse_args()
     use_all_cores()
     console = wide_console()
     console.print(machine(f"Gymnasium {gymnasium.__version__}", jax.devices()[0].device_kind))
-    steps, rounds = (8, 1) if asked.quick else (128, asked.rounds)
-    measure(Settings(asked.env, asked.envs, steps, rounds), asked.methods, console)
+    steps, rounds = (8, 1) if flags.quick else (128, flags.rounds)
+    benchmark(Settings(flags.env, flags.envs, steps, rounds), flags.methods, console)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The same agent, stepped from the host: environments in Python, one call of the device for every step.
+"""The same agent, stepped from the host: environments in Python, one device call per step.
 
-This is how most programs train: the device computes actions, the host steps the environments one after the other and
-sends back what they show, and an update follows after every rollout. Acting, balancing and learning are the package's;
-environments and loop are not. The tests compare it with the fused rollout, `benchmarks/agent.py` compares their speed.
-Axes: T steps, N environments, A actions.
+Most programs train this way: the device computes actions, the host steps the environments one after the other and
+sends the observations back, and an update follows each rollout. Acting, balancing and learning are the package's code;
+the environments and the loop are not. The tests check that it computes the same updates as the fused program, and
+`benchmarks/agent.py` compares the speed of the two. Axes: T steps, N environments, A actions.
 """
 
 from collections.abc import Sequence
@@ -16,35 +16,37 @@ import numpy as np
 import plain_grid
 
 from action_balance.agent import update
-from action_balance.agent.rollout import act, action_coef, behaviour_logits
-from action_balance.agent.state import TrainState, Trajectory
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.state import Actor, TrainState, Trajectory
 from action_balance.agent.update import UpdateInfo
-from action_balance.config.agent import Config
-from action_balance.core import ppo
+from action_balance.config.agent import AgentConfig
+from action_balance.envs.spec import EnvSpec
 
 
 class GridEnv:
-    """One grid world with the two calls of Gymnasium; x and y of the cell are seen one-hot."""
+    """One grid world with the interface of Gymnasium; an observation is the column and the row, each one-hot."""
 
     def __init__(self, world: plain_grid.World) -> None:
         self.world = world
+        self.spec = EnvSpec("vector", (world.width + world.height,), (len(plain_grid.MOVES),))
         self.cell = world.start
         self.time = 0
 
     def observe(self) -> np.ndarray:
-        """What is seen from the cell, (width + height,)."""
-        seen = np.zeros(self.world.width + self.world.height, np.float32)
+        """The observation of the current cell, (width + height,)."""
+        observation = np.zeros(self.world.width + self.world.height, np.float32)
         y, x = divmod(self.cell, self.world.width)
-        seen[x] = seen[self.world.width + y] = 1.0
-        return seen
+        observation[x] = observation[self.world.width + y] = 1.0
+        return observation
 
     def reset(self) -> tuple[np.ndarray, dict[str, Any]]:
-        """The beginning of an episode."""
+        """Begin an episode."""
         self.cell, self.time = self.world.start, 0
         return self.observe(), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One move: what was reached, reward, whether the task ended, whether the time limit was reached."""
+        """Take one step; returns observation, reward, terminated, truncated and info."""
         self.cell = plain_grid.move(self.world, self.cell, action)
         self.time += 1
         terminated = self.cell in self.world.goals
@@ -53,7 +55,7 @@ class GridEnv:
 
 
 class Decision(NamedTuple):
-    """What the agent does in all environments, and why."""
+    """The actions in all environments, and what an update needs to know about them."""
 
     action: Any  # (N,) int32
     log_prob: Any  # (N,), log beta(a|s)
@@ -63,47 +65,44 @@ class Decision(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one step brought; axes (N,), and (T, N) when stacked."""
+    """The results of one step; axes (N,), and (T, N) when stacked."""
 
-    reached: np.ndarray  # (N, ...)
+    next_obs: np.ndarray  # (N, ...)
     reward: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
 
 
-class HostTrainer:
-    """Rollouts on the host, acting and updates on the device; one seed."""
+class HostLoop:
+    """Rollouts on the host, decisions and updates on the device; one seed, with ``config.envs`` environments."""
 
-    def __init__(self, environments: Sequence[GridEnv], config: Config) -> None:
-        if len(environments) != config.envs or config.traits.next_state == "count":
-            raise ValueError("as many environments as the config says, and a method that counts no states")
-        self.environments = environments
-        self.config = config
+    def __init__(self, environments: Sequence[GridEnv], config: AgentConfig) -> None:
+        self.environments, self.config = environments, config
+        algorithm = Algorithm(config, environments[0].spec)
+        distribution = algorithm.distribution
 
         def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
             key, action_key, _ = jax.random.split(key, 3)
-            return key, jax.random.gumbel(action_key, (config.ppo.rollout_steps, config.envs, len(plain_grid.MOVES)))
+            shape = (config.ppo.rollout_steps, config.envs, distribution.choices)
+            return key, jax.random.gumbel(action_key, shape)
 
         def decide(leaves: list[jax.Array], observation: jax.Array, noise: jax.Array, time: jax.Array) -> Decision:
-            state: TrainState = jax.tree.unflatten(self._structure, leaves)
-            coef = action_coef(config, state.updates)
-            with jax.default_matmul_precision("highest"):
-                logits, values, bonus = jax.vmap(lambda seen: act(state, seen, config))(observation)
-            behaviour = jax.vmap(lambda x, y: behaviour_logits(x, y, coef, config))(logits, bonus)
-            action = (behaviour + noise[time]).argmax(axis=-1)
-            return Decision(action, jax.vmap(ppo.log_prob)(behaviour, action), logits, bonus, values)
+            actor: Actor = jax.tree.unflatten(self._structure, leaves)
+            logits, values, bonus = jax.vmap(lambda obs: act(actor, obs, 0, algorithm))(observation)
+            behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
+            action = jax.vmap(distribution.sample)(behaviour, noise[time])
+            return Decision(action, jax.vmap(distribution.log_prob)(behaviour, action), logits, bonus, values)
 
         def learn(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, UpdateInfo]:
-            with jax.default_matmul_precision("highest"):
-                uncounted = jnp.zeros_like(trajectory.action)
-                state, learning = update.learn(state, trajectory, uncounted, config)
-            return replace(state, updates=state.updates + 1), learning
+            state, info = update.learn(state, trajectory, algorithm)
+            return replace(state, updates=state.updates + 1), info
 
         self._draw, self._decide, self.learn = jax.jit(draw), jax.jit(decide), jax.jit(learn)
+        self._actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
         self._structure: Any = None
 
-    def begin(self, state: TrainState) -> TrainState:
-        """A fresh agent in front of these environments."""
+    def start(self, state: TrainState) -> TrainState:
+        """A fresh agent with these environments in place of its own."""
         return replace(state, observation=jnp.stack([one.reset()[0] for one in self.environments]))
 
     def step(self, state: TrainState) -> tuple[TrainState, UpdateInfo]:
@@ -111,40 +110,32 @@ class HostTrainer:
         return self.learn(*self.rollout(state))
 
     def rollout(self, state: TrainState) -> tuple[TrainState, Trajectory]:
-        """``rollout_steps`` steps of all environments, which begin anew by themselves."""
+        """Step all environments ``rollout_steps`` times; episodes that end are followed by new ones."""
         key, noise = self._draw(state.key)
-        # A list is handed over in a fraction of the time that nested modules need.
-        leaves, self._structure = jax.tree.flatten(state)
+        # Passing a list to a compiled function takes a fraction of the time that nested modules take.
+        leaves, self._structure = jax.tree.flatten(self._actor(state))
         observation = np.asarray(state.observation)
-        made = []
+        steps = []
         for time in range(self.config.ppo.rollout_steps):
             decision = jax.device_get(self._decide(leaves, observation, noise, time))
             following, outcome = self._step_all(decision.action)
-            made.append((observation, decision, outcome))
+            steps.append((observation, decision, outcome))
             observation = following
-        seen, decided, outcome = jax.tree.map(lambda *each: np.stack(each), *made)
+        seen, decided, outcome = jax.tree.map(lambda *each: jnp.asarray(np.stack(each)), *steps)
+        index = jnp.zeros(decided.action.shape, jnp.int32)  # states are not enumerated
         trajectory = Trajectory(
-            observation=seen,
-            next_obs=outcome.next_obs,
-            action=decided.action,
-            log_prob=decided.log_prob,
-            logits=decided.logits,
-            action_bonus=decided.action_bonus,
-            values=decided.values,
-            reward=outcome.reward,
-            terminated=outcome.terminated,
-            truncated=outcome.truncated,
+            observation=seen, index=index, next_index=index, **decided._asdict(), **outcome._asdict()
         )
         return replace(state, key=key, observation=jnp.asarray(observation)), trajectory
 
     def _step_all(self, actions: np.ndarray) -> tuple[np.ndarray, Outcome]:
-        """What is seen next, (N, ...), and what the step brought."""
+        """The next observations, (N, ...), and the results of the step."""
         observations, outcomes = [], []
         for environment, action in zip(self.environments, actions.tolist(), strict=True):
-            reached, reward, terminated, truncated, _ = environment.step(action)
-            observations.append(environment.reset()[0] if terminated or truncated else reached)
-            outcomes.append((reached, reward, terminated, truncated))
-        reached, reward, terminated, truncated = zip(*outcomes, strict=True)
+            next_obs, reward, terminated, truncated, _ = environment.step(action)
+            observations.append(environment.reset()[0] if terminated or truncated else next_obs)
+            outcomes.append((next_obs, reward, terminated, truncated))
+        next_obs, reward, terminated, truncated = zip(*outcomes, strict=True)
         return np.stack(observations), Outcome(
-            np.stack(reached), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
+            np.stack(next_obs), np.array(reward, np.float32), np.array(terminated), np.array(truncated)
         )

@@ -5,6 +5,7 @@ Axes: T steps, N environments, A choices of all action components.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -58,7 +59,7 @@ def update_metrics(
     return found | {"parameters_finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()}
 
 
-def episode_metrics(episodes: Episodes) -> Metrics:
+def episode_metrics(episodes: Episodes) -> dict[str, Any]:
     """Metrics of the episodes that ended.
 
     Args:

@@ -21,8 +21,9 @@ from action_balance.files import Data, fingerprint, load_json, reason, to_json, 
 from action_balance.runs import legacy
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
-from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog, compressed, kept
+from action_balance.runs.metrics import TENSORBOARD, MetricsLog
 from action_balance.runs.owned import LOCK, OwnedFolder, remove_empty
+from action_balance.runs.rows import METRICS, TIMING, VISITS, compressed, kept
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"

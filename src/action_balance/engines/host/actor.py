@@ -146,7 +146,7 @@ class HostActor:
         return metrics
 
 
-def with_episodes(metrics: Metrics, rollout: HostRollout) -> Metrics:
+def with_episodes(metrics: dict[str, Any], rollout: HostRollout) -> dict[str, Any]:
     """The metrics with those of the episodes that ended, which only the host knows."""
     number, mean, best = summarize(rollout.finished, rollout.counted)
     known: dict[str, Any] = episode_metrics(Episodes(np.int32(number), np.float32(mean), np.float32(best)))
