@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 import pytest
 from command import call
 
+from action_balance.config.frozen import FrozenDict
+from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.array_file import read_arrays
 from action_balance.runs.checkpoints import ARRAYS
+from action_balance.studies.compare.labels import name_runs
 
 UPDATES, STEPS = 4, 32
 SMALL = (
@@ -82,6 +86,12 @@ def test_a_bonus_rewards_states_and_scores_actions(tmp_path: Path, capsys: pytes
     capsys.readouterr()
     assert evaluate(run)["method"] == f"{name}+{name}"
     assert f"{name}+{name} in open" in " ".join(capsys.readouterr().out.split())
+    assert call("view", str(run), "--save", str(tmp_path / "page.html")) == 0
+    assert f"{name}+{name}" in (tmp_path / "page.html").read_text()
+    # It is not taken for the method that it was derived from.
+    own = TrainConfig.from_dict(RunFolder.open(run).config)
+    ppo = replace(own, agent=replace(own.agent, intrinsic=None, action_bonus=None, bonus_settings=FrozenDict()))
+    assert [names.curve for names in name_runs([own, ppo])] == [f"{name}+{name}", "ppo"]
 
 
 def test_a_family_on_the_device_is_seen_as_an_image(tmp_path: Path) -> None:
