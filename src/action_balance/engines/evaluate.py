@@ -37,13 +37,13 @@ class Decision(eqx.Module):
 
 
 class Trace(eqx.Module):
-    """One episode, step by step; with leading axes where there are several."""
+    """One episode, step by step, with axis T; or one step of it."""
 
-    decision: Decision  # with axis T
-    reward: Float[AnyArray, "*k T"]
-    terminated: Bool[AnyArray, "*k T"]  # whether the step ended the task
-    state: Int[AnyArray, "*k T"]  # number of s_t; 0 where states cannot be enumerated
-    next_state: Int[AnyArray, "*k T"]  # number of s_{t+1}
+    decision: Decision
+    reward: Float[AnyArray, "*t"]
+    terminated: Bool[AnyArray, "*t"]  # whether the step ended the task
+    state: Int[AnyArray, "*t"]  # number of s_t; 0 where states cannot be enumerated
+    next_state: Int[AnyArray, "*t"]  # number of s_{t+1}
 
 
 class Recording(NamedTuple):
