@@ -227,7 +227,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     value, low, high = statistics.iqm_band([values[:, known]])
     return Curve(
         label=label,
-        method=config.method,
+        method=config.label,
         seeds=tuple(one.seed for one in seeds),
         steps=(np.flatnonzero(known) + 1) * config.steps_per_update,
         iqm=value,

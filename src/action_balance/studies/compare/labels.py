@@ -12,6 +12,9 @@ from action_balance.studies.settings_text import flat
 
 Settings = Mapping[str, Any]
 
+#: Place of each method among curves; those of users come last.
+METHOD_ORDER = {method: place for place, method in enumerate(METHODS)}
+
 
 class Names(NamedTuple):
     """Names of a run; runs that differ only in their seeds have the same."""
@@ -34,20 +37,20 @@ def name_runs(configs: Sequence[TrainConfig]) -> list[Names]:
     agents = [_as_it_learns(config.agent) for config in configs]
     alike: dict[Any, list[Settings]] = defaultdict(list)
     for environment, agent in zip(environments, agents, strict=True):
-        alike[environment, agent.method].append(flat(asdict(agent)))
+        alike[environment, agent.label].append(flat(asdict(agent)))
     differing: dict[str, list[str]] = defaultdict(list)  # the same in all environments, so that labels agree
-    for (_, method), several in alike.items():
-        differing[method] = _unique([*differing[method], *_differing(several)])
+    for (_, label), several in alike.items():
+        differing[label] = _unique([*differing[label], *_differing(several)])
     names = []
     for environment, agent in zip(environments, agents, strict=True):
         others = [flat(asdict(other)) for other in environments if other.short_name == environment.short_name]
-        settings, named = flat(asdict(agent)), differing[agent.method]
+        settings, named = flat(asdict(agent)), differing[agent.label]
         place = tuple(_sortable(settings.get(name)) for name in named)
         names.append(
             Names(
                 _label(environment.short_name, flat(asdict(environment)), _differing(others)),
-                _label(agent.method, settings, named),
-                (environment.sort_key, list(METHODS).index(agent.method), place),
+                _label(agent.label, settings, named),
+                (environment.sort_key, METHOD_ORDER.get(agent.label, len(METHODS)), agent.label, place),
             )
         )
     return names

@@ -38,7 +38,7 @@ def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.
     parts = (jax.nn.softmax(decision.logits), jax.nn.softmax(decision.behaviour), bonuses)
     pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
     return Story(
-        method=config.agent.method,
+        method=config.agent.label,
         title=f"{config.env.title}, actions sampled from π",
         actions=names,
         taken=(order == np.asarray(decision.action)[:, None]).argmax(axis=1),

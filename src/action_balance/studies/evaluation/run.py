@@ -51,11 +51,11 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {path} ...")
     summary, files = play(config, restored.state, episodes, seed, console)
-    about = {"method": config.agent.method, "environment": asdict(config.env)}
+    about = {"method": config.agent.label, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
     out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
-    show(f"{config.agent.method} in {config.env.name} after {restored.update:,} updates", config, summary, console)
+    show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
 
 
@@ -186,7 +186,7 @@ def _on_map(
         return summary, {}
     together = {name: counts.sum(axis=0) for name, counts in visits.items()}
     seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
-    figure = figures.visits(scene, together, f"Where {method_name(config.agent.method)} went{seeds}")
+    figure = figures.visits(scene, together, f"Where {method_name(config.agent.label)} went{seeds}")
     return summary, {"heatmap.png": to_png(figure), "episode.gif": film_of_map(config, scene, trace)}
 
 

@@ -157,7 +157,7 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
     for (environment, label, _), members in groups.items():
         config = configs[members[0]]
         alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
-        method = config.agent.method
+        method = config.agent.label
         text = method_name(method) + label[len(method) :].replace("_", " ")
         table, place = _table([runs[number] for number in members])
         made.append(
@@ -242,7 +242,7 @@ def progress(run: Watched) -> Data:
     return {
         "name": run.name,
         "began": f"{run.folder.manifest.get('start')}, {run.folder.manifest.get('resumes')}" if run.folder else None,
-        "method": agent.method,
+        "method": agent.label,
         "status": "silent" if status == "running" and silent else status,
         "silent": round(silent) if status == "running" else 0,
         "update": update,

@@ -65,7 +65,7 @@ def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Sce
     world = scene.world
     counts, moments, over = {}, {}, {}
     panels: list[Data] = []
-    methods = [run.config.agent.method for _, run, _ in shown if run.config is not None]
+    methods = [run.config.agent.label for _, run, _ in shown if run.config is not None]
     for (number, run, one), method in zip(shown, methods, strict=True):
         assert run.config is not None
         key = f"p{len(panels)}"

@@ -175,7 +175,7 @@ class Chart {
 }
 
 /** A method's colour; grey for an unknown method. */
-const tint = (one) => `var(--${one.method}, var(--muted))`;
+const tint = (one) => `var(--${CSS.escape(one.method)}, var(--muted))`;
 
 function swatch(one) {
   return make("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },

@@ -118,7 +118,7 @@ class HeatMap {
   #trail(context, source, centre, side, density) {
     const cells = source.trail(40, this.world.episodeSteps);
     if (!cells.length) return;
-    const own = colour(`var(--${this.panel.method})`);
+    const own = colour(`var(--${CSS.escape(this.panel.method)}, var(--muted))`);
     context.lineCap = context.lineJoin = "round";
     const paper = colour("var(--paper)");
     for (const [stroke, width] of [[paper, 4], [own, 2]]) {
