@@ -1,7 +1,6 @@
-"""Draw the pictures of docs/method.md from what its own code blocks compute: ``python docs/figures.py``."""
+"""Draw the figures of docs/method.md from the values that its code blocks compute: ``python docs/figures.py``."""
 
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ BONUS, POLICY = COLOURS["action-balance-rnd"], COLOURS["random"]
 
 
 def computed() -> dict[str, Any]:
-    """What the code blocks of the page leave behind."""
+    """The names that the code blocks of the page define."""
     names: dict[str, Any] = {}
     for block in re.findall(r"```python[^\n]*\n(.*?)```", (HERE / "method.md").read_text(), re.DOTALL):
         exec(block, names)
@@ -28,7 +27,7 @@ def computed() -> dict[str, Any]:
 
 
 def bars(axes: Axes, title: str, values: np.ndarray, colour: str, shown: str) -> None:
-    """One bar for each action, with its value."""
+    """One bar per action, with its value."""
     axes.bar(range(len(values)), values, color=colour, width=0.66)
     axes.set_title(title, loc="left", fontsize=9, color=INK, weight="bold")
     axes.set_xticks(range(len(values)), ["left", "right", "up", "down"])
@@ -65,7 +64,7 @@ def worked_example(names: dict[str, Any]) -> Figure:
 
 @style.context(STYLED)
 def strengths(names: dict[str, Any]) -> Figure:
-    """The behaviour policy as c grows, for the two ways of normalising."""
+    """The behaviour policy as a function of c, for two kinds of normalisation."""
     figure = Figure(figsize=(8, 2.7), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     coefs = jnp.linspace(0, 6, 61)
@@ -88,7 +87,7 @@ def strengths(names: dict[str, Any]) -> Figure:
 
 @style.context(STYLED)
 def channels() -> Figure:
-    """Four of the 18 actions of a game as the convolutions see them."""
+    """Four of the 18 actions of a game as the convolutions receive them."""
     figure = Figure(figsize=(8, 1.9), layout="constrained")
     for axes, action in zip(figure.subplots(1, 4), (0, 1, 8, 17), strict=True):
         band = np.flatnonzero(np.asarray(ab.action_channel(jnp.asarray(action), 18, 84, 84))[:, 0])
@@ -106,13 +105,16 @@ def channels() -> Figure:
 
 
 def main() -> None:
-    """Write the pictures, as SVG only."""
+    """Write the figures, as SVG only."""
     names = computed()
     figures = {"eq5_example": worked_example(names), "eq5_strength": strengths(names), "eq3_channel": channels()}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, figure in figures.items():
-            save(figure, Path(folder), name)
-            (HERE / "images" / f"{name}.svg").write_bytes((Path(folder) / f"{name}.svg").read_bytes())
+
+    def write(file: str, content: bytes) -> None:
+        if file.endswith(".svg"):
+            (HERE / "images" / file).write_bytes(content)
+
+    for name, figure in figures.items():
+        save(figure, write, name)
 
 
 if __name__ == "__main__":

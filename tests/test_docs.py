@@ -1,34 +1,44 @@
-"""What README and docs say is true: code runs, commands are understood, and short ones run.
+"""README and docs are true: code runs, commands are valid, short ones run, and the table of metrics is complete.
 
 A page is worked through from top to bottom, with one set of names, in a folder that all pages share: a command that
-several of them show is run once. Python is run unless its title says ``not run``. Commands are parsed by the real
-command line, and run where the title of their block tells of seconds.
+several of them show is run once. Python is run unless its title says ``not run``; a block whose title is the name of a
+file is saved under it. Commands are parsed by the real command line, and run where the title of their block mentions
+seconds.
 """
 
 import contextlib
+import json
 import re
 import runpy
 import shlex
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import pytest
+import small_agent
 from command import call
 from rich.console import Console
 
+from action_balance.agent.learner import init_state, train_step
+from action_balance.agent.metrics import Metrics
 from action_balance.cli.explore import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
+from action_balance.config.agent import AgentConfig
+from action_balance.config.methods import METHODS, NONE
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.runs.folder import RunFolder
 from action_balance.terminal import training
 
 ROOT = Path(__file__).parent.parent
+LOGS = ("metrics.jsonl", "timing.jsonl")
 SHELLS = {"sh", "bash", "shell", "console"}
 #: Programs of others that a page may name.
 OTHERS = {"cp", "gunzip", "ln", "mkdir", "source", "tensorboard"}
@@ -42,13 +52,18 @@ class Block(NamedTuple):
     text: str
 
     @property
+    def file(self) -> str | None:
+        """The name under which a reader saves it."""
+        return self.title if re.fullmatch(r"\w+\.py", self.title) else None
+
+    @property
     def runs(self) -> bool:
         if self.language == "python":
-            return "not run" not in self.title
+            return "not run" not in self.title and not self.file
         return self.language in SHELLS and "second" in self.title
 
     def commands(self) -> Iterator[list[str]]:
-        """The words of each command; comments, prompts and what a console answers are left out."""
+        """The words of each command, without comments, prompts and output."""
         lines = self.text.replace("\\\n", " ").splitlines()
         if self.language == "console":
             lines = [line[2:] for line in lines if line.startswith("$ ")]
@@ -70,11 +85,12 @@ def _title(options: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """With the files that it includes."""
+    """The text with the files that it includes."""
     return re.sub(r'^--8<-- "(.*)"$', lambda found: (ROOT / found[1]).read_text(), text, flags=re.MULTILINE)
 
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FILES = {block.file: block.text for path in PAGES for block in blocks(path) if block.file}
 COMMANDS = [
     pytest.param(words, id=f"{path.relative_to(ROOT)}, {'run' if block.runs else 'only parsed'}: {' '.join(words)}")
     for path in PAGES
@@ -86,18 +102,34 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], int]]:
-    """Exit codes of the commands that were run, in a folder where they found what others had left."""
+    """Exit codes of the commands that were run, all in one folder."""
+    before = list(sys.path)
     with contextlib.chdir(tmp_path_factory.mktemp("reader")):
         yield {}
+    sys.path[:] = before
     jax.clear_caches()
 
 
+def _run(words: list[str], done: dict[tuple[str, ...], int]) -> None:
+    """Run a command, unless it was run before."""
+    assert words[0] == PROGRAM
+    key = tuple(_without_output(words[1:]))
+    done[key] = done[key] if key in done else call(*key)
+    assert done[key] == 0, words
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_page_shows_runs(path: Path, done: dict[tuple[str, ...], int]) -> None:
-    # The examples in docs are small: most of their time would be that of the compiler.
-    jax.config.update("jax_disable_most_optimizations", path.is_relative_to(ROOT / "docs"))
-    try:
+def test_the_code_of_a_page_runs(path: Path, done: dict[tuple[str, ...], int]) -> None:
+    # The examples in docs are small, so that compiling takes most of their time.
+    with _fast_compiler(path.is_relative_to(ROOT / "docs")):
         _work_through(path, done)
+
+
+@contextlib.contextmanager
+def _fast_compiler(fast: bool = True) -> Iterator[None]:
+    jax.config.update("jax_disable_most_optimizations", fast)
+    try:
+        yield
     finally:
         jax.config.update("jax_disable_most_optimizations", False)
 
@@ -107,19 +139,18 @@ def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
     for block in blocks(path):
         if block.language == "python":
             code = compile(block.text, str(path), "exec")
-            if block.runs:
+            if block.file:
+                Path(block.file).write_text(block.text)
+            elif block.runs:
                 exec(code, names)
         elif block.runs:
             for words in block.commands():
-                assert words[0] == PROGRAM
-                key = tuple(_without_output(words[1:]))
-                done[key] = done[key] if key in done else call(*key)
-                assert done[key] == 0, words
+                _run(words, done)
 
 
 @pytest.fixture(scope="module")
 def folders() -> dict[Path, list[str]]:
-    """Where commands write to, and which: whoever follows one page after the other is never refused."""
+    """The command that writes to each folder: a reader of several pages is never refused."""
     return {}
 
 
@@ -128,8 +159,11 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders: dict[Path, list[str]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # which `parse` changes
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     program, *rest = words
-    if "=" in program and program.partition("=")[0].isupper():  # a variable of the environment
+    if "=" in program and program.partition("=")[0].isupper():  # an environment variable
         program, *rest = rest
     if program == PROGRAM:
         folder = _folder(_parse(_without_output(rest)), monkeypatch)
@@ -172,11 +206,69 @@ def _without_output(words: list[str]) -> list[str]:
     return words[: words.index(">")] if ">" in words else words
 
 
-def test_own_agent_sees_more_with_action_balance() -> None:
+#: When each part in the table of metrics writes, given the settings of the agent and whether states are enumerable.
+WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
+    "every row": lambda *_: True,
+    "every method": lambda *_: True,
+    "enumerable states": lambda _, states: states,
+    "PPO": lambda config, _: not config.uniform,
+    "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
+    "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
+    "action bonus": lambda config, _: config.balances,
+    "trained action bonus": lambda config, _: config.balances,
+}
+TIMING = "`timing.jsonl`"
+
+
+def _metrics_table() -> dict[str, str]:
+    """The part that writes each metric, as documented."""
+    page = (ROOT / "docs" / "howto" / "metrics.md").read_text()
+    section = page.partition("\n## All metrics\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", section, re.MULTILINE))
+
+
+def _documented(config: AgentConfig, states: bool) -> set[str]:
+    """The metrics that a run with these settings writes, as documented."""
+    return {name for name, part in _metrics_table().items() if part != TIMING and WRITES[part](config, states)}
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "action-balance-rnd-channel"])  # for images
+def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str) -> None:
+    config = replace(small_agent.SMALL, method=method)
+    algorithm = small_agent.algorithm(config)
+
+    def metrics(key: jax.Array) -> Metrics:
+        return train_step(small_agent.WORLD, init_state(small_agent.WORLD, algorithm, key), algorithm)[1]
+
+    written = jax.eval_shape(metrics, jax.random.key(0))  # traced, not compiled: the names are all that counts
+    assert _documented(config, states=True) == {"update", "seed", "steps", *written}
+
+
+@pytest.mark.parametrize(
+    ("page", "out", "states"), [("metrics", "runs/metrics", True), ("environment", "runs/lock", False)]
+)
+def test_the_table_of_metrics_has_everything_that_a_run_writes(
+    page: str, out: str, states: bool, done: dict[tuple[str, ...], int]
+) -> None:
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    shown = blocks(ROOT / "docs" / "howto" / f"{page}.md")
+    commands = [words for block in shown if block.language in SHELLS for words in block.commands()]
+    with _fast_compiler():
+        _run(next(words for words in commands if words[1] == "train" and out in words), done)
+    rows, timing = ([json.loads(line) for line in (Path(out) / file).read_text().splitlines()] for file in LOGS)
+    assert all(row.keys() == _documented(AgentConfig(), states) for row in rows)
+    documented = {name for name, part in _metrics_table().items() if part == TIMING}
+    found = set(timing[0]) - {"update", "steps"}
+    assert found <= documented
+    assert documented - found <= {"host_memory", "device_memory"}  # which not every system reports
+
+
+def test_own_agent_visits_more_cells_with_action_balance() -> None:
     example = runpy.run_path(str(ROOT / "examples" / "own_agent.py"))
-    cells_seen = jax.jit(example["cells_seen"], static_argnums=0)
-    seen = [sum(int(cells_seen(coef, jax.random.key(seed))) for seed in range(3)) for coef in (0.0, 3.0)]
-    assert seen[1] > 1.2 * seen[0]
+    visited_cells = jax.jit(example["visited_cells"], static_argnums=0)
+    visited = [sum(int(visited_cells(coef, jax.random.key(seed))) for seed in range(3)) for coef in (0.0, 3.0)]
+    assert visited[1] > 1.2 * visited[0]
 
 
 def test_foreign_agent_finds_the_treasure_with_action_balance_only() -> None:

@@ -1,7 +1,8 @@
-"""What the documentation site does beyond Markdown, all of it while it is built; nothing is left to the browser.
+"""Build steps of the documentation site beyond Markdown; nothing is left to the browser.
 
-Formulas become MathML, figures that are SVG become part of the page and follow its colours. Links are written for those
-who read the repository: out of this folder, they lead to pages of the site; called after a file, they get its title.
+Formulas become MathML. SVG figures become part of the page and follow its colours. Links are written for readers of the
+repository: a link out of this folder becomes a link to a page of the site, and link text that is the name of a file
+becomes the title of its page.
 """
 
 import html
@@ -16,12 +17,12 @@ from action_balance.web.inline_svg import themed_svg
 
 ROOT = Path(__file__).parents[2]
 
-#: Pages that are made of files outside of docs.
+#: Pages that are made from files outside of docs.
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages whose text is elsewhere."""
+    """Add the pages that are made from other files."""
     from mkdocs.structure.files import File
 
     for source, page in PAGES.items():
@@ -30,7 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links out of docs lead to a page of the site, and one that is called after a file gets the title of the page."""
+    """Point links out of docs to pages of the site, and replace link text that is a file name by the page's title."""
     here = ROOT / ("" if page.file.src_uri in PAGES.values() else join("docs", dirname(page.file.src_uri)))
     markdown = re.sub(r"\[[\w./]+\.md\]\(([^)\s#:]+\.md)", lambda found: _titled(found, here), markdown)
     return re.sub(r"\]\(([^)\s#:]+)\)", lambda found: f"]({_inside(found[1], page.file.src_uri)})", markdown)
@@ -42,7 +43,7 @@ def _titled(found: re.Match[str], here: Path) -> str:
 
 
 def _inside(link: str, page: str) -> str:
-    """Where a link of a page leads to in the site."""
+    """The target of a link in the site."""
     generated = page in PAGES.values()
     target = normpath(join("" if generated else join("docs", dirname(page)), link))
     if target.startswith("examples/") and target.endswith(".py"):
@@ -57,7 +58,7 @@ def _inside(link: str, page: str) -> str:
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Formulas and figures."""
+    """Replace formulas and figures."""
     content = re.sub(r'<(div|span) class="arithmatex">(.*?)</\1>', _formula, content, flags=re.DOTALL)
     here = ROOT / "docs" / dirname(page.file.src_uri)
     return re.sub(
@@ -75,8 +76,8 @@ def _formula(found: re.Match[str]) -> str:
 
 
 def _figure(found: re.Match[str], here: Path) -> str:
-    """A figure as an element of the page, which follows its light or dark scheme."""
-    told = found[1].partition('alt="')[2].partition('"')[0]
+    """A figure as an element of the page, which follows its light or dark theme."""
+    alt = found[1].partition('alt="')[2].partition('"')[0]
     drawn = themed_svg((here / found[2]).read_text())
-    drawn = re.sub(r'aria-label="[^"]*"', lambda _: f'aria-label="{told}"', drawn, count=1)
+    drawn = re.sub(r'aria-label="[^"]*"', lambda _: f'aria-label="{alt}"', drawn, count=1)
     return f'<div class="figure" tabindex="0">{drawn}</div>'

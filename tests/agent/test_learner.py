@@ -12,6 +12,7 @@ from small_agent import SMALL, WORLD, algorithm, begun, same, trained
 from action_balance.agent import learner, rollout
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
+from action_balance.core.running_stats import RunningMeanStd
 
 
 def test_random_keeps_the_uniform_policy_and_learns_nothing() -> None:
@@ -41,6 +42,19 @@ def test_bonuses_that_a_method_does_not_use_are_neither_allocated_nor_optimised(
     assert len(jax.tree.leaves(state.optimizer[0].mu)) == len(jax.tree.leaves(state.params))
 
 
+def test_the_first_weights_of_a_part_do_not_depend_on_the_other_parts() -> None:
+    both = begun().params
+    for method in ("random", "ppo", "count", "rnd", "action-balance"):
+        params = begun(replace(SMALL, method=method)).params
+        assert same(params.policy, both.policy)
+        assert all(same(one, both.bonuses[slot]) for slot, one in params.bonuses.items() if method != "count")
+    # Nor on where the environments are.
+    stats = RunningMeanStd.empty(WORLD.spec.frame_shape)
+    on_host = learner.init_agent(algorithm(), stats, jax.random.key(0))
+    assert same(on_host.params, both)
+    assert not same(begun(SMALL, 1).params.policy, both.policy)
+
+
 def test_a_second_update_traces_nothing() -> None:
     traces = 0
 
@@ -56,7 +70,7 @@ def test_a_second_update_traces_nothing() -> None:
     assert traces == 1
 
 
-def test_episode_returns_and_the_first_reward_are_followed_across_rollouts() -> None:
+def test_returns_of_episodes_are_followed_across_rollouts() -> None:
     state = begun()
     trajectory = eqx.filter_jit(lambda s: rollout.rollout(WORLD, s, algorithm()))(state)[1]
     reward = jnp.zeros((16, 4)).at[3, 1].set(1.0).at[9, 1].set(1.0)
@@ -68,4 +82,3 @@ def test_episode_returns_and_the_first_reward_are_followed_across_rollouts() -> 
     assert episodes.mean_return == pytest.approx((1.5 + 1.0 + 0.25) / 3)
     assert episodes.best_return == 1.5
     assert state.episode_return.tolist() == [0, 0, 0, 0]
-    assert learner.first_reward(state, trajectory, SMALL) == 4 * 4  # the fourth step of four environments

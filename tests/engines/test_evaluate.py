@@ -31,9 +31,11 @@ def program(with_bonus: bool) -> Callable[..., Decision]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "act", act)
-        return jax.jit(
-            lambda key, mode: decide(ACTOR, jnp.zeros(1), 0, key, mode, algorithm, with_bonus)
-        ).lower(jax.random.key(0), 0).compile()  # type: ignore[return-value]
+        return (
+            jax.jit(lambda key, mode: decide(ACTOR, jnp.zeros(1), 0, key, mode, algorithm, with_bonus))
+            .lower(jax.random.key(0), 0)
+            .compile()
+        )  # type: ignore[return-value]
 
 
 def decided(mode: ActionMode, seed: int = 0, with_bonus: bool = True) -> Decision:

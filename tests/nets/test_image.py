@@ -13,7 +13,7 @@ import pytest
 from jax.extend.core import jaxprs_in_params
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.learner import init_host_state
+from action_balance.agent.learner import init_agent
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
@@ -161,9 +161,7 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
     def build(method: str) -> Any:
         spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
         stats = RunningMeanStd.empty((84, 84))
-        state = jax.eval_shape(
-            lambda key: init_host_state(Algorithm(AgentConfig(method=method), spec), stats, key), KEY
-        )
+        state = jax.eval_shape(lambda key: init_agent(Algorithm(AgentConfig(method=method), spec), stats, key), KEY)
         return state.params, state.bonus_states
 
     params, targets = build("action-balance-rnd")
@@ -190,7 +188,7 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
 def test_plain_ppo_has_no_bonus_network() -> None:
     spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
     algorithm = Algorithm(AgentConfig(method="ppo"), spec)
-    state = jax.eval_shape(lambda key: init_host_state(algorithm, RunningMeanStd.empty((84, 84)), key), KEY)
+    state = jax.eval_shape(lambda key: init_agent(algorithm, RunningMeanStd.empty((84, 84)), key), KEY)
     assert count(state.params) == count(state.params.policy)
     assert count(state.optimizer[0].mu) == count(state.params.policy)
     assert state.bonus_states == {}

@@ -136,7 +136,7 @@ def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 2}'])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 3}'])
 def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
     _create(tmp_path)
     (tmp_path / "config.json").write_bytes(content)
@@ -144,14 +144,22 @@ def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 4, None])
 def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int) -> None:
     _create(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "version": version, "made_by": "9.1"}))
-    with pytest.raises(UserError, match=rf"run format {version}, and this action-balance reads 2.*\(9\.1\)") as caught:
+    with pytest.raises(UserError, match=rf"run format {version}, .*\(9\.1\)") as caught:
         RunFolder.open(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_of_0_1_0_is_opened(tmp_path: Path) -> None:
+    _create(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["version"] == 3
+    (tmp_path / "config.json").write_text(json.dumps({**config, "version": 2, "made_by": "0.1.0"}))
+    assert RunFolder.open(tmp_path).config == CONFIG
 
 
 def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_the_one_used(tmp_path: Path) -> None:

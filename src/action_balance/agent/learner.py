@@ -17,29 +17,28 @@ from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
 from action_balance.agent.rollout import action_coef, rollout
 from action_balance.agent.state import Params, TrainState, Trajectory
-from action_balance.bonuses.base import ACTION, INTRINSIC
+from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
 
 
-def init_agent(
-    algorithm: Algorithm, obs_stats: RunningMeanStd, network_keys: tuple[PRNGKeyArray, ...], key: PRNGKeyArray
-) -> TrainState:
-    """A fresh agent, without environments.
+def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
+    """A fresh agent without environments, such as those on the host need.
+
+    Keys are derived from names: the first weights of the policy do not depend on which bonuses exist.
 
     Args:
         algorithm: Settings, distribution and bonuses.
         obs_stats: Initial statistics of observations.
-        network_keys: Random keys of the policy, the next-state bonus and the action bonus.
-        key: Random key of the training.
+        key: Random key of the agent.
 
     Returns:
         The state before the first update.
     """
     config, spec = algorithm.config, algorithm.spec
-    keys = dict(zip(("policy", INTRINSIC, ACTION), network_keys, strict=True))
-    made = {slot: bonus.init(keys[slot]) for slot, bonus in algorithm.bonuses.items()}
-    params = Params(make_policy(spec, config, keys["policy"]), {slot: one[0] for slot, one in made.items()})
+    made = {slot: bonus.init(named_key(key, slot)) for slot, bonus in algorithm.bonuses.items()}
+    policy = make_policy(spec, config, named_key(key, "policy"))
+    params = Params(policy, {slot: one[0] for slot, one in made.items()})
     return TrainState(
         params=params,
         bonus_states={slot: one[1] for slot, one in made.items()},
@@ -52,7 +51,7 @@ def init_agent(
         visits=jnp.zeros((spec.states, sum(spec.nvec)), jnp.int32),
         state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
-        key=key,
+        key=named_key(key, "training"),
         updates=jnp.zeros((), jnp.int32),
     )
 
@@ -68,26 +67,12 @@ def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
     Returns:
         The state before the first update.
     """
-    *network_keys, reset_key, warm_up_key, key = jax.random.split(key, 6)
-    state = init_agent(algorithm, warm_up(environment, algorithm, warm_up_key), tuple(network_keys), key)
+    stats = warm_up(environment, algorithm, named_key(key, "warm-up"))
     envs = algorithm.config.envs
-    environments, observation = jax.vmap(environment.reset)(jax.random.split(reset_key, envs))
+    reset_keys = jax.random.split(named_key(key, "reset"), envs)
+    environments, observation = jax.vmap(environment.reset)(reset_keys)
+    state = init_agent(algorithm, stats, key)
     return replace(state, env_state=environments, observation=observation, episode_return=jnp.zeros(envs))
-
-
-def init_host_state(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
-    """A fresh agent whose environments are on the host.
-
-    Args:
-        algorithm: Settings, distribution and bonuses.
-        obs_stats: Observation statistics of a random agent.
-        key: Random key of the agent.
-
-    Returns:
-        The state before the first update.
-    """
-    *network_keys, key = jax.random.split(key, 4)
-    return init_agent(algorithm, obs_stats, tuple(network_keys), key)
 
 
 def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> RunningMeanStd:

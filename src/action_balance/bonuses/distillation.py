@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.networks import bonus_network
 from action_balance.config.bonuses import DistillationConfig
+from action_balance.core.keys import named_key
 from action_balance.errors import UserError
 
 
@@ -95,11 +96,10 @@ class PairDistillation(Bonus):
 
     def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
         """A fresh predictor and its target."""
-        predictor_key, target_key = jax.random.split(key)
         sizes: dict[str, Any] = {"pairs": True, "as_channel": self.config.embedding == "channel"}
         return (
-            bonus_network(self.spec, self.agent, predictor=True, key=predictor_key, **sizes),
-            bonus_network(self.spec, self.agent, predictor=False, key=target_key, **sizes),
+            bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor"), **sizes),
+            bonus_network(self.spec, self.agent, predictor=False, key=named_key(key, "target"), **sizes),
         )
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:

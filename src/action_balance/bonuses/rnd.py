@@ -6,12 +6,12 @@ Axes: T steps, N environments, P samples of a minibatch.
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus
 from action_balance.bonuses.distillation import Distillation
 from action_balance.bonuses.networks import bonus_network
+from action_balance.core.keys import named_key
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,9 @@ class RND(Bonus):
 
     def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
         """A fresh predictor and its target."""
-        predictor_key, target_key = jax.random.split(key)
         return (
-            bonus_network(self.spec, self.agent, predictor=True, key=predictor_key),
-            bonus_network(self.spec, self.agent, predictor=False, key=target_key),
+            bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor")),
+            bonus_network(self.spec, self.agent, predictor=False, key=named_key(key, "target")),
         )
 
     def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:

@@ -2,9 +2,9 @@
 
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.folder import RunFolder, read_config
-from action_balance.runs.metrics import MetricsLog, read_metrics
+from action_balance.runs.metrics import MetricsLog
 from action_balance.runs.results import ResultFolder
-from action_balance.runs.tail import Place, read_new, read_numbers
+from action_balance.runs.rows import Place, read_metrics, read_new, read_numbers
 
 __all__ = [
     "Checkpoints",

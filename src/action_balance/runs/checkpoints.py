@@ -52,11 +52,9 @@ class Restored:
 def _read_contents(folder: Path) -> Data:
     """What a checkpoint says about itself."""
     found = load_json(folder / CONTENTS) or {}
-    contents = found.get("contents")
-    if not isinstance(contents, dict):
-        raise _Damaged(f"{CONTENTS} is missing or damaged")
+    contents: Data = found.get("contents") or {}
     if found.get("sha256") != fingerprint(contents) or contents["update"] != int(folder.name):
-        raise _Damaged(f"{CONTENTS} is damaged")
+        raise _Damaged(f"{CONTENTS} is missing or damaged")
     return contents
 
 
@@ -65,13 +63,10 @@ def _verify(folder: Path) -> Data:
     contents = _read_contents(folder)
     for name, expected in contents["files"].items():
         try:
-            same = digest(folder / name) == expected
-        except FileNotFoundError:
-            raise _Damaged(f"{name} is missing") from None
+            if digest(folder / name) != expected:
+                raise _Damaged(f"{name} was changed")
         except OSError as error:
             raise _Damaged(f"{name} cannot be read: {reason(error)}") from None
-        if not same:
-            raise _Damaged(f"{name} was changed")
     return contents
 
 
@@ -172,14 +167,10 @@ class Checkpoints:
     def _candidates(self, which: Which) -> list[int]:
         """The updates to try, in order."""
         updates = self.updates()[::-1]
-        if which == "latest":
-            return updates
         if which == "best":
             scores = self._scores()  # damaged ones come first, to be named in the warnings
-            return sorted(
-                updates, key=lambda update: (update not in scores, scores.get(update, 0.0), update), reverse=True
-            )
-        return [update for update in updates if update == which]
+            updates.sort(key=lambda update: (update not in scores, scores.get(update, 0.0), update), reverse=True)
+        return [update for update in updates if which in ("latest", "best", update)]
 
     def _scores(self) -> dict[int, float]:
         """Scores by update, -inf for a checkpoint without one; damaged checkpoints are left out."""

@@ -21,8 +21,9 @@ from action_balance.files import Data, fingerprint, load_json, reason, to_json, 
 from action_balance.runs import legacy
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
-from action_balance.runs.metrics import METRICS, TENSORBOARD, TIMING, VISITS, MetricsLog, compressed, kept
+from action_balance.runs.metrics import TENSORBOARD, MetricsLog
 from action_balance.runs.owned import LOCK, OwnedFolder, remove_empty
+from action_balance.runs.rows import METRICS, TIMING, VISITS, compressed, kept
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
@@ -33,9 +34,9 @@ SUMMARY = "evaluation.json"
 
 #: What ``config.json`` says of a run folder, and the version of the whole folder that is written.
 FORMAT = "action-balance run"
-VERSION = 2
+VERSION = 3
 #: Versions that can be read.
-READABLE = (2,)
+READABLE = (2, 3)  # 2: version 0.1.0
 
 NUMBERS = (METRICS, compressed(Path(METRICS)).name, TIMING, VISITS)
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.

@@ -18,8 +18,9 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import EVALUATION, SUMMARY
-from action_balance.runs.metrics import TIMING
+from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name
+from action_balance.studies.settings_text import flat
 
 #: Episodes over which returns are averaged.
 RECENT = 100
@@ -202,21 +203,10 @@ def common_settings(records: Iterable[Record]) -> Data:
         if first is None:
             first = record.path, settings
         elif first[1] != settings:
-            names = ", ".join(sorted(_differing(first[1], settings)))
+            ours, theirs = flat(first[1]), flat(settings)
+            names = ", ".join(sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name)))
             raise UserError(
                 f"{first[0]} and {record.path} differ in {names}: runs of one study must have the same settings; "
                 f"move one of them to another --out"
             )
     return first[1] if first else {}
-
-
-def _differing(one: Data, other: Data) -> set[str]:
-    """Names of the settings that differ."""
-    names: set[str] = set()
-    for name in one.keys() | other.keys():
-        ours, theirs = one.get(name), other.get(name)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
-            names |= _differing(ours, theirs)
-        elif ours != theirs:
-            names.add(name)
-    return names

@@ -6,6 +6,7 @@ Axes: R runs, T time points, U updates.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -25,8 +26,7 @@ CHUNK = 200_000
 LAST = 0.1
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A number and its 95 % interval; the ends are nan where there are too few runs for an interval."""
 
     value: float
@@ -49,7 +49,7 @@ def to_data(estimate: Estimate | None) -> Data | None:
     """An estimate as a summary stores it."""
     if estimate is None:
         return None
-    return {"value": number(estimate.value), "low": number(estimate.low), "high": number(estimate.high)}
+    return {name: number(value) for name, value in estimate._asdict().items()}
 
 
 def describe(data: Data | None, digits: int = 2) -> str | None:
@@ -93,6 +93,17 @@ def half_width(samples: np.ndarray) -> np.ndarray:
     if runs < 2:
         return np.full(samples.shape[1:], np.nan)
     return _t_quantile(runs) * samples.std(axis=0, ddof=1) / np.sqrt(runs)
+
+
+def mean_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean over the first axis and both ends of Student's interval, (R, ...) -> (...) each."""
+    mean, half = samples.mean(axis=0), half_width(samples)
+    return mean, mean - half, mean + half
+
+
+def rounded(*values: float, digits: int = 6) -> list[float]:
+    """Numbers with so many significant digits, for tables."""
+    return [float(f"{value:.{digits}g}") for value in values]
 
 
 def mean(samples: np.ndarray) -> Estimate:

@@ -12,35 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from action_balance.engines.host.evaluate_gym import evaluate_gym
 from command import call
 
 import action_balance
-from action_balance.agent import update
-from action_balance.agent.networks import networks
-from action_balance.agent.rollout import policy_view
-from action_balance.agent.update import Pairs
-from action_balance.bonuses.distillation import Distillation
-from action_balance.config.agent import BonusConfig, Config, HostConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.core.running_stats import RunningMeanStd
+from action_balance.engines.factory import evaluate_run, make_trainer
+from action_balance.engines.host import evaluate as evaluation
 from action_balance.engines.host import trainer as host
 from action_balance.engines.host.compiled_update import CompiledUpdate
-from action_balance.engines.loop import BEGIN_ANEW, trainer
+from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
 from action_balance.errors import UserError
-from action_balance.nets.image import ImageActorCritic
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.studies.compare.analysis import compare
 
-TINY = Config(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 CASES = Path(__file__).parents[2] / "helpers"
 SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
@@ -56,7 +47,7 @@ WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden
 def programs() -> Iterator[None]:
     """Programs are kept, however many there are; the environments of `gym_cases`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "_programs", cache(CompiledUpdate))
+        patch.setattr(host, "_compiled", cache(CompiledUpdate))
         patch.setattr(sys, "path", [str(CASES), *sys.path])
         yield
 
@@ -76,7 +67,8 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
     for row in rows:
         assert row["parameters_finite"]
         assert row["first_ratio"] < 1e-5
-        assert (min(row["loss_action"], row["bonus_mean"], row["action_bonus_mean"]) > 0) == bonuses
+        assert {"loss_action", "bonus_mean", "action_bonus_mean"} <= row.keys() if bonuses else "bonus_mean" not in row
+        assert not bonuses or min(row["loss_action"], row["bonus_mean"], row["action_bonus_mean"]) > 0
     return rows
 
 
@@ -145,13 +137,13 @@ def test_a_run_is_resumed(dials: Path, tmp_path: Path, capsys: pytest.CaptureFix
     out = tmp_path / "run"
     shutil.copytree(dials, out)
     manifest = json.loads((out / "manifest.json").read_text())
-    seen = manifest.pop("seen")  # as older runs, which have not kept it
+    spec = manifest.pop("env_spec")  # as in older runs, which did not record it
     (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     shutil.rmtree(out / "checkpoints" / "00000002")
     assert call("resume", str(out)) == 0
-    assert BEGIN_ANEW in capsys.readouterr().out.splitlines()
+    assert HostTrainer.resume_note in capsys.readouterr().out.splitlines()
     check_rows(out)
-    assert json.loads((out / "manifest.json").read_text())["seen"] == seen
+    assert json.loads((out / "manifest.json").read_text())["env_spec"] == spec
 
 
 def test_an_environment_that_has_changed_since_is_one_line(
@@ -162,25 +154,21 @@ def test_an_environment_that_has_changed_since_is_one_line(
     out, larger = tmp_path / "run", partial(gym_cases.Dials, 4)
     shutil.copytree(dials, out)
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["seen"] == {
-        "shape": [9],
-        "dtype": "float32",
-        "parts": [["clock.0", 1], ["clock.1", 2], ["dials", 6]],
-        "actions": [3, 3],
-    }
+    recorded = {"kind": "vector-stack", "shape": [1, 9], "nvec": [3, 3], "normalize_obs": True}
+    recorded |= {"parts": [["clock.0", 1], ["clock.1", 2], ["dials", 6]]}
+    assert recorded.items() <= manifest["env_spec"].items()
     (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     monkeypatch.setattr(gym_cases, "Dials", lambda **_: larger())
     for command in ("resume", "evaluate"):
         assert call(command, str(out)) == 2
-        assert capsys.readouterr().err == (
-            "action-balance: gym:gym_cases:Dials has changed: the run was trained with observations (9,) float32 and "
-            "actions of (3, 3) choices, and the environment now has observations (10,) float32 and actions of (4, 3) "
-            "choices; put it back as it was, or train anew in another --out\n"
-        )
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "gym:gym_cases:Dials has changed" in error
+        assert all(part in error for part in ("(1, 9)", "(3, 3)", "(1, 10)", "(4, 3)"))
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     # An older run, which has not kept it.
-    del manifest["seen"]
+    del manifest["env_spec"]
     (out / "manifest.json").write_text(json.dumps(manifest))
     assert call("evaluate", str(out)) == 2
     assert capsys.readouterr().err.endswith("; it was made with another config, environment or version\n")
@@ -201,11 +189,11 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert rows[1].endswith(",10,time limit")
 
 
-def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
+def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned(
     dials: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TrainConfig.from_dict(RunFolder.open(dials).config)
-    states = RunFolder.open(dials).checkpoints().restore(trainer(config).shapes()).state
+    states = RunFolder.open(dials).checkpoints().restore(make_trainer(config).state_shapes()).state
     received, receive, said = [0], GymEnvironment.receive, list[str]()
 
     def cut_once(self: GymEnvironment, group: int) -> HostStep:
@@ -214,16 +202,15 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_told_of(
 
     monkeypatch.setattr(GymEnvironment, "receive", cut_once)
     # 5 episodes in 4 environments: those of the first way begin anew after 4 steps, all have 10 in the end.
-    found = evaluate_gym(config, states, 5, 0, say=said.append)
+    found = evaluate_run(config, states, 5, 0, say=said.append)
     assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
     assert received[0] == 3 * 20 + 5
     assert len(said) == 1
-    assert "a worker has died or not answered; 4 environments begin anew" in said[0]
+    assert "4 environments restart" in said[0]
     said.clear()
-    evaluate_gym(config, states, 4, 0, say=said.append, most_steps=7)
-    assert said[0] == (
-        "4 of 4 episodes (greedy, seed 0) had not ended after 7 steps and were left: their returns are those until then"
-    )
+    monkeypatch.setattr(evaluation, "MOST_STEPS", 7)
+    evaluate_run(config, states, 4, 0, say=said.append)
+    assert said[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
 
 
 def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
@@ -257,7 +244,7 @@ def test_updates_before_an_environment_fails_are_kept(
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
     assert call(*usual, "--warmup-rollouts", "0") == 2
-    told = f"); update 1 of 2 is kept; go on with: action-balance resume {out}\n"
+    told = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
     assert capsys.readouterr().err.endswith(told)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
     assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
@@ -267,7 +254,7 @@ def test_updates_before_an_environment_fails_are_kept(
 
 
 def test_groups_are_usual_where_environments_step_aside() -> None:
-    agent = Config(envs=16, host=HostConfig(lag=0))
+    agent = AgentConfig(envs=16, host=HostConfig(lag=0))
     assert TrainConfig(env_config("gym:A-v0"), agent).with_defaults().agent.groups == 1
     assert TrainConfig(env_config("gym:A-v0", vectorize="async"), agent).with_defaults().agent.groups == 2
     assert TrainConfig(env_config("atari:pitfall"), agent).with_defaults().agent.groups == 2
@@ -299,7 +286,7 @@ def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> 
 def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
     import gym_cases
 
-    agent = Config(
+    agent = AgentConfig(
         steps=64,
         envs=4,
         ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2),
@@ -310,7 +297,7 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
     said: list[str] = []
     told: list[Any] = []
     out = action_balance.train(
-        lambda: gym_cases.Dials(3), tmp_path / "run", agent, say=said.append, tell=told.append, reward_scale=0.5
+        lambda: gym_cases.Dials(3), tmp_path / "run", agent, say=said.append, report=told.append, reward_scale=0.5
     )
     assert [one.update for one in told] == [1, 2]
     check_rows(out)
@@ -322,63 +309,10 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:
     with pytest.raises(UserError, match="has no images: leave out --channels"):
-        trainer(TrainConfig(env_config("gym:CartPole-v1"), Config(image=ImageConfig(channels=3))))
-    with pytest.raises(UserError, match="an action channel needs images"):
-        trainer(TrainConfig(env_config("gym:CartPole-v1"), Config(method="action-balance-rnd-channel")))
-    with pytest.raises(UserError, match="cannot be counted"):
-        TrainConfig(env_config("gym:CartPole-v1"), Config(method="count"))
+        make_trainer(TrainConfig(env_config("gym:CartPole-v1"), AgentConfig(image=ImageConfig(channels=3))))
+    with pytest.raises(UserError, match="images"):
+        make_trainer(TrainConfig(env_config("gym:CartPole-v1"), AgentConfig(method="action-balance-rnd-channel")))
+    with pytest.raises(UserError, match="cannot be enumerated"):
+        make_trainer(TrainConfig(env_config("gym:CartPole-v1"), AgentConfig(method="count")))
     with pytest.raises(UserError, match="leave out --threads"):
-        TrainConfig(env_config("gym:CartPole-v1"), Config(host=HostConfig(threads=2)))
-
-
-@pytest.fixture(scope="module")
-def fresh() -> Any:
-    """Networks for stacks of two vectors of three numbers, and actions of two components."""
-    return jax.jit(lambda keys: networks((2, 3), (2, 3), TINY, keys, normalizes_obs=True))(
-        list(jax.random.split(jax.random.key(0), 3))
-    )
-
-
-def test_the_policy_sees_vectors_whitened_by_who_acted(fresh: Any) -> None:
-    params, _ = fresh
-    moments = RunningMeanStd(
-        jnp.float32(4.0), jnp.array([1.0, 0.0, 100.0]), jnp.array([16.0, 4.0, 4.0])
-    )  # deviations 2, 1, 1
-    stack = jnp.array([[3.0, 0.5, 100.0], [1.0, -9.0, 101.0]])
-    seen = policy_view(stack, params.policy, moments, TINY)
-    np.testing.assert_allclose(seen, [[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]], atol=1e-6)
-    with pytest.raises(ValueError, match="the statistics are needed"):
-        policy_view(stack, params.policy, None, TINY)
-    # The bonus networks see the newest of the stack only, and every choice of the components is an action to them.
-    assert params.next_state.joined[0].weight.shape == (4, 3)
-    assert params.action.joined[0].action_weight.shape == (5, 4)
-    assert params.policy.trunk[0].weight.shape == (4, 6)
-    assert params.policy.parts == (2, 3)
-
-
-def test_the_loss_of_an_action_is_the_sum_over_its_components(fresh: Any) -> None:
-    params, targets = fresh
-    moments = RunningMeanStd(jnp.float32(1.0), jnp.zeros(3), jnp.ones(3))
-    seen = jnp.array([0.5, -1.0, 2.0])
-    pairs = Pairs(seen[None], jnp.array([[1, 2]]), seen[None])
-    module = Distillation(targets.action, params.action)
-    errors = np.asarray(jax.jit(lambda: module.all_errors(moments.normalize(seen)))())
-    taken = jax.jit(lambda: update.action_errors(params, targets, moments, pairs, TINY))()
-    np.testing.assert_allclose(taken, [errors[1] + errors[4]], rtol=1e-5)
-    everything = replace(TINY, bonus=BonusConfig(learns_from="all"))
-    found = jax.jit(lambda: update.action_errors(params, targets, moments, pairs, everything))()
-    np.testing.assert_allclose(found, [errors[:2].mean() + errors[2:].mean()], rtol=1e-5)
-
-
-def test_colours_of_a_stack_are_channels() -> None:
-    colours = np.random.default_rng(0).integers(255, size=(2, 44, 44, 3), dtype=np.uint8)
-    channels = np.stack([colours[frame, :, :, colour] for colour in range(3) for frame in range(2)])
-
-    def both(colours: jax.Array, channels: jax.Array) -> list[jax.Array]:
-        """The same network, with two frames of three colours and with six grey ones."""
-        made = [ImageActorCritic(x.shape, 2, (8, 8), 3, key=jax.random.key(0)) for x in (colours, channels)]
-        return [policy(x)[1] for policy, x in zip(made, (colours, channels), strict=True)]
-
-    seen, same = jax.jit(both)(colours, channels)
-    np.testing.assert_array_equal(seen, same)
-    assert np.abs(seen).max() > 0
+        TrainConfig(env_config("gym:CartPole-v1"), AgentConfig(host=HostConfig(threads=2)))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig
 from command import call
 
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig

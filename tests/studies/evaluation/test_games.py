@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def jumping() -> TrainState:
         return generator.uniform(-0.3, 0.3, leaf.shape).astype(leaf.dtype)
 
     state: TrainState = jax.tree.map(fill, make_trainer(CONFIG).state_shapes())
-    state = replace(state, obs_stats=jax.tree.map(np.abs, state.obs_stats))
+    state = eqx.tree_at(lambda state: state.obs_stats, state, jax.tree.map(np.abs, state.obs_stats))
     head = state.params.policy.policy_head
     logits = 50 * np.eye(18, dtype=np.float32)[[LEFT_FIRE]]
     return eqx.tree_at(

@@ -1,7 +1,6 @@
 import jax
 import numpy as np
 import pytest
-from action_balance.envs.registry import EnvConfig, make
 
 from action_balance.envs.grid.config import GridConfig
 from action_balance.studies.grid.first_reach import FirstReachSteps

@@ -154,7 +154,7 @@ class CompiledUpdate:
         self.sharding = sharding or default_sharding()
         self.adam = update.optimizer(config)
         algorithm = self.algorithm
-        self.init = jax.jit(partial(learner.init_host_state, algorithm))
+        self.init = jax.jit(partial(learner.init_agent, algorithm))
         self.update_stats = jax.jit(RunningMeanStd.update, donate_argnums=0)
         self.empty = jax.jit(lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key))
         self._pack = jax.jit(self._pack_actor)

@@ -4,10 +4,9 @@ Axes: K agents, E episodes, T steps, N environments.
 """
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -160,18 +159,15 @@ class Player:
             if not playing.any():
                 break
         self.report(episodes - finished)
-        cuts = [(env, slice(ends[env] - lengths[env], ends[env])) for env in range(episodes) if self.record]
         recordings = tuple(
-            Recording(seed, env, _column(actions[cut], env), _column(scores[cut], env)) for env, cut in cuts
+            Recording(seed, env, np.stack(actions)[end - length : end, env], np.stack(scores)[end - length : end, env])
+            for env, (end, length) in enumerate(zip(ends[:episodes], lengths[:episodes], strict=True))
+            if self.record
         )
-        trace = _trace(decisions, recordings[0].scores, terminated[0]) if traced else None
+        trace = _trace(decisions, recordings[0].scores, bool(terminated[0])) if traced else None
         returns, lengths, terminated = returns[:episodes], lengths[:episodes], terminated[:episodes]
         made = Evaluation(returns, lengths, terminated, np.zeros(0, np.int32), trace, (recordings,))
         return made, int(playing.sum())
-
-
-def _column(rows: list[np.ndarray], env: int) -> np.ndarray:
-    return np.stack([row[env] for row in rows])
 
 
 def _trace(decisions: list[Decision], scores: Float[np.ndarray, " T"], terminated: bool) -> Trace:
@@ -210,9 +206,9 @@ def evaluate(
     environments were trained in, then as many more.
     """
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
-    actors = states.actor(jax.vmap(partial(action_coef, config.agent))(states.updates))
+    actors = jax.vmap(lambda state: state.actor(action_coef(config.agent, state.updates)))(states)
 
-    def of_agent(player: Player, mode: ActionMode, place: int) -> Evaluation:
+    def of_agent(player: Player, mode: ActionMode, place: int) -> list[Evaluation]:
         # On the device: arrays of the host would be copied there for every step.
         actor = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], actors)
         number = config.seed + place
@@ -230,14 +226,14 @@ def evaluate(
                 f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MOST_STEPS:,} steps "
                 f"and were abandoned: their returns are those until then"
             )
-        return _join(parts, np.concatenate)
+        return parts
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
         environment = env.make(envs, 1, (0,), config.agent.host.threads, say)
         player = Player(env, Algorithm(config.agent, env.spec), environment, report, stop, record)
         try:
             found = {
-                mode: _join([of_agent(player, mode, place) for place in range(config.seeds)], np.stack)
+                mode: _join([of_agent(player, mode, place) for place in range(config.seeds)])
                 for mode in action_modes(config.agent)
             }
             if stop.is_set():
@@ -247,11 +243,12 @@ def evaluate(
             environment.close()
 
 
-def _join(parts: list[Evaluation], join: Callable[..., Any]) -> Evaluation:
-    """Parts of an agent's episodes as one, or the episodes of all agents."""
-    numbers: tuple[Any, Any, Any, Any] = jax.tree.map(
-        lambda *columns: join(columns), *((one.returns, one.lengths, one.terminated, one.visits) for one in parts)
-    )
-    recordings = [part.recordings[0] for part in parts]
-    joined = (sum(recordings, ()),) if join is np.concatenate else tuple(recordings)
-    return Evaluation(*numbers, parts[0].trace, joined)
+def _join(agents: list[list[Evaluation]]) -> Evaluation:
+    """The episodes of all agents, of each of which there are parts."""
+
+    def joined(name: str) -> np.ndarray:
+        return np.stack([np.concatenate([getattr(part, name) for part in parts]) for parts in agents])
+
+    recordings = tuple(tuple(one for part in parts for one in part.recordings[0]) for parts in agents)
+    numbers = (joined("returns"), joined("lengths"), joined("terminated"), joined("visits"))
+    return Evaluation(*numbers, agents[0][0].trace, recordings)

@@ -94,9 +94,7 @@ def mean_curve(runs: Sequence[Record]) -> Curve:
     common = min(len(run.steps) for run in runs)
     values = np.stack([run.curve[:common] for run in runs])  # (R, T)
     known = np.isfinite(values).all(axis=0)
-    values = values[:, known]
-    mean, half = values.mean(axis=0), statistics.half_width(values)
-    return Curve(runs[0].steps[:common][known], mean, mean - half, mean + half)
+    return Curve(runs[0].steps[:common][known], *statistics.mean_band(values[:, known]))
 
 
 def as_in_paper(agent: AgentConfig) -> bool:

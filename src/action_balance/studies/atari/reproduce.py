@@ -95,23 +95,18 @@ CURVE_COLUMNS = ("game", "method", "steps", "frames", "mean", "low", "high", "ru
 
 def _final_row(cell: Cell) -> tuple[object, ...]:
     """Final returns beside the paper's."""
-    final = cell.final
-    value = (final.value, final.low, final.high) if final else (np.nan,) * 3
+    values = statistics.rounded(*(cell.final or (np.nan,) * 3), cell.so_far)
     published = TABLE_2.get(cell.game, {}).get(cell.method, np.nan)
     counts = len(cell.finished), len(cell.runs), cell.fewest_episodes or 0
-    return (cell.game, cell.method, published, *_rounded(*value, cell.so_far), *counts)
+    return (cell.game, cell.method, published, *values, *counts)
 
 
 def _curve_rows(cell: Cell) -> Iterator[tuple[object, ...]]:
     curve = cell.curve
     for place in thinned(len(curve.steps)):
         steps = int(curve.steps[place])
-        values = _rounded(*(part[place] for part in (curve.mean, curve.low, curve.high)))
+        values = statistics.rounded(*(part[place] for part in (curve.mean, curve.low, curve.high)))
         yield (cell.game, cell.method, steps, SKIP * steps, *values, len(cell.finished or cell.runs))
-
-
-def _rounded(*values: float) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
 
 
 def _numbers(found: Sequence[Cell]) -> Data:

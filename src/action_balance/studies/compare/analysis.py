@@ -6,21 +6,19 @@ Axes: S seeds of a curve, U updates of a seed, T updates that all seeds of a cur
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from action_balance.config.agent import AgentConfig, HostConfig
-from action_balance.config.env import EnvConfig
-from action_balance.config.methods import METHODS
+from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.metrics import KEYS
 from action_balance.studies import statistics
+from action_balance.studies.compare.labels import Names, name_runs
 from action_balance.studies.statistics import Estimate
 
 #: Rows of the metrics by seed and update.
@@ -99,7 +97,7 @@ class Comparison:
     @property
     def labels(self) -> list[str]:
         """Labels of all curves."""
-        return _unique(curve.label for curves in self.environments.values() for curve in curves)
+        return list(dict.fromkeys(curve.label for curves in self.environments.values() for curve in curves))
 
     def better(self, environment: str, label: str) -> Estimate | None:
         """Probability that a seed of a curve scores higher than one of the baseline; None where it is unknown."""
@@ -125,32 +123,29 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     """
     if not paths:
         raise UserError("no run to compare: give the folders of training runs")
-    runs: dict[Path, tuple[RunFolder, TrainConfig, Rows]] = {}
     seen: dict[Path, Path] = {}
     for path in paths:
-        real = path.resolve()
-        if real in seen:
+        if (real := path.resolve()) in seen:
             raise UserError(f"{seen[real]} and {path} are the same run: give each once")
         seen[real] = path
-        run, config = _open(path)
-        runs[path] = run, config, _read(path, config)
-    metrics = _unique(
-        name for _, _, rows in runs.values() for of_seed in rows.values() for name in of_seed[max(of_seed)]
-    )
-    check_name("metric", metric, [name for name in metrics if name not in KEYS])
+    runs = [_open(path) for path in paths]
+    configs = [config for _, config in runs]
+    tables = [_read(path, config) for path, config in zip(paths, configs, strict=True)]
+    last_rows = [of_seed[max(of_seed)] for rows in tables for of_seed in rows.values()]
+    check_name("metric", metric, dict.fromkeys(name for row in last_rows for name in row if name not in KEYS))
     notes: list[str] = []
-    groups: dict[EnvConfig, dict[AgentConfig, list[Seed]]] = defaultdict(lambda: defaultdict(list))
-    for path, (run, config, rows) in runs.items():
-        seeds = [_seed(path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
-        _add(groups[config.env.comparable()][_as_it_learns(config.agent)], seeds)
+    groups: dict[Names, tuple[AgentConfig, list[Seed]]] = {}
+    for names, (run, config), rows in zip(name_runs(configs), runs, tables, strict=True):
+        seeds = [_seed(run.path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
+        _add(groups.setdefault(names, (config.agent, []))[1], seeds)
         notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
-    environments = _environments(groups)
-    for name, curves in environments.items():
-        for curve in curves:
-            unknown = int(np.isnan(curve.scores).sum())
-            if unknown:
-                notes.append(f"{name}, {curve.label}: {unknown} of {len(curve.seeds)} seeds have no {metric} yet")
-    labels = _unique(curve.label for curves in environments.values() for curve in curves)
+    environments: dict[str, tuple[Curve, ...]] = {}
+    for names, (agent, seeds) in sorted(groups.items(), key=lambda item: item[0].order):
+        curve = _curve(names.curve, agent, seeds)
+        environments[names.environment] = (*environments.get(names.environment, ()), curve)
+        if unknown := int(np.isnan(curve.scores).sum()):
+            notes.append(f"{names.environment}, {names.curve}: {unknown} of {len(seeds)} seeds have no {metric} yet")
+    labels = list(dict.fromkeys(curve.label for curves in environments.values() for curve in curves))
     if baseline is not None:
         check_name("baseline", baseline, labels)
     elif len(labels) == 2:
@@ -158,7 +153,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     if len(environments) > 1 and any(len(curves) < len(labels) for curves in environments.values()):
         notes.append("not every curve is in every environment: scores of all environments are left out")
     together = _together(environments, labels)
-    if together and len({one.name for one in groups}) > 1 and not all(one.common_scale for one in groups):
+    if together and len({one.env.name for one in configs}) > 1 and not all(one.env.common_scale for one in configs):
         together = {}
         notes.append("returns of these environments have different scales: scores of all environments are left out")
     return Comparison(metric, environments, together, baseline, tuple(notes))
@@ -172,11 +167,6 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         return run, TrainConfig.from_dict(run.config)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def _as_it_learns(agent: AgentConfig) -> AgentConfig:
-    """The config without what only changes the speed: groups and threads of environments."""
-    return replace(agent, host=HostConfig(lag=agent.host.lag))
 
 
 def _read(path: Path, config: TrainConfig) -> Rows:
@@ -229,54 +219,6 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
     return [f"{run.path}: {how} at update {update} of {updates}"]
 
 
-def labels(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
-    """Labels of the environment and the curve of each run; runs that differ only in their seeds share both."""
-    keys = [(config.env.comparable(), _as_it_learns(config.agent)) for config in configs]
-    groups: dict[EnvConfig, dict[AgentConfig, None]] = defaultdict(dict)
-    for environment, agent in keys:
-        groups[environment][agent] = None
-    varying = _varying(groups)
-    return [
-        (_environment_label(environment, groups), _label(agent.method, _settings(agent), varying[agent.method]))
-        for environment, agent in keys
-    ]
-
-
-def _varying(groups: Mapping[EnvConfig, Iterable[AgentConfig]]) -> dict[str, list[str]]:
-    """Settings that labels name, by method: the same in all environments, so that labels agree."""
-    varying: dict[str, list[str]] = defaultdict(list)
-    for configs in groups.values():
-        for method in METHODS:
-            same = [_settings(config) for config in configs if config.method == method]
-            varying[method] = _unique([*varying[method], *_differing(same)])
-    return varying
-
-
-def _environment_label(environment: EnvConfig, groups: Iterable[EnvConfig]) -> str:
-    others = [_settings(other) for other in groups if other.short_name == environment.short_name]
-    return _label(environment.short_name, _settings(environment), _differing(others))
-
-
-def _environments(groups: Mapping[EnvConfig, Mapping[AgentConfig, Sequence[Seed]]]) -> dict[str, tuple[Curve, ...]]:
-    """Curves by environment, both in order."""
-    varying = _varying(groups)
-    named: dict[str, tuple[Curve, ...]] = {}
-    for environment in sorted(groups, key=lambda one: one.sort_key):
-        ordered = sorted(groups[environment].items(), key=lambda item: _place(item[0], varying))
-        named[_environment_label(environment, groups)] = tuple(
-            _curve(_label(config.method, _settings(config), varying[config.method]), config, seeds)
-            for config, seeds in ordered
-        )
-    return named
-
-
-def _place(config: AgentConfig, varying: Mapping[str, Sequence[str]]) -> tuple[int, list[tuple[bool, float, str]]]:
-    """Order of curves: by method, then by the settings that differ, numbers before words."""
-    values = [_settings(config)[name] for name in varying[config.method]]
-    order = [(False, value, "") if isinstance(value, (int, float)) else (True, 0.0, str(value)) for value in values]
-    return list(METHODS).index(config.method), order
-
-
 def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     seeds = sorted(seeds, key=lambda one: one.seed)
     common = min(len(one.values) for one in seeds)
@@ -309,27 +251,3 @@ def _together(environments: Mapping[str, Sequence[Curve]], labels: Sequence[str]
         label: statistics.pooled_iqm(scores) if np.isfinite(np.concatenate(scores)).all() else UNKNOWN
         for label, scores in strata.items()
     }
-
-
-def _settings(config: Any) -> dict[str, Any]:
-    """Settings of a config and its parts, by name."""
-    found: dict[str, Any] = {}
-    for one in fields(config):
-        value = getattr(config, one.name)
-        found |= _settings(value) if is_dataclass(value) else {one.name: value}
-    return found
-
-
-def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [name for name in settings[0] if len({one[name] for one in settings}) > 1] if settings else []
-
-
-def _label(name: str, settings: Mapping[str, Any], named: Sequence[str]) -> str:
-    """``rnd, learning_rate 0.001``."""
-    values = ["none" if settings[one] is None else settings[one] for one in named]
-    texts = [f"{value:.12g}" if isinstance(value, float) else f"{value}" for value in values]
-    return ", ".join([name, *(f"{one} {text}" for one, text in zip(named, texts, strict=True))])
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

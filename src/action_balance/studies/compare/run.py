@@ -12,7 +12,7 @@ from action_balance.files import write_atomically
 from action_balance.runs.results import to_csv
 from action_balance.studies import statistics
 from action_balance.studies.compare import analysis
-from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.compare.analysis import UNKNOWN, Comparison, Curve
 from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
 
@@ -51,7 +51,7 @@ def _write(result: Comparison, out: Path) -> None:
         to_csv(
             ("environment", "curve", "steps", "iqm", "low", "high", "seeds"),
             (
-                (name, curve.label, steps, *_rounded(row), len(curve.seeds))
+                (name, curve.label, steps, *statistics.rounded(*row), len(curve.seeds))
                 for name, curves in result.environments.items()
                 for curve in curves
                 for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
@@ -72,23 +72,14 @@ def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:
         for curve in curves:
             better = result.better(name, curve.label)
             rows.append([name, curve.label, result.metric, len(curve.seeds)])
-            rows[-1] += _rounded([*_parts(curve.score_iqm), *_parts(curve.score_mean)])
+            rows[-1] += statistics.rounded(*curve.score_iqm, *curve.score_mean)
             rows[-1] += [curve.first_reward_median, curve.never, curve.states_mean]
-            rows[-1] += [result.baseline if better else "", *_rounded(_parts(better))]
+            rows[-1] += [result.baseline if better else "", *statistics.rounded(*(better or UNKNOWN))]
     for label, score in result.together.items():
         rows.append(
-            [ALL, label, result.metric, _seeds(result, label), *_rounded(_parts(score)), *[""] * (len(header) - 7)]
+            [ALL, label, result.metric, _seeds(result, label), *statistics.rounded(*score), *[""] * (len(header) - 7)]
         )
     return header, rows
-
-
-def _parts(estimate: Estimate | None) -> tuple[float, float, float]:
-    return (estimate.value, estimate.low, estimate.high) if estimate else (math.nan, math.nan, math.nan)
-
-
-def _rounded(values: Iterable[float]) -> list[float]:
-    """Numbers with six significant digits."""
-    return [float(f"{value:.6g}") for value in values]
 
 
 def _seeds(result: Comparison, label: str) -> int:
@@ -145,7 +136,7 @@ def _cell(estimate: Estimate | None, digits: int) -> str:
     """A value with its interval below it."""
     if estimate is None or math.isnan(estimate.value):
         return NONE
-    value, low, high = (f"{part:,.{digits}f}" for part in _parts(estimate))
+    value, low, high = (f"{part:,.{digits}f}" for part in estimate)
     if math.isnan(estimate.low):
         return value
     return f"{value}\n{low}..{high}"

@@ -62,9 +62,8 @@ def _panel(axes: Axes, found: Sequence[Variant], which: Which) -> None:
     heights = [FLAT]
     for variant in found:
         updates, values = binned(variant.values(which))
-        mean, half = values.mean(axis=0), statistics.half_width(values)
-        method = VARIANTS[variant.name][0]
-        drawing.curve(axes, method, updates, mean, mean - half, mean + half, look=_look(variant.name))
+        mean, low, high = statistics.mean_band(values)
+        drawing.curve(axes, VARIANTS[variant.name][0], updates, mean, low, high, look=_look(variant.name))
         heights += mean[np.isfinite(mean)].tolist()
     axes.axhline(FLAT, **FLAT_LINE)
     axes.set(xlim=(0, max(len(variant.steps) for variant in found)), xlabel="updates")

@@ -89,19 +89,14 @@ def _lower(found: Sequence[Variant]) -> Iterator[Data]:
 
 def _final_row(variant: Variant, which: Which) -> tuple[object, ...]:
     final = statistics.mean(variant.finals(which))
-    return (variant.name, which, *_rounded(final.value, final.low, final.high), len(variant.used))
+    return (variant.name, which, *statistics.rounded(*final, digits=8), len(variant.used))
 
 
 def _curve_rows(variant: Variant, which: Which) -> Iterator[tuple[object, ...]]:
     """The curve as it is drawn: means of stretches of updates."""
     updates, means = figures.binned(variant.values(which))
-    half = statistics.half_width(means)
-    for update, mean, width in zip(updates, means.mean(axis=0), half, strict=True):
-        yield (variant.name, which, float(update), *_rounded(mean, mean - width, mean + width))
-
-
-def _rounded(*values: float) -> list[float]:
-    return [float(f"{value:.8g}") for value in values]
+    for update, *band in zip(updates, *statistics.mean_band(means), strict=True):
+        yield (variant.name, which, float(update), *statistics.rounded(*band, digits=8))
 
 
 def _conclude(summary: Data) -> Iterator[str]:

@@ -102,7 +102,7 @@ def play(
         The numbers, and the files by name.
     """
     env, notes = config.env, []
-    replays = isinstance(env, HostEnvConfig) and env.replays
+    host = env if isinstance(env, HostEnvConfig) and env.replays else None
     unit = "games" if env.outcome == "score" else "episodes"
 
     def note(line: str) -> None:
@@ -110,11 +110,13 @@ def play(
         say(console, line)
 
     with progress_bar(console, "playing", episodes * config.seeds * len(action_modes(config.agent)), unit) as report:
-        share = REPLAYING if replays else 0.0
-        found = evaluate_run(
-            config, states, episodes, seed, lambda part: report(part * (1 - share)), note, record=replays
-        )
-        recorded = _replays(env, found) if isinstance(env, HostEnvConfig) and replays else {}
+        share = REPLAYING if host else 0.0
+
+        def playing(part: float) -> None:
+            report(part * (1 - share))
+
+        found = evaluate_run(config, states, episodes, seed, playing, note, record=host is not None)
+        recorded = _replays(host, found) if host else {}
         rooms = _rooms(recorded, lambda: report(share))
     summary = tables.summarize(config, found, rooms) | ({"notes": notes} if notes else {})
     files = {"episodes.csv": tables.table(config, found, rooms)}
@@ -142,16 +144,13 @@ def _replays(env: HostEnvConfig, found: Mapping[ActionMode, Evaluation]) -> Repl
 
 def _rooms(recorded: Replays, report: Callable[[], None]) -> Rooms:
     """Replay all games for their rooms; None if rooms are not known."""
-    rooms: dict[ActionMode, list[list[Sequence[Visit]]]] = {}
-    for mode, agents in recorded.items():
-        rooms[mode] = [[] for _ in agents]
-        for agent, games in enumerate(agents):
-            for game in games:
-                report()
-                visits = game.visits()
-                if visits is not None:
-                    rooms[mode][agent].append(visits)
-    return rooms if any(visits for agents in rooms.values() for visits in agents) else None
+
+    def visits(game: Replay) -> Sequence[Visit]:
+        report()
+        return game.visits() or ()
+
+    rooms = {mode: [[visits(game) for game in agent] for agent in agents] for mode, agents in recorded.items()}
+    return rooms if any(visits for agents in rooms.values() for agent in agents for visits in agent) else None
 
 
 def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:

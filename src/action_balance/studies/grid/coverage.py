@@ -64,9 +64,7 @@ class Coverage:
 
     def rate(self, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Coverage rate, visited over reachable cells: mean and both ends of its interval, each (K,)."""
-        rates = self.methods[method].cells / self.reachable
-        mean, half = rates.mean(axis=0), statistics.half_width(rates)
-        return mean, mean - half, mean + half
+        return statistics.mean_band(self.methods[method].cells / self.reachable)
 
     @property
     def shown_moments(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.metrics import TIMING
+from action_balance.runs.rows import TIMING
 from action_balance.studies import statistics
 from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.statistics import Estimate

@@ -28,9 +28,8 @@ def coverage(world: World) -> Figure:
     figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
     for name, trained in world.methods.items():
-        share = trained.states / world.reachable
-        mean, half = share.mean(axis=0), statistics.half_width(share)
-        drawing.curve(axes, name, trained.steps, mean, mean - half, mean + half)
+        mean, low, high = statistics.mean_band(trained.states / world.reachable)
+        drawing.curve(axes, name, trained.steps, mean, low, high)
         ends.append((float(mean[-1]), name, drawing.method_name(name)))
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(PERCENT)

@@ -79,9 +79,8 @@ def _write_world(folder: ResultFolder, world: World) -> None:
     """Write the curves and agents of a world as tables, and its visits."""
     rows = []
     for method, trained in world.methods.items():
-        mean, half = trained.states.mean(axis=0), statistics.half_width(trained.states)
-        for steps, value, width in zip(trained.steps, mean, half, strict=True):
-            rows.append((method, int(steps), *(round(float(x), 4) for x in (value, value - width, value + width))))
+        for steps, *band in zip(trained.steps, *statistics.mean_band(trained.states), strict=True):
+            rows.append((method, int(steps), *(round(float(part), 4) for part in band)))
     folder.write_csv(f"{world.name}_states.csv", ("method", "steps", "mean", "low", "high"), rows)
     agents = [
         (method, agent, int(trained.states[agent, -1]), steps if found else np.nan, round(float(score), 6))
@@ -101,7 +100,7 @@ def _write_counting(folder: ResultFolder, result: Counting) -> None:
     for (agent, state, action), count in np.ndenumerate(result.counts):
         if result.acted_from[agent, state]:
             place = agent, state, action
-            values = (float(f"{part[place]:.6g}") for part in (result.errors, result.pi, result.beta))
+            values = statistics.rounded(*(float(part[place]) for part in (result.errors, result.pi, result.beta)))
             rows.append((agent, *result.world.coordinates(state), action, int(count), *values))
     header = ("agent", "x", "y", "action", "count", "error", "pi", "beta")
     folder.write_csv("counting.csv", header, rows)

@@ -17,8 +17,9 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
-from action_balance.runs.metrics import KEYS, METRICS, TIMING
-from action_balance.studies.compare import analysis as compare
+from action_balance.runs.metrics import KEYS
+from action_balance.runs.rows import METRICS, TIMING
+from action_balance.studies.compare.labels import name_runs
 
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
@@ -177,11 +178,10 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
 
 def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """Labels of the environment and the curve of each run, with the title of the environment."""
-    names = []
-    for config, (environment, label) in zip(configs, compare.labels(configs), strict=True):
-        env = config.env
-        names.append((environment.replace(env.short_name, env.title, 1), label))
-    return names
+    return [
+        (names.environment.replace(config.env.short_name, config.env.title, 1), names.curve)
+        for config, names in zip(configs, name_runs(configs), strict=True)
+    ]
 
 
 def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:

@@ -15,7 +15,7 @@ from action_balance.files import Data
 from action_balance.packing import packed, unpacked
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, read_metrics, read_new
-from action_balance.runs.metrics import VISITS
+from action_balance.runs.rows import VISITS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training.data import Watched
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from action_balance.runs import Place, metrics, read_new, read_numbers
+from action_balance.runs import Place, read_new, read_numbers
+from action_balance.runs import rows as module
 
 NAMES = ("update", "steps", "loss", "unknown")
 
@@ -30,7 +31,7 @@ def numbers(path: Path, *lines: bytes, together: int = 1) -> tuple[list[list[flo
 def test_numbers_are_those_of_the_rows_however_many_are_parsed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
-    monkeypatch.setattr(metrics, "PIECE", piece)
+    monkeypatch.setattr(module, "PIECE", piece)
     found, place = numbers(tmp_path, *LINES)
     np.testing.assert_array_equal(found, NUMBERS)
     assert place.offset == sum(map(len, LINES))
@@ -66,6 +67,11 @@ def test_only_whole_groups_of_whole_lines_are_read(tmp_path: Path, together: int
     found, place = numbers(tmp_path, *LINES, LINES[0][:-1], together=together)
     np.testing.assert_array_equal(np.reshape(found, (-1, 4)), np.reshape(NUMBERS[:rows], (-1, 4)))
     assert place.offset == sum(map(len, LINES[:rows]))
+
+
+def test_columns_that_only_some_rows_have_are_read(tmp_path: Path) -> None:
+    found, _ = numbers(tmp_path, b'{"update": 4, "steps": 1}\n', LINES[0])
+    np.testing.assert_array_equal(found, [[4, 1, nan, nan], NUMBERS[0]])
 
 
 def test_what_is_not_there_has_no_numbers(tmp_path: Path) -> None:
