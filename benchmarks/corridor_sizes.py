@@ -1,7 +1,8 @@
-"""How the corridor study depends on the size of its world, which the paper does not give.
+"""How the corridor study depends on the size of the world, which the paper does not give.
 
-Usage: python benchmarks/corridor_sizes.py [RUNS]. Prints, for several rooms and corridors and for larger next-state
-bonuses, the steps to the treasure and the one-sidedness of each method, mean with 95 % interval.
+Usage: ``python benchmarks/corridor_sizes.py [RUNS]``. For several sizes of rooms and corridors, and for larger
+next-state bonuses, it prints the steps to the treasure and the one-sidedness of each method: means with 95 % confidence
+intervals.
 """
 
 import sys
@@ -13,12 +14,12 @@ from action_balance.envs.grid.maps import corridor_world
 from action_balance.studies.grid import corridor
 from action_balance.studies.grid.settings import GridSettings
 
-#: Room, length of the corridor, c_s. The first is the study's.
+#: Size of the room, length of the corridor, c_s. The first is that of the study.
 VARIANTS = ((11, 9, 0.1), (9, 5, 0.1), (15, 9, 0.1), (15, 21, 0.1), (21, 11, 0.1), (15, 9, 1.0), (15, 9, 5.0))
 
 
 def main() -> None:
-    """Run every variant and print the table."""
+    """Run all variants and print the table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     table = Table(title=f"{runs} runs, at most 1,000,000 steps each")
     for name in ("room", "corridor", "c_s", "method", "steps to the treasure", "given up", "one-sidedness"):

@@ -1,21 +1,21 @@
-"""Speed, growth and memory of the tabular engine on this machine: ``python benchmarks/grid.py [--quick]``.
+"""Speed, scaling and memory of the tabular engine on this machine: ``python benchmarks/grid.py [--quick]``.
 
-What is measured, and how:
+What is measured:
 
 - *Paper scale.* The coverage study (4 methods x 100 runs x 20,000 steps) and the goals study (4 methods x 5 goals x
-  100 runs, each until its goal is reached), simulation alone. Steps are those the runs needed; lanes that carry no
-  run, and the rest of a block after a goal, are computed too but not counted. Occupancy is counted over computed.
-- *Plain Python.* The same settings through `plain_grid`, in the same process and the same rounds, with fewer runs.
-  It uses one core, the engine all of them; the ratio is given as it is and per core.
-- *Compilation.* Seconds that the first call spends on compiling, without a cache on disk, and their share of one
-  compilation plus both studies.
-- *Growth.* Wall seconds with more runs, more cells and more steps. "Against linear" divides the growth of the time by
-  the growth of the size, both from the first row of the table: 1.00 is linear, less is better.
-- *Memory.* How far the peak of the process rises above what it held after compiling, and the bytes of all lanes.
+  100 runs, each until it reaches its goal), simulation only. Only steps that the runs need are counted; lanes without a
+  run, and the rest of a block after a goal, are computed as well. Occupancy is counted steps over computed steps.
+- *Plain Python.* The same settings with `plain_grid`, in the same process and the same rounds, with fewer runs. It uses
+  one core and the engine all of them; the ratio is given in total and per core.
+- *Compilation.* Seconds of compilation in the first call, without a cache on disk, and their share of one compilation
+  plus both studies.
+- *Scaling.* Wall-clock seconds with more runs, more cells and more steps. "Relative to linear" divides the growth of
+  the time by the growth of the size, both from the first row of the table: 1.00 is linear, less is better.
+- *Memory.* How far the peak of the process rises above its memory after compiling, and the bytes of all lanes.
 
-Every row comes from its own process. The rows of a table are measured in turns, once in every round, so that other
-work on the machine falls on all of them; each number is the median of the rounds, and a ratio is that of ratios within
-a round. What misses a target is said at the end.
+Every row has its own process. The rows of a table are measured in turn, once per round, so that other load on the
+machine affects all of them. Each number is the median over the rounds; ratios are taken within a round first. Targets
+that are missed are printed at the end.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from statistics import median
 import jax
 import numpy as np
 import plain_grid
-from common import cores, machine, table, timed, wide_console
+from common import cores, machine, ratio, table, timed, wide_console
 from rich.console import Console
 
 from action_balance.envs.grid.maps import goal_world, open_world
@@ -46,15 +46,15 @@ from action_balance.tabular.simulate import LANES, Cohort, Workers
 #: The goals of Table I.
 GOALS: tuple[Cell, ...] = ((0, 20), (20, 0), (10, 20), (16, 16), (20, 10))
 
-#: The targets.
-STEPS_PER_SECOND, TIMES_PLAIN, AGAINST_LINEAR = 4e6, 100.0, 1.1  # a tenth above linear is left to noise
+#: Targets.
+STEPS_PER_SECOND, TIMES_PLAIN, RELATIVE_TO_LINEAR = 4e6, 100.0, 1.1  # a tenth above linear is noise
 
 SETTINGS = TabularSettings()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to measure. With goals, runs end at them; without, they have ``steps`` steps."""
+    """One simulation to measure. With goals, runs end at them; without, they have ``steps`` steps."""
 
     runs: int
     steps: int = 20_000
@@ -65,13 +65,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a case cost once."""
+    """Cost of one simulation of a case."""
 
     seconds: float
     steps: int  # steps that the runs needed
     lane_steps: int  # steps computed for them
     compile_seconds: float
-    grown_bytes: int  # peak memory above that after compiling
+    grown_bytes: int  # peak memory above the memory after compiling
     lane_bytes: int  # tables and states of all lanes
 
     @property
@@ -85,14 +85,14 @@ class Cost:
         return self.steps / self.lane_steps
 
 
-def forget_peak() -> None:
-    """Let the peak of memory begin anew, where the system can."""
+def reset_peak() -> None:
+    """Reset the peak memory of this process, where the system allows it."""
     if Path("/proc/self/clear_refs").exists():
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held since `forget_peak`."""
+    """Peak memory of this process since `reset_peak`."""
     if Path("/proc/self/status").exists():
         fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
         if "VmHWM" in fields:
@@ -102,7 +102,7 @@ def peak_bytes() -> int:
 
 
 def lane_bytes(size: int) -> int:
-    """Bytes of every table and state in every lane of every worker."""
+    """Bytes of all tables and states in all lanes of all workers."""
     world = open_world(size)
     coefficient = np.zeros((), np.float32)
     run = jax.eval_shape(agent.begin, world, jax.random.key(0), coefficient, coefficient, world.goals)
@@ -111,7 +111,7 @@ def lane_bytes(size: int) -> int:
 
 
 def simulate_case(case: Case, seed: int) -> tuple[int, int]:
-    """Steps needed and steps computed."""
+    """Simulate a case; returns the steps that were needed and those that were computed."""
     world = open_world(case.size)
     if case.goals:
         cohorts = [
@@ -128,8 +128,8 @@ def simulate_case(case: Case, seed: int) -> tuple[int, int]:
     return steps, chunks * LANES * math.ceil(case.steps / block) * block
 
 
-def simulate_plainly(case: Case, seed: int) -> int:
-    """The same in plain Python, with as many runs as the case has: steps taken."""
+def simulate_in_python(case: Case, seed: int) -> int:
+    """Simulate a case in plain Python; returns the steps."""
     rng = random.Random(seed)
     taken = 0
     for method in case.methods:
@@ -145,33 +145,33 @@ def simulate_plainly(case: Case, seed: int) -> int:
 
 
 def measure(case: Case, seed: int) -> Cost:
-    """The cost of a case; the first call in a process compiles, outside the measurement."""
+    """The cost of a case; compilation, in the first call of a process, is not counted."""
     program = simulate.compiled(case.size, case.size, SETTINGS)
-    forget_peak()
+    reset_peak()
     held = peak_bytes()
     seconds, (steps, lane_steps) = timed(lambda: simulate_case(case, seed))
     grown = peak_bytes() - held
     return Cost(seconds, steps, lane_steps, program.compile_seconds, grown, lane_bytes(case.size))
 
 
-def measure_plainly(case: Case, seed: int) -> float:
-    """Steps per second of plain Python."""
-    seconds, steps = timed(lambda: simulate_plainly(case, seed))
+def measure_python(case: Case, seed: int) -> float:
+    """Steps per second in plain Python."""
+    seconds, steps = timed(lambda: simulate_in_python(case, seed))
     return steps / seconds
 
 
 def own_process(stack: ExitStack) -> ProcessPoolExecutor:
-    """A process started afresh, for as long as the stack."""
+    """A new process that ends with the stack."""
     return stack.enter_context(ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")))
 
 
 def megabytes(count: int) -> str:
-    """Bytes for a table."""
+    """A number of bytes, for a table."""
     return f"{count / 1e6:,.1f} MB"
 
 
 def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
-    """Tables of speed and compilation; returns what was aimed at, and whether it was met."""
+    """Tables of speed and compilation; returns the targets, and whether they were met."""
     runs, rounds = (10, 2) if quick else (100, 7)
     cases = {
         "coverage": Case(runs, 2_000 if quick else 20_000),
@@ -184,16 +184,26 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
         for seed in range(rounds):
             for name, case in cases.items():
                 costs[name].append(processes[name].submit(measure, case, seed).result())
-                plain[name].append(processes[name].submit(measure_plainly, replace(case, runs=1), seed).result())
+                plain[name].append(processes[name].submit(measure_python, replace(case, runs=1), seed).result())
 
     speed = table(
         "Paper scale",
-        ["study", "runs", "steps", "seconds", "steps/s", "occupancy", "plain steps/s", "ratio", "ratio per core"],
+        [
+            "study",
+            "runs",
+            "steps",
+            "seconds",
+            "steps/s",
+            "occupancy",
+            "plain Python steps/s",
+            "ratio",
+            "ratio per core",
+        ],
     )
     targets = []
     for name, case in cases.items():
         rate = median(cost.rate for cost in costs[name])
-        ratio = median(cost.rate / plainly for cost, plainly in zip(costs[name], plain[name], strict=True))
+        times = ratio([cost.rate for cost in costs[name]], plain[name])
         speed.add_row(
             name,
             f"{len(case.methods)} x {f'{len(case.goals)} x ' if case.goals else ''}{case.runs}",
@@ -202,16 +212,16 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
             f"{rate:,.0f}",
             f"{median(cost.occupancy for cost in costs[name]):.0%}",
             f"{median(plain[name]):,.0f}",
-            f"{ratio:,.0f}",
-            f"{ratio / cores():,.0f}",
+            f"{times:,.0f}",
+            f"{times / cores():,.0f}",
         )
         targets.append(
             (f"{name}: {rate / 1e6:.1f} of {STEPS_PER_SECOND / 1e6:.0f} million steps/s", rate >= STEPS_PER_SECOND)
         )
-        targets.append((f"{name}: {ratio:.0f} of {TIMES_PLAIN:.0f} times plain Python", ratio >= TIMES_PLAIN))
+        targets.append((f"{name}: {times:.0f} of {TIMES_PLAIN:.0f} times plain Python", times >= TIMES_PLAIN))
     console.print(speed)
 
-    parts = {"compile, once": median(cost.compile_seconds for rows in costs.values() for cost in rows)}
+    parts = {"one compilation": median(cost.compile_seconds for rows in costs.values() for cost in rows)}
     parts |= {name: median(cost.seconds for cost in rows) for name, rows in costs.items()}
     share = table("Compilation", ["part", "seconds", "share"])
     for name, seconds in parts.items():
@@ -220,8 +230,8 @@ def show_paper_scale(console: Console, quick: bool) -> list[tuple[str, bool]]:
     return targets
 
 
-def show_growth(console: Console, name: str, unit: str, rounds: int, cases: dict[int, Case]) -> list[tuple[str, bool]]:
-    """A table of cost against size; returns what was aimed at, and whether it was met."""
+def show_scaling(console: Console, name: str, unit: str, rounds: int, cases: dict[int, Case]) -> list[tuple[str, bool]]:
+    """A table of cost by size; returns the target, and whether it was met."""
     costs: dict[int, list[Cost]] = {size: [] for size in cases}
     with ExitStack() as stack:
         processes = {size: own_process(stack) for size in cases}
@@ -229,38 +239,38 @@ def show_growth(console: Console, name: str, unit: str, rounds: int, cases: dict
             for size, case in cases.items():
                 costs[size].append(processes[size].submit(measure, case, seed).result())
 
-    growth = table(
-        f"Growth with {name}",
-        [unit, "steps in all", "seconds", "ns/step", "occupancy", "against linear", "memory grown", "lanes"],
+    scaling = table(
+        f"Scaling with {name}",
+        [unit, "total steps", "seconds", "ns/step", "occupancy", "relative to linear", "memory growth", "lanes"],
     )
     first = next(iter(cases))
     worst = 0.0
     for size, rows in costs.items():
-        grown = median(row.seconds / base.seconds for row, base in zip(rows, costs[first], strict=True))
-        against_linear = grown / (size / first)
-        worst = max(worst, against_linear)
-        growth.add_row(
+        growth = ratio([row.seconds for row in rows], [base.seconds for base in costs[first]])
+        relative = growth / (size / first)
+        worst = max(worst, relative)
+        scaling.add_row(
             f"{size:,}",
             f"{median(row.steps for row in rows):,.0f}",
             f"{median(row.seconds for row in rows):.3f}",
             f"{median(1e9 / row.rate for row in rows):.1f}",
             f"{median(row.occupancy for row in rows):.0%}",
-            f"{against_linear:.2f}",
+            f"{relative:.2f}",
             megabytes(max(row.grown_bytes for row in rows)),
             megabytes(rows[0].lane_bytes),
         )
-    console.print(growth)
-    return [(f"{name}: at most {worst:.2f} times linear", worst <= AGAINST_LINEAR)]
+    console.print(scaling)
+    return [(f"{name}: at most {worst:.2f} times linear", worst <= RELATIVE_TO_LINEAR)]
 
 
 def main() -> None:
     """Measure and print everything."""
-    parser = argparse.ArgumentParser(description="Speed, growth and memory of the tabular engine.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    parser = argparse.ArgumentParser(description="Measure speed, scaling and memory of the tabular engine.")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to check that it works")
     quick: bool = parser.parse_args().quick
-    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # for the processes to come: compiling is measured, not reading
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # in all processes: measure compiling, not reading a cache
     console = wide_console()
-    console.print(machine(f"{LANES} lanes a worker"))
+    console.print(machine(f"{LANES} lanes per worker"))
 
     targets = show_paper_scale(console, quick)
     one = ("action-balance-rnd",)
@@ -269,23 +279,23 @@ def main() -> None:
     sides = (20, 40) if quick else (20, 40, 80, 160)
     lengths = (500, 2_000) if quick else (5_000, 20_000, 80_000)
     goal = (8, 8) if quick else (16, 16)
-    targets += show_growth(
+    targets += show_scaling(
         console, f"runs of {steps:,} steps", "runs", 3, {count: Case(count, steps, methods=one) for count in runs}
     )
-    targets += show_growth(
+    targets += show_scaling(
         console,
         f"runs to the goal {goal}",
         "runs",
         3,
         {count: Case(count, methods=one, goals=(goal,)) for count in runs},
     )
-    targets += show_growth(console, "cells", "cells", rounds, {side**2: Case(few, steps, side) for side in sides})
-    targets += show_growth(
-        console, "steps a run", "steps a run", rounds, {length: Case(few, length) for length in lengths}
+    targets += show_scaling(console, "cells", "cells", rounds, {side**2: Case(few, steps, side) for side in sides})
+    targets += show_scaling(
+        console, "steps per run", "steps per run", rounds, {length: Case(few, length) for length in lengths}
     )
 
     if quick:
-        console.print("The sizes are too small to fill the lanes: the targets are for the whole benchmark.")
+        console.print("The sizes are too small to fill the lanes: the targets apply to the full benchmark.")
         return
     for text, met in targets:
         console.print(f"[green]met[/]     {text}" if met else f"[bold red]MISSED[/]  {text}")

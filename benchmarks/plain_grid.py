@@ -1,8 +1,8 @@
 """The grid study in plain Python: lists, loops and the standard library.
 
-This is what the rules of `docs/grid.md` look like when they are written down one after the other, with an explicit
-policy table. It shares no code with the package: the tests compare the two step by step and update by update, and
-`benchmarks/grid.py` compares their speed. A cell (x, y) is the number ``y * width + x``.
+The rules of `docs/grid.md` one after the other, with an explicit policy table. It shares no code with the package: the
+tests compare the two step by step and update by update, and `benchmarks/grid.py` compares their speed. A cell (x, y)
+has the number ``y * width + x``.
 """
 
 import math
@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-#: What the actions left, right, up and down add to (x, y).
+#: Changes of (x, y) by the actions left, right, up and down.
 MOVES = [(-1, 0), (1, 0), (0, 1), (0, -1)]
 
-#: One step: the cell acted from, the action, the cell reached.
+#: One step: the cell, the action, and the cell that was reached.
 Transition = tuple[int, int, int]
 
 
 @dataclass
 class World:
-    """A grid with walls. Reaching a goal ends the episode, and so do ``episode_steps`` steps."""
+    """A grid with walls. An episode ends at a goal or after ``episode_steps`` steps."""
 
     width: int = 40
     height: int = 40
@@ -32,7 +32,7 @@ class World:
 
 @dataclass
 class Settings:
-    """The numbers of the paper's ``action-balance-rnd``; a coefficient of 0 takes that bonus away."""
+    """Settings of the paper's ``action-balance-rnd``; a coefficient of 0 removes that bonus."""
 
     action_coef: float = 1.0
     state_coef: float = 0.1
@@ -44,7 +44,7 @@ class Settings:
 
 
 class Agent:
-    """Counts N(s,a), advantages A(s,a) and values V(s), all zero, and a policy pi(s,.) that starts uniform."""
+    """Counts N(s,a), advantages A(s,a) and values V(s), initially zero, and a policy pi(s,.), initially uniform."""
 
     def __init__(self, cells: int) -> None:
         self.counts = [[0] * len(MOVES) for _ in range(cells)]
@@ -55,15 +55,15 @@ class Agent:
 
 @dataclass
 class Run:
-    """What one run did, and the agent as it was after the last update."""
+    """The result of one run, and the agent after the last update."""
 
-    cells: list[int]  # the cells acted from, one a step
-    reached: bool  # a goal was reached at least once
+    cells: list[int]  # the cell before each step
+    reached: bool  # whether a goal was reached
     agent: Agent
 
 
 def move(world: World, cell: int, action: int) -> int:
-    """The cell that an action leads to: the same one, if a wall or the edge of the grid is in the way."""
+    """The cell that an action leads to; the same cell if a wall or the edge of the grid blocks it."""
     dx, dy = MOVES[action]
     x, y = cell % world.width + dx, cell // world.width + dy
     if not (0 <= x < world.width and 0 <= y < world.height):
@@ -73,7 +73,7 @@ def move(world: World, cell: int, action: int) -> int:
 
 
 def draw_action(policy: list[float], uniform: float) -> int:
-    """The action that a uniform number in [0, 1) picks from the probabilities."""
+    """The action that a uniform number in [0, 1) selects."""
     for action, upto in enumerate(accumulate(policy[:-1])):
         if uniform < upto:
             return action
@@ -81,13 +81,13 @@ def draw_action(policy: list[float], uniform: float) -> int:
 
 
 def state_rewards(agent: Agent, batch: list[Transition], settings: Settings) -> list[float]:
-    """Rule 1: reaching a cell is worth less for every time it was acted from before this batch."""
+    """Rule 1: the reward of reaching a cell decays with its visits before this batch."""
     visits = [sum(agent.counts[reached]) for _, _, reached in batch]
     return [settings.state_coef * settings.reward_base**-count for count in visits]
 
 
 def one_step_errors(agent: Agent, batch: list[Transition], rewards: list[float], settings: Settings) -> list[float]:
-    """Rule 2: reward and discounted value of the next cell reached, less the value of this one."""
+    """Rule 2: reward plus discounted value of the next cell that is reached, minus the value of this one."""
     values = [agent.value[reached] for _, _, reached in batch]
     next_values = [*values[1:], 0.0]
     return [
@@ -97,7 +97,7 @@ def one_step_errors(agent: Agent, batch: list[Transition], rewards: list[float],
 
 
 def backward_advantages(deltas: list[float], settings: Settings) -> list[float]:
-    """Rule 3: each error plus the decayed advantage of the step after it."""
+    """Rule 3: each error plus the discounted advantage of the following step."""
     advantages = []
     following = 0.0
     for delta in reversed(deltas):
@@ -122,7 +122,7 @@ def update_policy(agent: Agent, cell: int, settings: Settings) -> None:
 
 
 def learn(agent: Agent, batch: list[Transition], settings: Settings) -> None:
-    """One update from one batch, rules 1 to 6 in their order."""
+    """One update from one batch: rules 1 to 6 in order."""
     rewards = state_rewards(agent, batch, settings)
     deltas = one_step_errors(agent, batch, rewards, settings)
     advantages = backward_advantages(deltas, settings)
@@ -148,9 +148,9 @@ def run(
     draws: random.Random | Iterator[float],
     stop_at_goal: bool = False,
 ) -> Run:
-    """One run of ``steps`` steps, or, with ``stop_at_goal``, until the first goal if that comes earlier.
+    """One run of ``steps`` steps; with ``stop_at_goal``, it ends at the first goal.
 
-    ``draws`` gives one uniform number in [0, 1) a step. The number of steps taken is the number of cells returned.
+    ``draws`` yields one uniform number in [0, 1) per step. The result has one cell per step.
     """
     draw = draws.random if isinstance(draws, random.Random) else draws.__next__
     agent = Agent(world.width * world.height)
