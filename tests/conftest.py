@@ -1,6 +1,6 @@
-"""Set up before any test: JAX as the command line has it, but for a compiler in a hurry, and what it made kept.
+"""Set-up of the tests: JAX as the command line configures it, but with fast compilation and a cache on disk.
 
-Most of a test is compiling. The settings are in the environment too, for the commands that tests start.
+Most of a test is compilation. The settings are in the environment as well, for the commands that tests start.
 """
 
 import os
@@ -17,12 +17,10 @@ from jaxtyping import install_import_hook
 CHECKED = ("core", "distributions", "nets", "bonuses", "agent", "tabular", "engines")
 install_import_hook([f"action_balance.{room}" for room in CHECKED], "array_checks.check")
 
-from action_balance.engines.device.seeds import use_all_cores
-
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-#: Modules that walk tabular agents, or train neural ones, for millions of steps, which are worth optimising.
+#: Files that run millions of steps of tabular or neural agents, which are worth optimising.
 WALKS = {
     "tabular/test_simulate",
     "cli/test_main",
@@ -30,7 +28,7 @@ WALKS = {
     "test_docs",
     "engines/test_learning",
 }
-#: Files with few tests and long ones: they are begun first, so that no process waits for another in the end.
+#: Files with few, long tests start first, so that no process waits for another at the end.
 LONG = (
     "engines/test_learning",
     "studies/neural/test_reproduce",
@@ -39,7 +37,7 @@ LONG = (
     "benchmarks/test_agent",
     "engines/test_loop",
 )
-# A folder for each process, which git ignores: one could read what another has half written.
+# One folder per process, ignored by git: a process could read what another has half written.
 CACHE = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
@@ -61,6 +59,9 @@ def compiler(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from action_balance.engines.device.seeds import use_all_cores
+
+    use_all_cores()
     config.option.loadscopereorder = False  # by the number of tests, which says little about their time
 
 
@@ -78,7 +79,6 @@ faster = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_c
 os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}"
 setting("jax_compilation_cache_dir", str(CACHE))
 setting("jax_persistent_cache_min_compile_time_secs", 0)
-use_all_cores()
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from action_balance.envs.base import Environment, Step
-from action_balance.envs.grid.view import View
 from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.view import View
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 
