@@ -233,7 +233,7 @@ def test_a_folder_that_cannot_be_written_is_refused(capsys: pytest.CaptureFixtur
 def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a long second study; then the same command again, for its shorter kind."""
     out = tmp_path / "out"
-    arguments = ["reproduce", "grid", "--out", str(out), *SMALL, "--runs", "20000"]
+    arguments = ["reproduce", "grid", "--out", str(out), *SMALL, "--runs", "5000"]
     arguments += ["--methods", "rnd", "--studies", "coverage", "goals"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -255,7 +255,7 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -
     assert "coverage" in error
     assert str(out) in error
     assert (out / "report.html").exists()
-    assert len(rows(out / "coverage_final.csv")) == 20000
+    assert len(rows(out / "coverage_final.csv")) == 5000
     assert not (out / "goals.csv").exists()
     before = (out / "coverage.csv").read_bytes()
     again = subprocess.run(
@@ -265,7 +265,7 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -
     assert "goals" in begun
     assert "coverage" not in begun
     assert (out / "coverage.csv").read_bytes() == before
-    assert len(rows(out / "goals.csv")) == 2 * 20000
+    assert len(rows(out / "goals.csv")) == 2 * 5000
 
 
 def test_a_study_counts_as_finished_only_when_its_page_is_written(

@@ -1,8 +1,4 @@
-"""A short version of the neural study: what a next-state bonus solves and PPO alone does not.
-
-The seeds are fixed, and leave much room: of 20 agents in the study, nearly all are on the side that is asked of half of
-6 here.
-"""
+"""The whole agent learns: with exact counts every agent solves a deep sea that PPO alone does not explore."""
 
 import numpy as np
 
@@ -25,10 +21,10 @@ def train(env: EnvConfig, method: str, steps: int) -> tuple[np.ndarray, np.ndarr
     return np.nanmean(returns, axis=0), metrics[-1]["first_reward"]
 
 
-def test_action_balance_rnd_finds_and_fetches_the_treasure_where_ppo_fails() -> None:
-    env, steps = env_config("deep-sea", size=10), 100_000
-    ours, ours_found = train(env, "action-balance-rnd", steps)
+def test_a_bonus_that_counts_finds_and_fetches_the_treasure_where_ppo_fails() -> None:
+    env, steps = env_config("deep-sea", size=10), 60_000
+    ours, ours_found = train(env, "count", steps)
     ppo, _ = train(env, "ppo", steps)
-    assert (ours_found > 0).sum() >= SEEDS // 2
-    assert (ours > 0.5).sum() >= SEEDS // 2
+    assert (ours_found > 0).all()
+    assert (ours > 0.5).all()
     assert (ppo > 0.5).sum() < SEEDS // 2
