@@ -69,6 +69,14 @@ def test_noise_decides_a_sample_where_logits_are_equal() -> None:
     assert int(PLAIN.sample(jnp.zeros(5), noise)) == 2
 
 
+def test_uniform_actions_have_the_range_of_each_component() -> None:
+    key = jax.random.key(0)
+    drawn = np.asarray(TWO.uniform(key, 200))
+    assert drawn.shape == (200, 2)
+    assert [set(column) for column in drawn.T.tolist()] == [{0, 1}, {0, 1, 2}]
+    assert set(np.asarray(PLAIN.uniform(key, 200)).tolist()) == set(range(5))
+
+
 def test_entries_of_an_action_and_its_one_hot_vector() -> None:
     values = jnp.array([10.0, 11.0, 20.0, 21.0, 22.0])
     assert TWO.chosen(values, jnp.array([1, 2])).tolist() == [11, 22]

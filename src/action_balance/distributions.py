@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,16 @@ class Categorical:
     choices: int
 
     def log_prob(self, logits: Float[Array, " A"], action: Int[Array, ""]) -> Float[Array, ""]:
-        """``log softmax(logits)[action]``."""
+        """``log softmax(logits)[action]``, for the logits of all choices and one action."""
         return jax.nn.log_softmax(logits)[action]
 
     def entropy(self, logits: Float[Array, " A"]) -> Float[Array, ""]:
-        """Entropy of ``softmax(logits)``, in nats."""
+        """Entropy of ``softmax(logits)`` in nats."""
         log_probs = jax.nn.log_softmax(logits)
         return -(jnp.exp(log_probs) * log_probs).sum()
 
     def kl(self, logits: Float[Array, " A"], other: Float[Array, " A"]) -> Float[Array, ""]:
-        """``KL(softmax(logits) || softmax(other))``."""
+        """Kullback-Leibler divergence ``KL(softmax(logits) || softmax(other))`` in nats."""
         log_probs = jax.nn.log_softmax(logits)
         return (jnp.exp(log_probs) * (log_probs - jax.nn.log_softmax(other))).sum()
 
@@ -60,6 +60,19 @@ class MultiCategorical:
     @property
     def _components(self) -> list[tuple[Categorical, slice]]:
         return [(Categorical(n), slice(end - n, end)) for n, end in zip(self.nvec, accumulate(self.nvec), strict=True)]
+
+    def uniform(self, key: PRNGKeyArray, count: int) -> Int[Array, "count ..."]:
+        """Sample actions uniformly at random.
+
+        Args:
+            key: Random key.
+            count: Number of actions.
+
+        Returns:
+            The actions, (count,) or (count, C).
+        """
+        highest = self.nvec[0] if len(self.nvec) == 1 else jnp.array(self.nvec)
+        return jax.random.randint(key, (count, *self.action_shape), 0, highest)
 
     def sample(self, logits: Float[Array, " A"], noise: Float[Array, " A"]) -> Int[Array, "..."]:
         """Sample an action with the Gumbel-max trick.

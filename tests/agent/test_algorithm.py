@@ -28,6 +28,8 @@ def test_the_policy_sees_other_observations_as_they_are_and_an_image_as_a_stack(
     np.testing.assert_array_equal(plain.policy_obs(STACK, None), STACK)
     image = Algorithm(AgentConfig(), EnvSpec("image", (2, 3), (2,)))
     assert image.policy_obs(STACK, None).shape == (1, 2, 3)
+    normalised = Algorithm(AgentConfig(), EnvSpec("image", (2, 3), (2,), normalize_obs=True))
+    np.testing.assert_allclose(normalised.policy_obs(STACK, STATS), [[[1.0, 0.5, 0.0], [0.0, -5.0, 1.0]]], atol=1e-6)
 
 
 def test_a_bonus_sees_the_newest_frame_of_a_stack() -> None:

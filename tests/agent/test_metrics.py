@@ -1,9 +1,16 @@
 """Each part of the agent adds its own metrics, and a part that is missing adds none."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
+import jax
 import pytest
-from small_agent import SMALL, trained
+from small_agent import SMALL, WORLD, algorithm, begun, trained
+
+from action_balance.agent import learner
+from action_balance.bonuses.base import INTRINSIC, NoSettings
+from action_balance.bonuses.counts import StateCounts
+from action_balance.errors import UserError
 
 NEXT_STATE = {"bonus_mean", "bonus_scale"}
 ACTION = {"entropy_bonus", "entropy_added", "kl_beta_pi", "action_bonus_mean", "loss_action"}
@@ -30,3 +37,17 @@ def test_a_method_reports_the_metrics_of_its_parts(method: str, own: set[str]) -
         *("entropy_pi", "entropy_beta", "parameters_finite"),
     }
     assert set(trained(replace(SMALL, method=method), 1)[1]) == always | own
+
+
+def test_a_bonus_cannot_replace_a_metric_of_another_part() -> None:
+    @dataclass(frozen=True)
+    class Impostor(StateCounts):
+        def metrics(self, params: Any, state: Any) -> dict[str, Any]:
+            del params
+            return {"states": state.sum()}
+
+    one = algorithm(replace(SMALL, method="count"))
+    impostor = replace(one)
+    impostor.__dict__["bonuses"] = {INTRINSIC: Impostor(one.spec, one.config, NoSettings())}
+    with pytest.raises(UserError, match="states"):
+        jax.eval_shape(lambda state: learner.train_step(WORLD, state, impostor), begun(one.config))

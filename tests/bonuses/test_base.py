@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from action_balance.bonuses.base import Batch, Bonus, BonusObs, Transitions, bonus_class, make_bonus
+from action_balance.bonuses import base
+from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Bonus, BonusObs, Transitions, bonus_class, make_bonus
 from action_balance.bonuses.rnd import RND
 from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.methods import INTRINSIC_BONUSES
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -52,7 +54,7 @@ def test_a_function_sees_every_transition_of_a_rollout_and_of_a_minibatch() -> N
 def test_names_stand_for_classes_and_a_class_can_be_anywhere() -> None:
     assert bonus_class("rnd") is RND
     assert bonus_class("action_balance.bonuses.rnd:RND") is RND
-    assert make_bonus("none", AgentConfig(), SPEC) is None
+    assert make_bonus("none", INTRINSIC, AgentConfig(), SPEC) is None
     with pytest.raises(UserError, match="not a subclass"):
         bonus_class("action_balance.envs.spec:EnvSpec")
 
@@ -62,13 +64,14 @@ class Nothing(Bonus):
     """A bonus that does nothing."""
 
 
-def test_a_bonus_that_neither_scores_nor_rewards_says_so() -> None:
+def test_a_bonus_that_neither_scores_nor_rewards_is_refused_for_both_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     bonus = Nothing(SPEC, AgentConfig(), None)
     assert bonus.init(jax.random.key(0)) == (None, None)
-    with pytest.raises(UserError, match="--intrinsic"):
-        bonus.scores(None, None, BonusObs(jnp.zeros(2), jnp.int32(0), STATS, 5.0))
-    with pytest.raises(UserError, match="--action-bonus"):
-        bonus.reward(None, None, Batch(transitions(), STATS, 5.0))
+    monkeypatch.setitem(INTRINSIC_BONUSES, "nothing", "nothing:Nothing")
+    monkeypatch.setattr(base, "load_object", lambda _: Nothing)
+    for slot, option in ((INTRINSIC, "--intrinsic"), (ACTION, "--action-bonus")):
+        with pytest.raises(UserError, match=option):
+            make_bonus("nothing", slot, AgentConfig(), SPEC)
 
 
 def test_settings_of_a_bonus_that_is_not_used_are_refused() -> None:
@@ -76,11 +79,11 @@ def test_settings_of_a_bonus_that_is_not_used_are_refused() -> None:
         AgentConfig(method="rnd", bonus_settings=FrozenDict(distillation={"learns_from": "all"}))
     misspelt = AgentConfig(bonus_settings=FrozenDict(distillation={"learns_fro": "all"}))
     with pytest.raises(UserError, match="learns_fro"):
-        make_bonus("distillation", misspelt, SPEC)
+        make_bonus("distillation", ACTION, misspelt, SPEC)
 
 
 def test_exact_counts_need_enumerable_states_and_an_action_channel_needs_images() -> None:
     with pytest.raises(UserError, match="enumerated"):
-        make_bonus("count", AgentConfig(method="count"), EnvSpec("vector", (2,), (3,)))
+        make_bonus("count", INTRINSIC, AgentConfig(method="count"), EnvSpec("vector", (2,), (3,)))
     with pytest.raises(UserError, match="needs images"):
-        make_bonus("distillation", AgentConfig(method="action-balance-rnd-channel"), SPEC)
+        make_bonus("distillation", ACTION, AgentConfig(method="action-balance-rnd-channel"), SPEC)

@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from action_balance.bonuses.base import Batch, Transitions, make_bonus
+from action_balance.bonuses.base import INTRINSIC, Batch, Transitions, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
 
 def test_the_bonus_is_one_over_the_root_of_the_visits_before_the_rollout() -> None:
-    bonus = make_bonus("count", AgentConfig(method="count"), EnvSpec("vector", (2,), (3,), states=4))
+    bonus = make_bonus("count", INTRINSIC, AgentConfig(method="count"), EnvSpec("vector", (2,), (3,), states=4))
     assert bonus is not None
     params, state = bonus.init(jax.random.key(0))
     assert params is None

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.bonuses.base import Batch, Transitions, make_bonus
+from action_balance.bonuses.base import INTRINSIC, Batch, Transitions, make_bonus
 from action_balance.config.agent import AgentConfig, NetConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
@@ -23,7 +23,7 @@ def rollout(next_frame: Any) -> Batch:
 
 
 def test_reward_and_loss_are_the_squared_error_of_the_normalised_next_state() -> None:
-    bonus = make_bonus("rnd", AGENT, EnvSpec("vector", (2,), (3,)))
+    bonus = make_bonus("rnd", INTRINSIC, AGENT, EnvSpec("vector", (2,), (3,)))
     assert bonus is not None
     predictor, target = bonus.init(jax.random.key(0))
     batch = rollout([[[0.0, 1.0]], [[1.0, 1.0]]])
@@ -37,7 +37,7 @@ def test_reward_and_loss_are_the_squared_error_of_the_normalised_next_state() ->
 
 
 def test_no_gradient_reaches_the_target() -> None:
-    bonus = make_bonus("rnd", AGENT, EnvSpec("vector", (2,), (3,)))
+    bonus = make_bonus("rnd", INTRINSIC, AGENT, EnvSpec("vector", (2,), (3,)))
     assert bonus is not None
     predictor, target = bonus.init(jax.random.key(0))
     flat = rollout([[0.0, 1.0]])

@@ -1,1 +1,1 @@
-"""Algorithm 1: configuration and presets, rollout, update, training loop."""
+"""Algorithm 1 as pure functions: state, warm-up, rollout, update, metrics."""

@@ -32,7 +32,7 @@ class Algorithm:
     def bonuses(self) -> dict[str, Bonus]:
         """The bonuses in use, by slot."""
         names = {INTRINSIC: self.config.intrinsic_name, ACTION: self.config.action_bonus_name}
-        made = {slot: make_bonus(name, self.config, self.spec) for slot, name in names.items()}
+        made = {slot: make_bonus(name, slot, self.config, self.spec) for slot, name in names.items()}
         return {slot: bonus for slot, bonus in made.items() if bonus is not None}
 
     @property
@@ -65,7 +65,7 @@ class Algorithm:
         if self.spec.normalize_obs:
             if stats is None:
                 raise ValueError("this policy sees normalised observations: pass the statistics")
-            return stats.normalize(observation, self.config.bonus.observation_clip)
+            observation = stats.normalize(observation, self.config.bonus.observation_clip)
         return observation[None] if self.spec.kind == "image" else observation
 
     def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:

@@ -48,7 +48,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         env_state=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((spec.states, sum(spec.nvec)), jnp.int32),
+        visits=jnp.zeros((spec.states, algorithm.distribution.choices), jnp.int32),
         state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=named_key(key, "training"),
@@ -86,7 +86,7 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
     Returns:
         The statistics; empty ones where nothing uses them.
     """
-    config, nvec = algorithm.config, algorithm.spec.nvec
+    config = algorithm.config
     stats, steps = RunningMeanStd.empty(algorithm.spec.frame_shape), warmup.warmup_steps(algorithm)
     if not steps:
         return stats
@@ -95,8 +95,7 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
 
     def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
-        shape = (config.envs, *algorithm.distribution.action_shape)
-        action = jax.random.randint(action_key, shape, 0, nvec[0] if len(nvec) == 1 else jnp.array(nvec))
+        action = algorithm.distribution.uniform(action_key, config.envs)
         step_keys = jax.random.split(step_key, config.envs)
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
         return environments, [outcome.next_obs]

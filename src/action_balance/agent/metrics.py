@@ -17,6 +17,7 @@ from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import LARGEST, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
 from action_balance.core.balance import normalize
+from action_balance.errors import UserError
 
 #: Numbers by name, and the frequency of each action.
 Metrics = dict[str, Array]
@@ -54,7 +55,10 @@ def update_metrics(
     if info is not None:
         found |= _loss_metrics(trajectory, info, algorithm)
     for slot, bonus in algorithm.bonuses.items():
-        found |= bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
+        own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
+        if taken := found.keys() & own.keys():
+            raise UserError(f"{type(bonus).__name__} names a metric {min(taken)}, which exists: use another name")
+        found |= own
     leaves = jax.tree.leaves(state.params)
     return found | {"parameters_finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()}
 

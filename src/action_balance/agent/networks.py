@@ -5,6 +5,7 @@ import math
 from jaxtyping import PRNGKeyArray
 
 from action_balance.config.agent import AgentConfig
+from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.actor_critic import ActorCritic
 from action_balance.nets.image import ImageActorCritic
@@ -23,7 +24,7 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
     Returns:
         A convolutional network for images, a fully connected one otherwise.
     """
-    actions = sum(spec.nvec)
+    actions = MultiCategorical(spec.nvec).choices
     if spec.is_image:
         widths = (config.image.features, config.image.trunk)
         shape = spec.shape if spec.is_stack else (1, *spec.shape)

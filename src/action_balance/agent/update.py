@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Params, TrainState, Trajectory
-from action_balance.bonuses.base import INTRINSIC, Batch, Bonus, Transitions
+from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
 from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo, returns
 from action_balance.core.running_stats import RunningMeanStd
@@ -34,10 +34,10 @@ class Samples(eqx.Module):
 
     observation: Any  # (..., *shape), or `Frames` of stacks
     action: Int[Array, "..."]
-    log_prob: Float[Array, "..."]
-    action_bonus: Float[Array, "... A"]
-    advantage: Float[Array, "..."]
-    value_targets: Float[Array, "... 2"]
+    log_prob: Float[Array, "*b"]
+    action_bonus: Float[Array, "*b A"]
+    advantage: Float[Array, "*b"]
+    value_targets: Float[Array, "*b 2"]
 
 
 class Totals(NamedTuple):
@@ -106,10 +106,8 @@ def intrinsic_rewards(
     rollout = Batch(transitions, state.obs_stats, algorithm.config.bonus.observation_clip)
     rewards, states = jnp.zeros(transitions.index.shape), {}
     for slot, bonus in algorithm.bonuses.items():
-        states[slot] = state.bonus_states[slot]
-        if slot == INTRINSIC or type(bonus).reward is not Bonus.reward:  # an action bonus may reward nothing
-            found, states[slot] = bonus.reward(state.params.bonuses[slot], states[slot], rollout)
-            rewards = found if slot == INTRINSIC else rewards
+        found, states[slot] = bonus.reward(state.params.bonuses[slot], state.bonus_states[slot], rollout)
+        rewards = found if slot == INTRINSIC else rewards
     return rewards, states
 
 

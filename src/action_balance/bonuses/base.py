@@ -32,6 +32,9 @@ from action_balance.errors import UserError
 #: The two uses of a bonus, and the names under which its parameters and state are kept.
 INTRINSIC, ACTION = "intrinsic", "action"
 
+#: The method that a bonus implements for each use, and the option that selects it.
+NEEDED = {INTRINSIC: ("reward", "--intrinsic"), ACTION: ("scores", "--action-bonus")}
+
 #: Trees of arrays; only the bonus itself knows their structure.
 Params: TypeAlias = Any
 State: TypeAlias = Any
@@ -57,10 +60,10 @@ class Transitions(eqx.Module):
     frame: Real[Array, "..."]  # newest frame of s_t
     next_frame: Real[Array, "..."]  # newest frame of s_{t+1}, also where it ended the episode
     action: Int[Array, "..."]
-    index: Int[Array, "..."]  # number of s_t
-    next_index: Int[Array, "..."]  # number of s_{t+1}
-    terminated: Bool[Array, "..."]
-    truncated: Bool[Array, "..."]
+    index: Int[Array, "*b"]  # number of s_t
+    next_index: Int[Array, "*b"]  # number of s_{t+1}
+    terminated: Bool[Array, "*b"]
+    truncated: Bool[Array, "*b"]
 
 
 class Batch(eqx.Module):
@@ -71,7 +74,14 @@ class Batch(eqx.Module):
     clip: float = eqx.field(static=True)
 
     def each(self, function: Callable[[BonusObs, Int[Array, "..."], BonusObs], Any]) -> Any:
-        """Apply a function of (s_t, a_t, s_{t+1}) to every transition; results keep the leading axes."""
+        """Apply a function to every transition.
+
+        Args:
+            function: Takes s_t, a_t and s_{t+1} of one transition.
+
+        Returns:
+            The results, with the leading axes of the transitions.
+        """
 
         def one(frame: Array, action: Array, next_frame: Array, index: Array, next_index: Array) -> Any:
             return function(self._obs(frame, index), action, self._obs(next_frame, next_index))
@@ -136,7 +146,7 @@ class Bonus:
             One score per choice of the action components.
         """
         del params, state, obs
-        raise UserError(f"{type(self).__name__} scores no actions: use it with --intrinsic, not with --action-bonus")
+        return jnp.zeros(self.distribution.choices)
 
     def reward(self, params: Params, state: State, rollout: Batch) -> tuple[Float[Array, "T N"], State]:
         """The intrinsic reward of every transition of a rollout, and the state after it.
@@ -151,8 +161,8 @@ class Bonus:
         Returns:
             Raw rewards, which the agent scales by the running standard deviation of their returns, and the new state.
         """
-        del params, state, rollout
-        raise UserError(f"{type(self).__name__} rewards no states: use it with --action-bonus, not with --intrinsic")
+        del params
+        return jnp.zeros(rollout.transitions.index.shape), state
 
     def loss(self, params: Params, state: State, batch: Batch) -> Float[Array, " P"]:
         """The loss of every transition of a minibatch. The agent adds their mean to its own loss (Eq. 6).
@@ -197,11 +207,12 @@ def bonus_class(name: str) -> type[Bonus]:
     return found
 
 
-def make_bonus(name: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
+def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
     """A bonus for an environment, with its settings from the config.
 
     Args:
         name: A built-in name, ``MODULE:CLASS``, or none.
+        slot: What it is used for: a bonus that rewards implements `reward`, one that balances implements `scores`.
         agent: Settings of the agent.
         spec: Observations and actions of the environment.
 
@@ -210,7 +221,9 @@ def make_bonus(name: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
     """
     if name == NONE:
         return None
-    kind = bonus_class(name)
+    kind, (needed, option) = bonus_class(name), NEEDED[slot]
+    if getattr(kind, needed) is getattr(Bonus, needed):
+        raise UserError(f"{name} has no method {needed}, so it cannot be used with {option}")
     bonus = kind(spec, agent, from_dict(kind.Config, agent.settings_of(name)))
     bonus.check()
     return bonus

@@ -126,6 +126,6 @@ class PairDistillation(Bonus):
         return errors
 
     def _taken(self, module: Distillation, obs: BonusObs, action: Array) -> Array:
-        if len(self.spec.nvec) == 1:
+        if not self.distribution.action_shape:
             return module.error(obs.normalized, action)
         return self.distribution.chosen(module.all_errors(obs.normalized), action).sum()

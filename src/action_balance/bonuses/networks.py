@@ -5,6 +5,7 @@ import math
 from jaxtyping import PRNGKeyArray
 
 from action_balance.config.agent import AgentConfig
+from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageBonusNet
@@ -35,7 +36,7 @@ def bonus_network(
     Returns:
         The network.
     """
-    actions = sum(spec.nvec) if pairs else 0
+    actions = MultiCategorical(spec.nvec).choices if pairs else 0
     if spec.is_image:
         sizes = agent.image
         return ImageBonusNet(

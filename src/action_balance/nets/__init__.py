@@ -1,1 +1,1 @@
-"""Who owns parameters: layers, bonus networks, the actor-critic."""
+"""Networks: layers, bonus networks and the actor-critic, for vectors and for images."""
