@@ -84,6 +84,17 @@ def test_a_module_that_fails_is_reported_with_the_line(tmp_path: Any, monkeypatc
         env_config("needy_family:Maze")
 
 
+def test_a_missing_import_is_not_taken_for_the_module_that_begins_like_it(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mazes_family.py").write_text("import mazes\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"mazes_family cannot be imported: .*No module named 'mazes'"):
+        env_config("mazes_family:Maze")
+    with pytest.raises(UserError, match=r"needs the module mazes\.small, which is not installed"):
+        env_config("mazes.small:Maze")
+
+
 def test_an_object_is_named_by_its_module_and_a_colon() -> None:
     assert load_object("collections.abc:Mapping").__name__ == "Mapping"
     for path in ("collections", "collections:", ":abc"):

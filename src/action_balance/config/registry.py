@@ -53,7 +53,7 @@ def load_module(module: str, needed_by: str, install: str = "") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name and module.startswith(error.name):
+        if error.name and f"{module}.".startswith(f"{error.name}."):
             hint = f"pip install {install}" if install else "check its spelling, or install its package"
             raise UserError(f"{needed_by} needs the module {module}, which is not installed: {hint}") from None
         raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
