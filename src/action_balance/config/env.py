@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from action_balance.errors import UserError
+
 if TYPE_CHECKING:
     import jax
     import numpy as np
@@ -98,6 +100,14 @@ class EnvConfig:
         """Observations and actions."""
         raise NotImplementedError
 
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """Raise a `UserError` if the engine cannot step environments with this specification.
+
+        Args:
+            spec: observations and actions of this environment.
+        """
+        raise NotImplementedError
+
     def scene(self, environment: "Environment") -> "Scene | None":
         """How the states of an environment are drawn as a map; None if there is no map.
 
@@ -135,6 +145,14 @@ class DeviceEnvConfig(EnvConfig):
 
         return self.make(jax.random.key(0)).spec
 
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """An environment on the device returns whole observations, so that nothing is stacked."""
+        if spec.is_stack:
+            raise UserError(
+                f"{self.name} steps on the device, and the kind of its spec is {spec.kind}: "
+                f"make it vector or image, and return whole observations"
+            )
+
 
 @dataclass(frozen=True)
 class HostEnvConfig(EnvConfig):
@@ -153,6 +171,14 @@ class HostEnvConfig(EnvConfig):
     def in_process(self) -> bool:
         """Whether it steps in the thread that calls it; others step in threads or processes of their own."""
         return True
+
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """An environment on the host returns frames, which the engine stacks."""
+        if not spec.is_stack:
+            raise UserError(
+                f"{self.name} steps on the host, and the kind of its spec is {spec.kind}: make it {spec.kind}-stack "
+                f"of shape {(1, *spec.shape)}, or (K, ...) for a stack of the newest K frames"
+            )
 
     def make(
         self,

@@ -30,6 +30,7 @@ def make_trainer(config: TrainConfig, say: Say = lambda _: None, trained_on: Env
     """
     env, spec = config.env, config.env.spec
     spec.check_unchanged(trained_on, env.name)
+    env.check_spec(spec)
     config.check_spec(spec)
     if not isinstance(env, HostEnvConfig):
         return DeviceTrainer(config)
