@@ -18,7 +18,7 @@ from action_balance.engines.memory import memory
 from action_balance.engines.messages import MessageLog, Say
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
 from action_balance.engines.signals import graceful_stop
-from action_balance.envs.host_base import EmulatorsLost, EnvironmentFailed
+from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.runs import MetricsLog, RunFolder
@@ -128,7 +128,7 @@ class _Session:
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()
-            except (EmulatorsLost, EnvironmentFailed):
+            except (EnvironmentsLost, EnvironmentFailed):
                 if update > done + 1:
                     checkpoints.save(update - 1, self.trainer.state(), score(metrics))
                 raise
@@ -165,7 +165,7 @@ class _Session:
         try:
             yield
             status = "finished"
-        except (EmulatorsLost, EnvironmentFailed) as error:
+        except (EnvironmentsLost, EnvironmentFailed) as error:
             nothing = isinstance(error, EnvironmentFailed) and not self.folder.checkpoints().updates()
             hint = "no update was finished, so nothing is kept" if nothing else self._how_to_resume()
             raise UserError(f"{error}; {hint}") from error

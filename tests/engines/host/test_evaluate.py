@@ -22,7 +22,7 @@ from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.engines.factory import evaluate_run, make_trainer
 from action_balance.engines.host import evaluate as module
 from action_balance.engines.host.evaluate import Bonuses, Player, decide_all, env_seed
-from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.envs.spec import EnvSpec
 
 STAY, WALK, RUN = range(ACTIONS)
@@ -245,11 +245,11 @@ def test_a_stop_interrupts_between_steps_and_closes_the_environments(monkeypatch
 
 def test_environments_that_are_lost_for_good_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*_: Any) -> HostStep:
-        raise EmulatorsLost("an emulator has stopped")
+        raise EnvironmentsLost("an emulator has stopped")
 
     monkeypatch.setattr(Remembering, "receive", lost)
     monkeypatch.setattr(World, "in_process", False)
-    with pytest.raises(EmulatorsLost):
+    with pytest.raises(EnvironmentsLost):
         evaluate_run(run_config(), agents(WALK), 2, 0)
     assert World.made[-1].closed
 

@@ -27,7 +27,7 @@ from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.metrics_rows import HostMetrics
-from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.trees import describe, to_arrays, to_tree
@@ -498,7 +498,7 @@ class Broken(Watched):
         if self.steps < 45:
             return super().receive(group)
         if self.how == "raises":
-            raise EmulatorsLost("an emulator has stopped: out of quarters")
+            raise EnvironmentsLost("an emulator has stopped: out of quarters")
         self.never.wait()
         raise AssertionError
 
@@ -518,7 +518,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("how", "message"), [("raises", "out of quarters"), ("is silent", "has not answered for 0 seconds")]
 )
-def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
+def test_lost_environments_end_the_run_with_a_line_that_says_how_to_resume(
     how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TrainConfig(env_config("atari:pitfall"), with_lag(1), checkpoint_every=1)
