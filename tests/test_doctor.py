@@ -111,8 +111,8 @@ def test_a_test_that_fails_is_one_line_with_the_fix(examined: pytest.MonkeyPatch
         raise ValueError("one is not two\nat all")
 
     examined.setattr(doctor, "TESTS", {"sums": fails, "products": fails})
-    told = refused()
-    assert told == (
+    message = refused()
+    assert message == (
         "sums: failed (ValueError: one is not two): create a new virtual environment and install action-balance there "
         "(and 1 more, see above)"
     )
@@ -134,12 +134,12 @@ def test_a_backend_that_does_not_start_is_one_line(examined: pytest.MonkeyPatch)
     def fails() -> None:
         raise RuntimeError("Unable to initialize backend 'cuda': no GPU\nmore")
 
-    told = "JAX does not start (Unable to initialize backend 'cuda': no GPU): "
+    message = "JAX does not start (Unable to initialize backend 'cuda': no GPU): "
     examined.setattr(jax, "devices", fails)
     examined.setenv("JAX_PLATFORMS", "cuda")
-    assert refused() == told + "unset JAX_PLATFORMS, which asks for cuda"
+    assert refused() == message + "unset JAX_PLATFORMS, which asks for cuda"
     examined.delenv("JAX_PLATFORMS")
-    assert refused() == told + "pip install --force-reinstall jax jaxlib"
+    assert refused() == message + "pip install --force-reinstall jax jaxlib"
 
 
 def test_gpus_are_named_with_their_memory(examined: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_gpus_are_named_with_their_memory(examined: pytest.MonkeyPatch) -> None:
     assert doctor.devices()["GPU"] == "H200, 3 GiB for JAX\nOther"
 
 
-def test_a_gpu_that_jax_does_not_use_is_told(examined: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_jax_does_not_use_is_reported(examined: pytest.MonkeyPatch) -> None:
     examined.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     examined.setattr(jax, "devices", lambda: [SimpleNamespace(platform="cpu")])
     assert 'pip install "jax[cuda13]"' in doctor.devices()["GPU"]

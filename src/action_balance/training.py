@@ -33,7 +33,7 @@ def train(
     checkpoint_every: int | None = None,
     overwrite: bool = False,
     report: Callable[[Progress], None] = lambda _: None,
-    say: Callable[[str], None] = print,
+    on_message: Callable[[str], None] = print,
     **settings: Any,
 ) -> Path:
     """Train agents.
@@ -47,7 +47,7 @@ def train(
         checkpoint_every: updates between two checkpoints (default: 50, or five minutes in Atari).
         overwrite: replace a run that is in the folder.
         report: called after every update.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
         **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
 
     Returns:
@@ -57,7 +57,7 @@ def train(
     made: EnvConfig
     made = env_config(env, **settings) if isinstance(env, str) else GymnasiumConfig.from_function(env, **settings)
     config = TrainConfig(made, agent or AgentConfig(), seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, report, overwrite, say)
+    loop.begin(Path(out), config, sys.argv, report, overwrite, on_message)
     return Path(out)
 
 
@@ -66,7 +66,7 @@ def resume(
     env: "Callable[[], Env[Any, Any]] | None" = None,
     *,
     report: Callable[[Progress], None] = lambda _: None,
-    say: Callable[[str], None] = print,
+    on_message: Callable[[str], None] = print,
 ) -> Path:
     """Train the rest of a run that was interrupted.
 
@@ -74,7 +74,7 @@ def resume(
         run: its folder.
         env: the function that makes its environment, if it was trained with one.
         report: called after every update.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
 
     Returns:
         The folder of the run.
@@ -86,5 +86,5 @@ def resume(
         if not isinstance(made, GymnasiumConfig):
             raise UserError(f"{run} was not trained with a function: leave out env")
         made = made.with_function(env)
-    loop.resume(folder, sys.argv, report, say, made)
+    loop.resume(folder, sys.argv, report, on_message, made)
     return Path(run)

@@ -19,15 +19,15 @@ from action_balance.errors import UserError
 TINY = AgentConfig(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 
 
-def test_the_environment_chooses_the_engine_and_says_what_is_observed() -> None:
-    said: list[str] = []
-    assert isinstance(make_trainer(TrainConfig(env_config("deep-sea", size=4), TINY), said.append), DeviceTrainer)
-    assert said == []
-    trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), said.append)
+def test_the_environment_chooses_the_engine_and_reports_what_is_observed() -> None:
+    messages: list[str] = []
+    assert isinstance(make_trainer(TrainConfig(env_config("deep-sea", size=4), TINY), messages.append), DeviceTrainer)
+    assert messages == []
+    trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), messages.append)
     assert isinstance(trainer, HostTrainer)
     assert isinstance(trainer, Trainer)
     assert trainer.spec.shape == (1, 4)
-    assert said == ["observations: vectors of 4 numbers: observation 0-3"]
+    assert messages == ["observations: vectors of 4 numbers: observation 0-3"]
 
 
 @pytest.mark.parametrize("name", ["deep-sea", "gym:CartPole-v1"])

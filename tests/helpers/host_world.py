@@ -108,7 +108,7 @@ class HostWorld:
 
 def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> TrainState:
     """An agent before its first update whose outputs differ from frame to frame; its weights are not orthogonal."""
-    luck = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def nothing(leaf: Any) -> Any:
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
@@ -117,7 +117,7 @@ def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> Tra
     def anything(leaf: Any) -> jax.Array:
         # Convolutions are (k, k, C, out), layers (out, in), and what is left are biases.
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
-        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
+        return jnp.asarray(rng.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
     params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))

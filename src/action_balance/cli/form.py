@@ -84,8 +84,8 @@ class Flag:
         """The documentation, with the default value."""
         text = self.doc.replace("`", "").rstrip(".")
         shown = "" if self.default is None or self.default is MISSING else values.as_text(self.default)
-        told = self.positional or self.kind is bool or "default: " in text
-        return text if told or not shown else f"{text} (default: {shown})"
+        complete = self.positional or self.kind is bool or "default: " in text
+        return text if complete or not shown else f"{text} (default: {shown})"
 
     def value(self, words: Sequence[str]) -> Any:
         """The value of the words that follow the flag; a `UserError` that says what is expected."""

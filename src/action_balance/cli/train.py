@@ -92,7 +92,7 @@ class Train(Command):
 def _start(preset: str | None, config: str | None) -> dict[str, Any]:
     """What the settings start from, by path."""
     if preset and config:
-        raise UserError("--preset and --config both say what to start from: choose one")
+        raise UserError("--preset and --config both choose what to start from: choose one")
     if preset:
         return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
     if config:

@@ -40,7 +40,7 @@ class EnvConfig:
     forms: ClassVar[tuple[str, ...]] = ()
     #: Packages whose versions a run records, because results may depend on them.
     packages: ClassVar[tuple[str, ...]] = ()
-    #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
+    #: Whether observations are images; None if it depends on the particular environment.
     has_images: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
@@ -186,7 +186,7 @@ class HostEnvConfig(EnvConfig):
         groups: int,
         seed: tuple[int, ...],
         threads: int = 0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
         """Make N environments that step in G groups.
 
@@ -195,7 +195,7 @@ class HostEnvConfig(EnvConfig):
             groups: G, a divisor of N.
             seed: random seed of all of them.
             threads: emulator threads of each group; 0 for one per core.
-            say: called with a line that the user should read, from any thread.
+            on_message: called with a line that the user should read, from any thread.
 
         Returns:
             The environments.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
 
-#: Updates between two checkpoints, where the environment does not say otherwise.
+#: Updates between two checkpoints, unless the environment sets `checkpoint_seconds`.
 CHECKPOINT_EVERY = 50
 
 

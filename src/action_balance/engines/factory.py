@@ -11,18 +11,20 @@ from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.evaluate import ActionMode, Evaluation, Report
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.messages import Say
+from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import MOST
 
 
-def make_trainer(config: TrainConfig, say: Say = lambda _: None, trained_on: EnvSpec | None = None) -> Trainer:
+def make_trainer(
+    config: TrainConfig, on_message: OnMessage = lambda _: None, trained_on: EnvSpec | None = None
+) -> Trainer:
     """Make the trainer of a run; environments on the host are not started yet.
 
     Args:
         config: settings of the run.
-        say: called with a line that the user should read, from any thread.
+        on_message: called with a line that the user should read, from any thread.
         trained_on: what agents that exist were built for; None if that is not known.
 
     Returns:
@@ -35,11 +37,11 @@ def make_trainer(config: TrainConfig, say: Say = lambda _: None, trained_on: Env
     if not isinstance(env, HostEnvConfig):
         return DeviceTrainer(config)
     if text := env.describe():
-        say(text)
+        on_message(text)
     agent = config.with_defaults().agent
 
     def make(seed: int, update: int) -> HostEnvironment:
-        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, say)
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
 
     in_thread = env.in_process and agent.groups == 1
     return HostTrainer(agent, spec, make, config.seed, config.seeds, in_thread)
@@ -58,7 +60,7 @@ def evaluate_run(
     episodes: int,
     seed: int,
     report: Report = lambda _: None,
-    say: Say = lambda _: None,
+    on_message: OnMessage = lambda _: None,
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:
     """Play full episodes with every agent of a run, without learning.
@@ -69,14 +71,14 @@ def evaluate_run(
         episodes: E, for each agent and action mode.
         seed: random seed of the episodes.
         report: called with the number of further episodes that are finished, of K x modes x E; may be fractions.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
         record: whether to record what replays and films of episodes on the host need.
 
     Returns:
         The episodes by action mode, as NumPy arrays with the leading axis K.
     """
     if isinstance(config.env, HostEnvConfig):
-        return on_host.evaluate(config, config.env, states, episodes, seed, report, say, record)
+        return on_host.evaluate(config, config.env, states, episodes, seed, report, on_message, record)
     found = on_device.evaluate(config, states, episodes, seed)
     report(config.seeds * len(found) * episodes)
     return found

@@ -79,11 +79,11 @@ def programs() -> CompiledUpdate:
 def played(programs: CompiledUpdate) -> Played:
     """Six steps in the first room, after sixty of a random agent. One game is said to end with the second of them."""
     environment = Atari("montezuma_revenge", ENVS, threads=1)
-    luck = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     first = environment.reset()[0]
     moments = RunningMeanStd.empty(SHAPE[1:])
     for _ in range(60):
-        environment.send(0, luck.integers(ACTIONS, size=ENVS))
+        environment.send(0, rng.integers(ACTIONS, size=ENVS))
         step = environment.receive(0)
         moments = programs.update_stats(moments, step.next_obs)
     state = agent(programs, moments, 3)
@@ -102,7 +102,7 @@ def played(programs: CompiledUpdate) -> Played:
         reached.append(step.next_obs)
     environment.close()
     whole, _ = programs.conclude(going, frame, ended, jax.random.key(3))
-    reward = luck.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
+    reward = rng.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
     truncated = np.zeros_like(terminated)
     truncated[3, 5] = True
     return Played(state, actor, (whole,), np.stack(frames), np.stack(reached), reward, terminated, truncated)

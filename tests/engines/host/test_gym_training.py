@@ -194,7 +194,7 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
 ) -> None:
     config = TrainConfig.from_dict(RunFolder.open(dials).config)
     states = RunFolder.open(dials).checkpoints().restore(make_trainer(config).state_shapes()).state
-    received, receive, said = [0], GymEnvironment.receive, list[str]()
+    received, receive, messages = [0], GymEnvironment.receive, list[str]()
 
     def cut_once(self: GymEnvironment, group: int) -> HostStep:
         received[0] += 1
@@ -202,15 +202,15 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
 
     monkeypatch.setattr(GymEnvironment, "receive", cut_once)
     # 5 episodes in 4 environments: those of the first way begin anew after 4 steps, all have 10 in the end.
-    found = evaluate_run(config, states, 5, 0, say=said.append)
+    found = evaluate_run(config, states, 5, 0, on_message=messages.append)
     assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
     assert received[0] == 3 * 20 + 5
-    assert len(said) == 1
-    assert "4 environments restart" in said[0]
-    said.clear()
+    assert len(messages) == 1
+    assert "4 environments restart" in messages[0]
+    messages.clear()
     monkeypatch.setattr(evaluation, "MOST_STEPS", 7)
-    evaluate_run(config, states, 4, 0, say=said.append)
-    assert said[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
+    evaluate_run(config, states, 4, 0, on_message=messages.append)
+    assert messages[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
 
 
 def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
@@ -244,8 +244,8 @@ def test_updates_before_an_environment_fails_are_kept(
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
     assert call(*usual, "--warmup-rollouts", "0") == 2
-    told = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
-    assert capsys.readouterr().err.endswith(told)
+    end = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
+    assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
     assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
     mark.touch()
@@ -294,17 +294,22 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
         net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
         host=HostConfig(groups=2),  # as above, for the same programs
     )
-    said: list[str] = []
-    told: list[Any] = []
+    messages: list[str] = []
+    reports: list[Any] = []
     out = action_balance.train(
-        lambda: gym_cases.Dials(3), tmp_path / "run", agent, say=said.append, report=told.append, reward_scale=0.5
+        lambda: gym_cases.Dials(3),
+        tmp_path / "run",
+        agent,
+        on_message=messages.append,
+        report=reports.append,
+        reward_scale=0.5,
     )
-    assert [one.update for one in told] == [1, 2]
+    assert [one.update for one in reports] == [1, 2]
     check_rows(out)
-    assert said[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
+    assert messages[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
     with pytest.raises(UserError, match="is a function of a script"):
         action_balance.resume(out)
-    assert action_balance.resume(out, lambda: gym_cases.Dials(3), say=said.append) == out
+    assert action_balance.resume(out, lambda: gym_cases.Dials(3), on_message=messages.append) == out
 
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:

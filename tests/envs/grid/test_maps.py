@@ -86,7 +86,7 @@ def test_the_first_line_of_a_map_is_the_top_of_the_world() -> None:
     assert same(world, GridWorld.create(4, 2, [(0, 1), (2, 0)], (1, 0), [(3, 1)], 9))
 
 
-def test_an_episode_on_a_map_has_200_steps_unless_told() -> None:
+def test_an_episode_on_a_map_has_200_steps_by_default() -> None:
     assert int(parse_map(MAP).episode_steps) == 200
 
 
