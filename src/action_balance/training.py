@@ -44,7 +44,7 @@ def train(
         agent: settings of the agents (default: those of the command line).
         seed: seed of the first agent; the others have the following seeds.
         seeds: number of agents, trained together.
-        checkpoint_every: updates between two checkpoints (default: 50, or five minutes in Atari).
+        checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
         overwrite: replace a run that is in the folder.
         report: called after every update.
         on_message: called with each line that the user should read.

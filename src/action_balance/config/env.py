@@ -66,7 +66,7 @@ class EnvConfig:
 
     @classmethod
     def with_article(cls) -> str:
-        """``an Atari game``."""
+        """The label with its article: ``a grid world``."""
         return f"{'an' if cls.label[0].lower() in 'aeiou' else 'a'} {cls.label}"
 
     @property
@@ -194,7 +194,7 @@ class HostEnvConfig(EnvConfig):
             envs: N.
             groups: G, a divisor of N.
             seed: random seed of all of them.
-            threads: emulator threads of each group; 0 for one per core.
+            threads: threads of each group; 0 for one per core.
             on_message: called with a line that the user should read, from any thread.
 
         Returns:

@@ -32,7 +32,7 @@ class TrainConfig:
     seeds: int = 1
     """Number of agents, trained together; each is trained as it would be alone."""
     checkpoint_every: int | None = None
-    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large, as in Atari)."""
+    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "checkpoint_every"):
@@ -44,7 +44,7 @@ class TrainConfig:
         if self.env.engine == "device":
             _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
         elif self.agent.host.threads and not self.env.uses_threads:
-            raise UserError(f"{self.env.with_article()} has no emulator threads: leave out --threads")
+            raise UserError(f"{self.env.with_article()} has no threads: leave out --threads")
         self._check_networks(self.env.has_images)
 
     def check_spec(self, spec: "EnvSpec") -> None:
