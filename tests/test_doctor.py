@@ -68,7 +68,7 @@ def test_packages_are_those_of_the_project() -> None:
     needed = {one.name: one for one in doctor.packages()}
     assert needed["jax"].extras == ()
     assert needed["jax"].version == metadata.version("jax")
-    assert needed["orbax-checkpoint"].extras == ("train",)
+    assert needed["tensorboard"].extras == ("train",)
     assert "ruff" not in needed
     assert set(doctor.EXTRAS) == {extra for one in needed.values() for extra in one.extras}
 

@@ -121,6 +121,8 @@ class Form:
     """Documentation in place of that of the fields, by path."""
     common: tuple[str, ...] = ()
     """Paths of the flags and of the groups that the short help shows; empty for all."""
+    unused: Mapping[str, str] = field(default_factory=dict)
+    """What the flags without effect would need, by path: it is an error to give one of them."""
     note: str = ""
     """Last paragraph of the help."""
     more: tuple["Form", ...] = ()

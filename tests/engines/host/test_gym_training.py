@@ -37,7 +37,8 @@ SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--steps", "64", "--checkpoint-every", "1"),
 )
-VECTORS = ("--hidden", "8", "--layers", "1", "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
+POLICY = ("--hidden", "8", "--layers", "1")
+VECTORS = (*POLICY, "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
 IMAGES = ("--channels", "1", "--features", "4", "--trunk", "4")
 #: With everything that a run usually has: two groups and minibatches, and all layers.
 WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
@@ -237,7 +238,7 @@ def test_updates_before_an_environment_fails_are_kept(
 ) -> None:
     out, mark = tmp_path / "run", tmp_path / "mended"
     fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
-    usual = (*fails, "--method", "ppo", *SMALL, *VECTORS, "--checkpoint-every", "50", "--lag", lag)
+    usual = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", lag)
     # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
     assert call(*usual, "--warmup-rollouts", "2") == 2
     assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
