@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.env import EnvConfig
-from action_balance.config.registry import env_config
+from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.gymnasium.config import GymnasiumConfig
-from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -54,8 +51,7 @@ def train(
         The folder of the run.
     """
     use_all_cores()
-    made: EnvConfig
-    made = env_config(env, **settings) if isinstance(env, str) else GymnasiumConfig.from_function(env, **settings)
+    made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     config = TrainConfig(made, agent or AgentConfig(), seed, seeds, checkpoint_every).with_defaults()
     loop.begin(Path(out), config, sys.argv, report, overwrite, on_message)
     return Path(out)
@@ -82,9 +78,6 @@ def resume(
     use_all_cores()
     folder, made = RunFolder.open(Path(run)), None
     if env is not None:
-        made = TrainConfig.from_dict(folder.config).env
-        if not isinstance(made, GymnasiumConfig):
-            raise UserError(f"{run} was not trained with a function: leave out env")
-        made = made.with_function(env)
+        made = TrainConfig.from_dict(folder.config).env.with_function(env)
     loop.resume(folder, sys.argv, report, on_message, made)
     return Path(run)

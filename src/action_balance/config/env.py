@@ -91,6 +91,18 @@ class EnvConfig:
         values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
         return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
+    def with_function(self, make: Callable[[], Any]) -> Self:
+        """The same settings, with a function that makes the environment in place of its name.
+
+        Args:
+            make: makes one environment.
+
+        Returns:
+            The settings; a `UserError` if environments of the family are not made by functions.
+        """
+        del make
+        raise UserError(f"{self.name} was not trained with a function: leave out env")
+
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
         return self
