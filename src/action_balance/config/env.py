@@ -7,15 +7,16 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, check_unused
 
 if TYPE_CHECKING:
     import jax
     import numpy as np
 
+    from action_balance.config.agent import HostConfig
     from action_balance.envs.base import Environment
     from action_balance.envs.host_base import HostEnvironment
     from action_balance.envs.replay import Replay
@@ -120,6 +121,25 @@ class EnvConfig:
         """
         raise NotImplementedError
 
+    def check_host(self, host: "HostConfig") -> None:
+        """Raise a `UserError` if a setting of how environments step on the host has no effect.
+
+        Args:
+            host: the settings.
+        """
+        raise NotImplementedError
+
+    def host_defaults(self, host: "HostConfig") -> "HostConfig":
+        """How environments step on the host, with the defaults of this environment and of this machine.
+
+        Args:
+            host: the settings.
+
+        Returns:
+            The settings; those that are set are unchanged.
+        """
+        return host
+
     def scene(self, environment: "Environment") -> "Scene | None":
         """How the states of an environment are drawn as a map; None if there is no map.
 
@@ -165,6 +185,10 @@ class DeviceEnvConfig(EnvConfig):
                 f"make it vector or image, and return whole observations"
             )
 
+    def check_host(self, host: "HostConfig") -> None:
+        """No setting has an effect."""
+        check_unused(host, f"{self.name} does not run on the host")
+
 
 @dataclass(frozen=True)
 class HostEnvConfig(EnvConfig):
@@ -191,6 +215,23 @@ class HostEnvConfig(EnvConfig):
                 f"{self.name} steps on the host, and the kind of its spec is {spec.kind}: make it {spec.kind}-stack "
                 f"of shape {(1, *spec.shape)}, or (K, ...) for a stack of the newest K frames"
             )
+
+    def check_host(self, host: "HostConfig") -> None:
+        """Not every family steps in threads."""
+        if host.threads and not self.uses_threads:
+            raise UserError(f"{self.with_article()} has no threads: leave out --threads")
+
+    def host_defaults(self, host: "HostConfig") -> "HostConfig":
+        """The lag is 1 on a GPU, where acting and learning overlap.
+
+        Environments that step in this process form one group: more would step in threads, which gains nothing, and not
+        every environment allows it.
+        """
+        if host.lag is None:
+            import jax
+
+            host = replace(host, lag=int(jax.default_backend() != "cpu"))
+        return replace(host, groups=1) if host.groups is None and self.in_process else host
 
     def make(
         self,

@@ -1,6 +1,8 @@
 """The engine of a run: who trains and evaluates its agents. Nothing else asks where environments are."""
 
-import jax
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
 
 from action_balance.agent.state import TrainState
 from action_balance.config.env import HostEnvConfig
@@ -14,7 +16,39 @@ from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import MOST
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What an engine does for a run; see the functions of this module."""
+
+    make_trainer: Callable[[TrainConfig, OnMessage], Trainer]
+    most_episodes: Callable[[TrainConfig], int]
+    evaluate: Callable[[TrainConfig, TrainState, int, int, Report, OnMessage, bool], dict[ActionMode, Evaluation]]
+
+
+def _device_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
+    del on_message
+    return DeviceTrainer(config)
+
+
+def _host_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
+    env, agent = cast(HostEnvConfig, config.env), config.with_defaults().agent
+    if text := env.describe():
+        on_message(text)
+
+    def make(seed: int, update: int) -> HostEnvironment:
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
+
+    in_thread = env.in_process and agent.groups == 1
+    return HostTrainer(agent, env.spec, make, config.seed, config.seeds, in_thread)
+
+
+#: The engines, by what families of environments call them.
+ENGINES = {
+    "device": Engine(_device_trainer, on_device.most_episodes, on_device.evaluate),
+    "host": Engine(_host_trainer, on_host.most_episodes, on_host.evaluate),
+}
 
 
 def make_trainer(
@@ -30,28 +64,23 @@ def make_trainer(
     Returns:
         The trainer; a `UserError` if a setting does not fit the environment, or if the environment has changed.
     """
-    env, spec = config.env, config.env.spec
-    spec.check_unchanged(trained_on, env.name)
-    env.check_spec(spec)
+    spec = config.env.spec
+    spec.check_unchanged(trained_on, config.env.name)
+    config.env.check_spec(spec)
     config.check_spec(spec)
-    if not isinstance(env, HostEnvConfig):
-        return DeviceTrainer(config)
-    if text := env.describe():
-        on_message(text)
-    agent = config.with_defaults().agent
-
-    def make(seed: int, update: int) -> HostEnvironment:
-        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
-
-    in_thread = env.in_process and agent.groups == 1
-    return HostTrainer(agent, spec, make, config.seed, config.seeds, in_thread)
+    return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 
 def most_episodes(config: TrainConfig) -> int:
-    """The most episodes of an agent that can be evaluated, because of the memory that they need."""
-    if isinstance(config.env, HostEnvConfig):
-        return config.env.episodes_at_once or MOST
-    return on_device.most_episodes(config.environment(jax.random.key(config.seed)))
+    """The most episodes of an agent that can be evaluated, because of the memory that they need.
+
+    Args:
+        config: settings of the run.
+
+    Returns:
+        The number of episodes.
+    """
+    return ENGINES[config.env.engine].most_episodes(config)
 
 
 def evaluate_run(
@@ -77,8 +106,4 @@ def evaluate_run(
     Returns:
         The episodes by action mode, as NumPy arrays with the leading axis K.
     """
-    if isinstance(config.env, HostEnvConfig):
-        return on_host.evaluate(config, config.env, states, episodes, seed, report, on_message, record)
-    found = on_device.evaluate(config, states, episodes, seed)
-    report(config.seeds * len(found) * episodes)
-    return found
+    return ENGINES[config.env.engine].evaluate(config, states, episodes, seed, report, on_message, record)

@@ -6,7 +6,7 @@ Axes: K agents, E episodes, T steps, N environments.
 import threading
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,7 @@ from action_balance.engines.messages import OnMessage
 from action_balance.engines.signals import graceful_stop
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, with_timeout
+from action_balance.errors import MOST
 
 #: The action mode whose first episode is traced.
 TRACED: ActionMode = "sampled"
@@ -192,7 +193,6 @@ def env_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
 
 def evaluate(
     config: TrainConfig,
-    env: HostEnvConfig,
     states: TrainState,
     episodes: int,
     seed: int,
@@ -205,6 +205,7 @@ def evaluate(
     All episodes of an agent are played at once if the family says so. Otherwise as many are played at once as
     environments were trained in, then as many more.
     """
+    env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
     actors = jax.vmap(lambda state: state.actor(action_coef(config.agent, state.updates)))(states)
 
@@ -241,6 +242,11 @@ def evaluate(
             return found
         finally:
             environment.close()
+
+
+def most_episodes(config: TrainConfig) -> int:
+    """The most episodes of an agent that can be evaluated; see `factory.most_episodes`."""
+    return cast(HostEnvConfig, config.env).episodes_at_once or MOST
 
 
 def _join(agents: list[list[Evaluation]]) -> Evaluation:
