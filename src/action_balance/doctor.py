@@ -28,6 +28,7 @@ from action_balance.core.balance import balance
 from action_balance.envs.grid.maps import open_world
 from action_balance.errors import UserError
 from action_balance.files import install, reason
+from action_balance.machine import cores
 from action_balance.tabular import agent
 from action_balance.tabular.settings import TabularSettings, coefficients
 
@@ -108,7 +109,6 @@ def devices() -> dict[str, str]:
         asked = os.environ.get("JAX_PLATFORMS")
         fix = f"unset JAX_PLATFORMS, which asks for {asked}" if asked else "pip install --force-reinstall jax jaxlib"
         raise UserError(f"JAX does not start ({reason(error)}): {fix}") from None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     accelerators = []
     for device in known:
         if device.platform != "cpu":
@@ -116,7 +116,7 @@ def devices() -> dict[str, str]:
             accelerators.append(device.device_kind + (f", {limit / 2**30:.0f} GiB for JAX" if limit else ""))
     if not accelerators and shutil.which("nvidia-smi"):
         accelerators = ['JAX does not use it: pip install "jax[cuda13]", or jax[cuda12] if the driver is older']
-    return {"processor": f"{cores} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
+    return {"processor": f"{cores()} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
 
 
 def _balances() -> None:
