@@ -204,6 +204,18 @@ def evaluate(
 
     All episodes of an agent are played at once if the family says so. Otherwise as many are played at once as
     environments were trained in, then as many more.
+
+    Args:
+        config: settings of the run.
+        states: states of all its agents, with leading axis K.
+        episodes: E, for each agent and action mode.
+        seed: random seed of the episodes.
+        report: called with the number of further episodes that are finished; may be fractions.
+        on_message: called with each line that the user should read.
+        record: whether to record what replays and films need.
+
+    Returns:
+        The episodes by action mode.
     """
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)

@@ -170,7 +170,14 @@ class HostTrainer(Trainer):
                 actor.step(group, 0)
 
     def end_rollout(self, learner: Learner | None = None) -> list[HostRollout]:
-        """Make the other steps of a rollout, interleaved with a learner."""
+        """Make the other steps of a rollout, interleaved with a learner.
+
+        Args:
+            learner: the update of the rollout before, if any.
+
+        Returns:
+            The rollouts of all seeds.
+        """
         turns = [(actor, group) for group in self.actors[0].groups for actor in self.actors]
         each = self.compiled.pieces + (self.compiled.action_evaluations if self.config.host.lag else 0)
         pieces, calls = each * len(self.actors), self.config.ppo.rollout_steps * len(turns)
