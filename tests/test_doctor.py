@@ -41,7 +41,7 @@ def printed(width: int = 80) -> list[str]:
 
 
 def refused() -> str:
-    """What is said instead of "everything works"."""
+    """The error instead of "everything works"."""
     with pytest.raises(UserError) as error:
         printed()
     assert "\n" not in str(error.value)

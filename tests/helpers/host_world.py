@@ -26,7 +26,7 @@ PLACES = 11
 
 
 def frame(env: int, episode: int, step: int, place: int) -> np.ndarray:
-    """A picture, (44, 44) uint8: the first row tells all numbers, below it a bright band shows the place."""
+    """A picture, (44, 44) uint8: the first row encodes all numbers, below it a bright band shows the place."""
     picture = np.full((SIZE, SIZE), 20 + 5 * (env % 8), np.uint8)
     picture[4 * place : 4 * place + 4] = 200
     picture[:, 4 * (episode % PLACES)] += 30

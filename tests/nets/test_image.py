@@ -253,7 +253,7 @@ def test_all_actions_equal_one_call_for_each(kind: str) -> None:
 
     together, alone = both(net)
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
-    # Both embeddings tell actions apart.
+    # Both embeddings distinguish actions.
     assert np.ptp(np.asarray(alone), axis=1).max() > 0.1
 
 

@@ -31,7 +31,7 @@ class EnvironmentFailed(UserError):
 
 @dataclass(frozen=True)
 class HostStep:
-    """Outcome of one step of a group. Nobody writes to the arrays afterwards."""
+    """Outcome of one step of a group. The arrays are not written to afterwards."""
 
     frame: Shaped[np.ndarray, "M ..."]  # the newest frame: the first of a new episode if this step ended one
     next_obs: Shaped[np.ndarray, "M ..."]  # the frame that was reached, also at the end of an episode

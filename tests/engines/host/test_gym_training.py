@@ -90,7 +90,7 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
 def test_environments_of_others_are_trained_in(
     name: str, seen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Without bonuses, where one more program would tell nothing new: it compiles sooner.
+    # Without bonuses, where another program would test nothing new: it compiles faster.
     method = "action-balance-rnd" if name.startswith("MiniGrid") else "ppo"
     given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
     assert call(*given, *SMALL, *VECTORS) == 0
@@ -236,15 +236,15 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
 def test_updates_before_an_environment_fails_are_kept(
     lag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, mark = tmp_path / "run", tmp_path / "mended"
+    out, mark = tmp_path / "run", tmp_path / "fixed"
     fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
-    usual = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", lag)
+    common = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", lag)
     # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
-    assert call(*usual, "--warmup-rollouts", "2") == 2
+    assert call(*common, "--warmup-rollouts", "2") == 2
     assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
-    assert call(*usual, "--warmup-rollouts", "0") == 2
+    assert call(*common, "--warmup-rollouts", "0") == 2
     end = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
     assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
@@ -263,7 +263,7 @@ def test_groups_are_usual_where_environments_step_aside() -> None:
     assert asked.agent.groups == 4
 
 
-def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:
+def test_runs_that_step_in_different_processes_are_compared(dials: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(dials, other)
     config = json.loads((other / "config.json").read_text())

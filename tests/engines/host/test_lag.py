@@ -36,7 +36,7 @@ CONFIG = AgentConfig(
 
 
 class Noise:
-    """Vectors and rewards that nobody can foresee; episodes end at random."""
+    """Random vectors and rewards; episodes end at random."""
 
     groups, envs_per_group = GROUPS, SIZE
     spec = EnvSpec("vector-stack", (STACK, NUMBERS), PARTS, normalize_obs=True)

@@ -1,4 +1,4 @@
-"""Acting for environments on the host, with frames whose numbers tell where they belong."""
+"""Acting for environments on the host, with frames whose numbers show where they belong."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -52,7 +52,7 @@ def actor() -> Actor:
 class Script(NamedTuple):
     """What environments show, whatever they do: at times 0 to 2 T."""
 
-    frame: np.ndarray  # (2 T + 1, N, H, W), coarse noise; two pixels tell time and environment
+    frame: np.ndarray  # (2 T + 1, N, H, W), coarse noise; two pixels encode time and environment
     next_obs: np.ndarray  # the same, but for 100 more in the time's pixel where an episode ended
     began: np.ndarray  # (2 T + 1, N)
 

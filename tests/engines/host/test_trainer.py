@@ -305,7 +305,7 @@ class Params(NamedTuple):
     """What an update was made from, as the device was handed it."""
 
     newest: list[np.ndarray]  # the policy that is to be updated
-    actor: list[np.ndarray]  # the policy that is said to have acted
+    actor: list[np.ndarray]  # the policy that acted, as recorded
     whole: list[RolloutBuffer]  # of the groups
     reward: np.ndarray  # (T, N), as the other two
     terminated: np.ndarray
