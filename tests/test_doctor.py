@@ -18,7 +18,7 @@ from action_balance.errors import UserError
 
 NEEDED = [
     Package("jax", "0.10.2", SpecifierSet(">=0.9"), ()),
-    Package("orbax-checkpoint", "0.12.8", SpecifierSet(">=0.11"), ("train",)),
+    Package("tensorboard", "2.20.0", SpecifierSet(">=2.18"), ("train",)),
     Package("gymnasium", None, SpecifierSet(">=1.1"), ("atari", "gym")),
 ]
 
@@ -28,7 +28,7 @@ def examined(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A doctor that has seen three packages, and whose tests cost nothing."""
     monkeypatch.setattr(doctor, "packages", lambda: NEEDED)
     monkeypatch.setattr(doctor, "TESTS", {"sums": lambda: None})
-    monkeypatch.setattr(doctor, "MODULES", {"orbax-checkpoint": "json"})
+    monkeypatch.setattr(doctor, "module_of", lambda _: "json")
     return monkeypatch
 
 
@@ -97,8 +97,12 @@ def test_extras_that_are_not_there_are_named_with_their_command() -> None:
     assert 'atari Atari games pip install ".[atari]"' in lines
     assert 'gym Gymnasium environments pip install ".[gym]"' in lines
     assert "gymnasium - >=1.1 atari, gym" in lines
-    assert "orbax-checkpoint loads ok" in lines
+    assert "tensorboard loads ok" in lines
     assert lines[-1] == "everything works"
+
+
+def test_a_package_is_imported_under_the_name_of_its_module() -> None:
+    assert [doctor.module_of(name) for name in ("ale-py", "jax", "not-installed")] == ["ale_py", "jax", "not-installed"]
 
 
 def test_a_package_that_is_too_old_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
@@ -119,8 +123,8 @@ def test_a_test_that_fails_is_one_line_with_the_fix(examined: pytest.MonkeyPatch
 
 
 def test_an_extra_that_cannot_be_loaded_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
-    examined.setattr(doctor, "MODULES", {"orbax-checkpoint": "no_such_module"})
-    assert refused().endswith("No module named 'no_such_module'): pip install --force-reinstall orbax-checkpoint")
+    examined.setattr(doctor, "module_of", lambda _: "no_such_module")
+    assert refused().endswith("No module named 'no_such_module'): pip install --force-reinstall tensorboard")
 
 
 def test_wrong_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,6 @@ NAME = "action-balance"
 #: What the extras are for; extras for developers are not listed.
 EXTRAS = {"train": "train the neural agent", "atari": "Atari games", "gym": "Gymnasium environments"}
 
-#: Modules of packages that are imported under another name.
-MODULES = {"orbax-checkpoint": "orbax.checkpoint", "ale-py": "ale_py"}
-
 #: Fix for a failed test.
 REINSTALL = f"create a new virtual environment and install {NAME} there"
 
@@ -80,6 +77,11 @@ def version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def module_of(package: str) -> str:
+    """The name under which a package is imported."""
+    return next((name for name, owners in metadata.packages_distributions().items() if package in owners), package)
 
 
 def packages() -> list[Package]:
@@ -190,7 +192,7 @@ def self_test(needed: Sequence[Package]) -> list[Check]:
     checks = [_attempt(name, test, REINSTALL) for name, test in TESTS.items()]
     for package in needed:
         if package.extras and package.fits:
-            module = MODULES.get(package.name, package.name)
+            module = module_of(package.name)
             fix = f"pip install --force-reinstall {package.name}"
             checks.append(_attempt(f"{package.name} loads", partial(importlib.import_module, module), fix))
     return checks
