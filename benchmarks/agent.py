@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import optax
 import plain_grid
-from common import cores, machine, measure, ratio, table, timed, wide_console
+from common import machine, measure, ratio, table, timed, wide_console
 from host_stepped import GridEnv, HostLoop
 from rich.console import Console
 
@@ -43,6 +43,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.grid.config import GridConfig
+from action_balance.machine import cores
 from action_balance.nets.bonus import BonusNet
 
 #: Targets: steps/s with several seeds on two cores, steps/s on one GPU with many environments, speed-up over the host.

@@ -14,6 +14,8 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
+from action_balance.machine import cores
+
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -56,11 +58,6 @@ def measure(calls: Mapping[K, Callable[[], Any]], rounds: int, block_seconds: fl
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
     """The median of the ratios within a round."""
     return median(x / y for x, y in zip(above, below, strict=True))
-
-
-def cores() -> int:
-    """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def table(title: str, columns: Iterable[str]) -> Table:

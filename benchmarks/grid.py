@@ -34,11 +34,12 @@ from statistics import median
 import jax
 import numpy as np
 import plain_grid
-from common import cores, machine, ratio, table, timed, wide_console
+from common import machine, ratio, table, timed, wide_console
 from rich.console import Console
 
 from action_balance.envs.grid.maps import goal_world, open_world
 from action_balance.envs.grid.world import Cell
+from action_balance.machine import cores
 from action_balance.tabular import agent, simulate
 from action_balance.tabular.settings import METHODS, TabularSettings, coefficients
 from action_balance.tabular.simulate import LANES, Cohort, Workers

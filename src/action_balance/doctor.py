@@ -28,6 +28,7 @@ from action_balance.core.balance import balance
 from action_balance.envs.grid.maps import open_world
 from action_balance.errors import UserError
 from action_balance.files import install, reason
+from action_balance.machine import cores
 from action_balance.tabular import agent
 from action_balance.tabular.settings import TabularSettings, coefficients
 
@@ -35,9 +36,6 @@ NAME = "action-balance"
 
 #: What the extras are for; extras for developers are not listed.
 EXTRAS = {"train": "train the neural agent", "atari": "Atari games", "gym": "Gymnasium environments"}
-
-#: Modules of packages that are imported under another name.
-MODULES = {"orbax-checkpoint": "orbax.checkpoint", "ale-py": "ale_py"}
 
 #: Fix for a failed test.
 REINSTALL = f"create a new virtual environment and install {NAME} there"
@@ -81,6 +79,11 @@ def version(package: str) -> str | None:
         return None
 
 
+def module_of(package: str) -> str:
+    """The name under which a package is imported."""
+    return next((name for name, owners in metadata.packages_distributions().items() if package in owners), package)
+
+
 def packages() -> list[Package]:
     """All requirements of `pyproject.toml`; none if the package runs from a folder without being installed."""
     try:
@@ -108,7 +111,6 @@ def devices() -> dict[str, str]:
         asked = os.environ.get("JAX_PLATFORMS")
         fix = f"unset JAX_PLATFORMS, which asks for {asked}" if asked else "pip install --force-reinstall jax jaxlib"
         raise UserError(f"JAX does not start ({reason(error)}): {fix}") from None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     accelerators = []
     for device in known:
         if device.platform != "cpu":
@@ -116,7 +118,7 @@ def devices() -> dict[str, str]:
             accelerators.append(device.device_kind + (f", {limit / 2**30:.0f} GiB for JAX" if limit else ""))
     if not accelerators and shutil.which("nvidia-smi"):
         accelerators = ['JAX does not use it: pip install "jax[cuda13]", or jax[cuda12] if the driver is older']
-    return {"processor": f"{cores} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
+    return {"processor": f"{cores()} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
 
 
 def _balances() -> None:
@@ -190,7 +192,7 @@ def self_test(needed: Sequence[Package]) -> list[Check]:
     checks = [_attempt(name, test, REINSTALL) for name, test in TESTS.items()]
     for package in needed:
         if package.extras and package.fits:
-            module = MODULES.get(package.name, package.name)
+            module = module_of(package.name)
             fix = f"pip install --force-reinstall {package.name}"
             checks.append(_attempt(f"{package.name} loads", partial(importlib.import_module, module), fix))
     return checks

@@ -3,6 +3,8 @@
 import difflib
 import math
 from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
 
 #: Largest whole number that is counted to, in 32 bits.
 MOST = 2**31 - 1
@@ -71,6 +73,18 @@ def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3
         else:
             continue
         raise UserError(f"{flag(name)} must be {wanted}, not {value}")
+
+
+def check_unused(settings: Any, why: str) -> None:
+    """Raise a `UserError` that names the flag of a setting that differs from its default.
+
+    Args:
+        settings: A dataclass whose settings have no effect.
+        why: The reason, for the message.
+    """
+    for one in fields(settings):
+        if getattr(settings, one.name) != one.default:
+            raise UserError(f"{why}: leave out {flag(one.name)}")
 
 
 def flag(name: str) -> str:

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.env import EnvConfig
-from action_balance.config.registry import env_config
+from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.gymnasium.config import GymnasiumConfig
-from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ def train(
     checkpoint_every: int | None = None,
     overwrite: bool = False,
     report: Callable[[Progress], None] = lambda _: None,
-    say: Callable[[str], None] = print,
+    on_message: Callable[[str], None] = print,
     **settings: Any,
 ) -> Path:
     """Train agents.
@@ -44,20 +41,19 @@ def train(
         agent: settings of the agents (default: those of the command line).
         seed: seed of the first agent; the others have the following seeds.
         seeds: number of agents, trained together.
-        checkpoint_every: updates between two checkpoints (default: 50, or five minutes in Atari).
+        checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
         overwrite: replace a run that is in the folder.
         report: called after every update.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
         **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
 
     Returns:
         The folder of the run.
     """
     use_all_cores()
-    made: EnvConfig
-    made = env_config(env, **settings) if isinstance(env, str) else GymnasiumConfig.from_function(env, **settings)
+    made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     config = TrainConfig(made, agent or AgentConfig(), seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, report, overwrite, say)
+    loop.begin(Path(out), config, sys.argv, report, overwrite, on_message)
     return Path(out)
 
 
@@ -66,7 +62,7 @@ def resume(
     env: "Callable[[], Env[Any, Any]] | None" = None,
     *,
     report: Callable[[Progress], None] = lambda _: None,
-    say: Callable[[str], None] = print,
+    on_message: Callable[[str], None] = print,
 ) -> Path:
     """Train the rest of a run that was interrupted.
 
@@ -74,7 +70,7 @@ def resume(
         run: its folder.
         env: the function that makes its environment, if it was trained with one.
         report: called after every update.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
 
     Returns:
         The folder of the run.
@@ -82,9 +78,6 @@ def resume(
     use_all_cores()
     folder, made = RunFolder.open(Path(run)), None
     if env is not None:
-        made = TrainConfig.from_dict(folder.config).env
-        if not isinstance(made, GymnasiumConfig):
-            raise UserError(f"{run} was not trained with a function: leave out env")
-        made = made.with_function(env)
-    loop.resume(folder, sys.argv, report, say, made)
+        made = TrainConfig.from_dict(folder.config).env.with_function(env)
+    loop.resume(folder, sys.argv, report, on_message, made)
     return Path(run)

@@ -49,7 +49,7 @@ def test_an_unknown_shell_is_one_line(words: tuple[str, ...], capsys: pytest.Cap
     assert error.count("\n") == 1
 
 
-def test_a_script_that_nobody_reads_to_its_end_is_no_error() -> None:
+def test_a_pipe_that_closes_during_the_script_is_no_error() -> None:
     program = f"{sys.executable} -m action_balance --print-completion bash"
     shell = ["bash", "-c", f"{program} | head -n 1; exit ${{PIPESTATUS[0]}}"]
     done = subprocess.run(shell, capture_output=True, text=True, check=False)

@@ -48,7 +48,7 @@ def test_mistakes_are_one_line(
     assert all(hint in error for hint in hints), error
 
 
-def test_help_that_nobody_reads_to_its_end_is_no_error() -> None:
+def test_a_pipe_that_closes_during_the_help_is_no_error() -> None:
     help_text = f"PYTHONUNBUFFERED=1 {sys.executable} -m action_balance train --help-all"
     shell = ["bash", "-c", f"{help_text} | head -n 1; exit ${{PIPESTATUS[0]}}"]
     done = subprocess.run(shell, capture_output=True, text=True, check=False)

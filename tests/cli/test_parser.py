@@ -20,7 +20,7 @@ class Inner:
     """Settings inside."""
 
     rate: float = 0.5
-    """A rate, 50 % of the usual."""
+    """A rate, 50 % of the default."""
     size: int | None = None
     """A size."""
     steps: int = 3

@@ -86,7 +86,7 @@ def test_heat_maps_hold_every_step(result: Path) -> None:
         assert maps["corridor_rnd"].shape == (4, 11, 31)
 
 
-def test_summary_tells_settings_versions_ours_and_timings(result: Path) -> None:
+def test_summary_holds_settings_versions_ours_and_timings(result: Path) -> None:
     summary = json.loads((result / "summary.json").read_text())
     assert summary["settings"]["size"] == 6
     assert summary["settings"]["goals"] == [[3, 3], [5, 0]]
@@ -155,7 +155,7 @@ def test_one_run_one_method_and_overwrite(tmp_path: Path) -> None:
     assert rows(tmp_path / "coverage.csv")[0]["low"] == ""
 
 
-def test_runs_given_up_are_told_and_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_given_up_are_reported_and_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--runs", "3", "--max-steps", "100", "--studies", "goals", "--methods", "rnd", "action-balance-rnd")
     assert call("reproduce", "grid", "--out", str(tmp_path), *arguments) == 0
     assert "30 runs were given up" in capsys.readouterr().out
@@ -286,9 +286,9 @@ def test_a_study_counts_as_finished_only_when_its_page_is_written(
 def test_the_page_names_the_command_that_makes_it(tmp_path: Path) -> None:
     small = ("--runs", "2", "--size", "6", "--episode-steps", "100", "--episodes", "3")
     assert call("reproduce", "grid", "--out", str(tmp_path), *small, "--studies", "coverage") == 0
-    told = re.search(r"<code>action-balance (.*?)</code>", (tmp_path / "report.html").read_text())
-    assert told is not None
-    assert call(*told[1].split(), "--out", str(tmp_path / "again")) == 0
+    command = re.search(r"<code>action-balance (.*?)</code>", (tmp_path / "report.html").read_text())
+    assert command is not None
+    assert call(*command[1].split(), "--out", str(tmp_path / "again")) == 0
     assert digests(tmp_path / "again") == {
         name: digest for name, digest in digests(tmp_path).items() if "again" not in name
     }

@@ -13,6 +13,7 @@ from action_balance.cli.train import Train
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 
 
@@ -50,6 +51,29 @@ def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
     options = {"map_name": "4x4", "is_slippery": False}
     expected = env_config("gym:FrozenLake-v1", env_kwargs=options, wrapper=("a:B", "c:D"))
     assert train(*words, "gym:FrozenLake-v1").settings.env == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "need"),
+    [
+        (("--method", "ppo", "--bonus-hidden", "9"), "--bonus-hidden needs a bonus with networks"),
+        (("--method", "ppo", "--update-proportion", "0.5"), "--update-proportion needs a bonus with networks"),
+        (("--method", "count", "--bonus-outputs", "9"), "--bonus-outputs needs a bonus with networks"),
+        (("--method", "action-balance", "--gamma-int", "0.9"), "--gamma-int needs a next-state bonus"),
+        (("--intrinsic", "none", "--intrinsic-coef", "2"), "--intrinsic-coef needs a next-state bonus"),
+    ],
+)
+def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> None:
+    with pytest.raises(UserError, match=f"{need}: leave it out, or choose another --method"):
+        train("open", *words)
+
+
+def test_a_preset_may_have_settings_that_the_method_does_not_use() -> None:
+    assert train("open", "--preset", "atari-paper", "--method", "ppo").settings.agent.bonus.update_proportion == 0.25
+    assert (
+        train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9").settings.agent.net.bonus_hidden
+        == 9
+    )
 
 
 def test_flags_override_a_preset() -> None:

@@ -1,9 +1,18 @@
 from typing import Any
 
+import gym_cases
 import pytest
 
 from action_balance.config.env import EnvConfig
-from action_balance.config.registry import FAMILIES, env_class, env_config, families, known_names, load_object
+from action_balance.config.registry import (
+    FAMILIES,
+    env_class,
+    env_config,
+    env_from_function,
+    families,
+    known_names,
+    load_object,
+)
 from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.deep_sea.config import DeepSeaConfig
 from action_balance.envs.grid.config import GridConfig
@@ -82,6 +91,24 @@ def test_a_module_that_fails_is_reported_with_the_line(tmp_path: Any, monkeypatc
         env_config("broken_family:Maze")
     with pytest.raises(UserError, match=r"needy_family cannot be imported: .*not_there_at_all"):
         env_config("needy_family:Maze")
+
+
+def test_a_missing_import_is_not_taken_for_the_module_that_begins_like_it(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mazes_family.py").write_text("import mazes\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"mazes_family cannot be imported: .*No module named 'mazes'"):
+        env_config("mazes_family:Maze")
+    with pytest.raises(UserError, match=r"needs the module mazes\.small, which is not installed"):
+        env_config("mazes.small:Maze")
+
+
+def test_a_function_makes_an_environment_of_one_family() -> None:
+    made = env_from_function(gym_cases.Counter, stack=2)
+    assert made == env_config("gym:gym_cases:Counter", stack=2)
+    with pytest.raises(UserError, match="open was not trained with a function: leave out env"):
+        env_config("open").with_function(gym_cases.Counter)
 
 
 def test_an_object_is_named_by_its_module_and_a_colon() -> None:

@@ -29,7 +29,7 @@ def test_an_action_channel_by_hand() -> None:
 
 
 def test_left_over_rows_stay_zero() -> None:
-    # 8 rows for 3 actions: rows 0-1, 2-3 and 4-5; rows 6 and 7 belong to nobody.
+    # 8 rows for 3 actions: rows 0-1, 2-3 and 4-5; rows 6 and 7 belong to no action.
     actual = channels(3, 8, 1, 1.0)[:, :, 0]
     np.testing.assert_array_equal(actual, np.array([list("11000000"), list("00110000"), list("00001100")], float))
 

@@ -1,31 +1,33 @@
 """Which engine trains and evaluates a run."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import pytest
 
 from action_balance.config.agent import AgentConfig, NetConfig
+from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.factory import make_trainer, most_episodes
 from action_balance.engines.host.trainer import HostTrainer
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 TINY = AgentConfig(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 
 
-def test_the_environment_chooses_the_engine_and_says_what_is_observed() -> None:
-    said: list[str] = []
-    assert isinstance(make_trainer(TrainConfig(env_config("deep-sea", size=4), TINY), said.append), DeviceTrainer)
-    assert said == []
-    trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), said.append)
+def test_the_environment_chooses_the_engine_and_reports_what_is_observed() -> None:
+    messages: list[str] = []
+    assert isinstance(make_trainer(TrainConfig(env_config("deep-sea", size=4), TINY), messages.append), DeviceTrainer)
+    assert messages == []
+    trainer = make_trainer(TrainConfig(env_config("gym:CartPole-v1"), TINY), messages.append)
     assert isinstance(trainer, HostTrainer)
     assert isinstance(trainer, Trainer)
     assert trainer.spec.shape == (1, 4)
-    assert said == ["observations: vectors of 4 numbers: observation 0-3"]
+    assert messages == ["observations: vectors of 4 numbers: observation 0-3"]
 
 
 @pytest.mark.parametrize("name", ["deep-sea", "gym:CartPole-v1"])
@@ -45,6 +47,32 @@ def test_settings_that_do_not_fit_the_environment_are_refused() -> None:
     agent = AgentConfig(method="action-balance-rnd-channel")
     with pytest.raises(UserError, match="images"):
         make_trainer(TrainConfig(env_config("gym:CartPole-v1"), agent))
+
+
+@dataclass(frozen=True)
+class StackOnDevice(DeviceEnvConfig):
+    """Observations on the device are never stacked."""
+
+    spec = EnvSpec("vector-stack", (2, 3), (2,))
+
+
+@dataclass(frozen=True)
+class VectorOnHost(HostEnvConfig):
+    """Observations on the host are always stacks."""
+
+    spec = EnvSpec("vector", (3,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("family", "fix"),
+    [
+        (StackOnDevice, "is vector-stack: make it vector or image"),
+        (VectorOnHost, r"is vector: make it vector-stack of shape \(1, 3\)"),
+    ],
+)
+def test_a_spec_of_the_other_engine_is_refused(family: type[EnvConfig], fix: str) -> None:
+    with pytest.raises(UserError, match=f"my:Own steps on the .* {fix}"):
+        make_trainer(TrainConfig(family("my:Own"), TINY))
 
 
 def test_the_most_episodes_are_those_that_fit_into_memory() -> None:

@@ -20,10 +20,10 @@ def numbered(times: int, envs: int) -> np.ndarray:
 @pytest.mark.parametrize("depth", [1, 2, 4, 5])
 def test_stacks_are_those_that_push_makes_frame_by_frame(depth: int) -> None:
     envs, times = 6, 9
-    luck = np.random.default_rng(depth)
-    frame = luck.integers(1, 256, size=(depth - 1 + times, envs, 3, 2)).astype(np.uint8)
+    rng = np.random.default_rng(depth)
+    frame = rng.integers(1, 256, size=(depth - 1 + times, envs, 3, 2)).astype(np.uint8)
     for chance in (0.0, 0.15, 0.5, 1.0):
-        began = luck.random(frame.shape[:2]) < chance
+        began = rng.random(frame.shape[:2]) < chance
         stacks = stacked(Frames(jnp.asarray(frame), jnp.asarray(began), depth))
         assert stacks.dtype == jnp.uint8
         stack = jnp.zeros((envs, depth, 3, 2), jnp.uint8)

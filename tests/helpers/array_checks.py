@@ -1,4 +1,4 @@
-"""The type checker of the tests, for shapes and types that jaxtyping annotates; integers count as floats, too."""
+"""The type checker of the tests, for shapes and types that jaxtyping annotates; integers also count as floats."""
 
 from beartype import BeartypeConf, beartype
 

@@ -42,7 +42,7 @@ def launch() -> Iterator[Browser]:
 
 @dataclass
 class Shown:
-    """A page that is open, what it asked for, and what went wrong in it."""
+    """A page that is open, what it requested, and what went wrong in it."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ def shown(browser: Browser, url: str, width: int = 1280, height: int = 900, dark
     found = Shown(context.new_page())
     found.page.on("request", lambda request: found.requests.append(request.url))
     found.page.on("pageerror", lambda error: found.errors.append(str(error)))
-    found.page.on("console", lambda said: found.errors.append(said.text) if said.type == "error" else None)
+    found.page.on("console", lambda line: found.errors.append(line.text) if line.type == "error" else None)
     try:
         found.page.goto(url)
         found.page.set_default_timeout(10_000)

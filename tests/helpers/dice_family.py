@@ -33,10 +33,10 @@ class Dice(HostEnvConfig):
         groups: int,
         seed: tuple[int, ...],
         threads: int = 0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> HostEnvironment:
         """Tables with dice."""
-        del threads, say
+        del threads, on_message
         return Tables(self, envs, groups, seed)
 
 
@@ -50,7 +50,7 @@ class Tables:
         self._sent: dict[int, np.ndarray] = {}
 
     def _throw(self, group: int) -> np.ndarray:
-        throws = [luck.integers(1, 7, size=self.config.dice) for luck in self._luck[group]]
+        throws = [rng.integers(1, 7, size=self.config.dice) for rng in self._rngs[group]]
         self._shown[group] = np.array(throws, np.float32)
         return self._shown[group]
 
@@ -59,7 +59,7 @@ class Tables:
         self._seed = self._seed if seed is None else seed
         size = range(self.envs_per_group)
         numbers = [[group * self.envs_per_group + table for table in size] for group in range(self.groups)]
-        self._luck = [[np.random.default_rng((*self._seed, number)) for number in row] for row in numbers]
+        self._rngs = [[np.random.default_rng((*self._seed, number)) for number in row] for row in numbers]
         self._shown = [np.zeros(0, np.float32)] * self.groups
         self._time = [0] * self.groups
         return np.stack([self._throw(group) for group in range(self.groups)])

@@ -1,4 +1,4 @@
-"""Small Gymnasium environments, right and wrong, that also workers can import."""
+"""Small Gymnasium environments, correct and faulty, which workers can import, too."""
 
 import os
 import signal
@@ -12,15 +12,15 @@ from gymnasium import spaces
 
 
 class Counter(gymnasium.Env[Any, Any]):
-    """Sees its seed, its episode and its step. Reward 1 for action 1. Odd seeds terminate after 3 steps, even ones are
-    truncated after 2. As a database, it bears the thread that made it only.
+    """Observes its seed, its episode and its step. Reward 1 for action 1. Odd seeds terminate after 3 steps, even ones
+    are truncated after 2. Like a database connection, it works only in the thread that made it.
     """
 
     observation_space: Any = spaces.Box(-1e9, 1e9, (3,), np.float64)
     action_space: Any = spaces.Discrete(2)
 
     def __init__(self, fault: str = "", mark: str = "") -> None:
-        """A fault comes up at the fifth step; one that has left its mark in a file does not come up again."""
+        """A fault occurs at the fifth step; one that has left its mark in a file does not occur again."""
         self.fault, self.mark, self.thread = fault, mark, threading.get_ident()
         self.steps = self.seed = self.episode = self.step_number = 0
 

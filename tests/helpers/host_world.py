@@ -26,7 +26,7 @@ PLACES = 11
 
 
 def frame(env: int, episode: int, step: int, place: int) -> np.ndarray:
-    """A picture, (44, 44) uint8: the first row tells all numbers, below it a bright band shows the place."""
+    """A picture, (44, 44) uint8: the first row encodes all numbers, below it a bright band shows the place."""
     picture = np.full((SIZE, SIZE), 20 + 5 * (env % 8), np.uint8)
     picture[4 * place : 4 * place + 4] = 200
     picture[:, 4 * (episode % PLACES)] += 30
@@ -108,7 +108,7 @@ class HostWorld:
 
 def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> TrainState:
     """An agent before its first update whose outputs differ from frame to frame; its weights are not orthogonal."""
-    luck = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def nothing(leaf: Any) -> Any:
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
@@ -117,7 +117,7 @@ def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> Tra
     def anything(leaf: Any) -> jax.Array:
         # Convolutions are (k, k, C, out), layers (out, in), and what is left are biases.
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
-        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
+        return jnp.asarray(rng.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
     params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))

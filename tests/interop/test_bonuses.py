@@ -431,7 +431,7 @@ def test_a_loaded_rnd_goes_on_bit_for_bit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.bonus(rollout), module.bonus(rollout))
 
 
-def test_the_wrong_class_another_format_and_no_file_are_said(tmp_path: Path) -> None:
+def test_the_wrong_class_another_format_and_no_file_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rnd.npz"
     make_rnd().save(path)
     with pytest.raises(UserError, match=r"rnd.npz holds RND, not ActionBalance: load it with the class of that name$"):
@@ -462,7 +462,7 @@ def changed(path: Path, header_of: Callable[[Any], Any]) -> None:
         (lambda _: [], "is damaged or was not written by"),
     ],
 )
-def test_settings_that_do_not_fit_are_said(tmp_path: Path, header_of: Callable[[Any], Any], message: str) -> None:
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, header_of: Callable[[Any], Any], message: str) -> None:
     make_rnd().save(tmp_path / "rnd.npz")
     changed(tmp_path / "rnd.npz", header_of)
     with pytest.raises(UserError, match=message):
@@ -507,8 +507,8 @@ def test_the_optimiser_is_imported_only_when_it_is_needed() -> None:
     code = (
         "import sys, action_balance; print('optax' in sys.modules); action_balance.RND; print('optax' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.split() == ["False", "True"]
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "True"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = action_balance.nothing
 

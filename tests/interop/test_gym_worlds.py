@@ -78,7 +78,7 @@ def test_random_actions_bring_what_they_bring_in_jax(
     env = gymnasium.make(name, **options)
     environment = ours()
     actions = np.random.default_rng(1).integers(environment.spec.nvec[0], size=1500)
-    told = jax.tree.map(np.asarray, play(environment, jnp.asarray(actions)))
+    expected = jax.tree.map(np.asarray, play(environment, jnp.asarray(actions)))
     # One-hot views are equal to the last bit; JAX may divide coordinates in another order.
     rounding = 1e-6 if options.get("view") == "coordinates" else 0.0
     first, _ = env.reset()
@@ -91,11 +91,11 @@ def test_random_actions_bring_what_they_bring_in_jax(
         rewards.append(float(reward))
         terminated.append(task_ended)
         truncated.append(time_over)
-    np.testing.assert_allclose(reached, told.next_obs, rtol=0, atol=rounding)
-    np.testing.assert_allclose(following, told.observation, rtol=0, atol=rounding)
-    np.testing.assert_array_equal(np.array(rewards, np.float32), told.reward)
-    np.testing.assert_array_equal(terminated, told.terminated)
-    np.testing.assert_array_equal(truncated, told.truncated)
+    np.testing.assert_allclose(reached, expected.next_obs, rtol=0, atol=rounding)
+    np.testing.assert_allclose(following, expected.observation, rtol=0, atol=rounding)
+    np.testing.assert_array_equal(np.array(rewards, np.float32), expected.reward)
+    np.testing.assert_array_equal(terminated, expected.terminated)
+    np.testing.assert_array_equal(truncated, expected.truncated)
     assert any(terminated) or any(truncated)
 
 
@@ -266,7 +266,7 @@ def test_large_worlds_are_drawn_in_single_pixels() -> None:
     assert tuple(shown[599, 0]) == picture.AGENT
 
 
-def test_nothing_is_rendered_unless_it_was_asked_for() -> None:
+def test_nothing_is_rendered_unless_requested() -> None:
     env = gymnasium.make(IDS[0], disable_env_checker=True)
     env.reset()
     with pytest.warns(UserWarning, match="render_mode"):

@@ -38,9 +38,9 @@ def test_a_convolution_and_its_gradients_are_those_of_the_compiler(
     height: int, width: int, channels: int, side: int, stride: int, outputs: int
 ) -> None:
     places = ((height - side) // stride + 1, (width - side) // stride + 1, outputs)
-    luck = np.random.default_rng(height)
+    rng = np.random.default_rng(height)
     shapes = ((height, width, channels), (side, side, channels, outputs), places)
-    x, weight, back = (luck.normal(size=shape).astype(np.float32) for shape in shapes)
+    x, weight, back = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
 
     @partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})  # compiled in half the time
     def both(x: jax.Array, weight: jax.Array, back: jax.Array) -> list[tuple[jax.Array, jax.Array, jax.Array]]:

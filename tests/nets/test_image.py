@@ -42,11 +42,11 @@ def make(kind: str, layers: int = 3, seed: int = 0, dtype: str = "float32") -> I
 
 def filled(build: Callable[[jax.Array], Any], seed: int = 0) -> Any:
     """What is built, with weights of NumPy: nothing is compiled for it."""
-    luck = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def draw(leaf: Any) -> jax.Array:
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 20}[leaf.ndim]
-        return jnp.asarray(luck.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
+        return jnp.asarray(rng.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
 
     return jax.tree.map(draw, jax.eval_shape(build, KEY))
 
@@ -108,7 +108,7 @@ def inputs(kind: str) -> tuple[jax.Array, jax.Array | None]:
 @pytest.mark.parametrize("kind", ["state", "one-hot", "channel"])
 def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None:
     observations, actions = inputs(kind)
-    luck = np.random.default_rng(1).normal(size=(len(observations), 6)).astype(np.float32)
+    noise = np.random.default_rng(1).normal(size=(len(observations), 6)).astype(np.float32)
 
     def plain(net: ImageBonusNet) -> jax.Array:
         if actions is None:
@@ -117,7 +117,7 @@ def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None
 
     def weighed(net: ImageBonusNet, plainly: bool) -> tuple[jax.Array, jax.Array]:
         outputs = plain(net) if plainly else many(net, observations, actions)
-        return (outputs * luck).sum(), outputs
+        return (outputs * noise).sum(), outputs
 
     @jax.jit
     def both(net: ImageBonusNet) -> list[Any]:
@@ -253,11 +253,11 @@ def test_all_actions_equal_one_call_for_each(kind: str) -> None:
 
     together, alone = both(net)
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
-    # Both embeddings tell actions apart.
+    # Both embeddings distinguish actions.
     assert np.ptp(np.asarray(alone), axis=1).max() > 0.1
 
 
-def test_the_channel_alone_tells_actions_apart() -> None:
+def test_the_channel_alone_distinguishes_actions() -> None:
     net = make("channel")
     zeros = jnp.zeros((ACTIONS, 6))
     silent = [eqx.tree_at(lambda layer: layer.action_weight, layer, zeros) for layer in net.joined]

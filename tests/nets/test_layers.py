@@ -81,7 +81,7 @@ def test_an_action_that_joins_equals_the_concatenated_one_hot() -> None:
     np.testing.assert_allclose(jax.jit(jax.vmap(JOINED))(xs, actions), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_an_action_is_asked_for_where_it_is_known_and_refused_where_not() -> None:
+def test_an_action_is_required_where_networks_see_it_and_refused_elsewhere() -> None:
     with pytest.raises(TypeError, match="needs an action"):
         JOINED(jnp.zeros(3))
     with pytest.raises(TypeError, match="has no actions"):

@@ -288,7 +288,7 @@ def test_the_policy_weighs_root_of_visits_over_count_and_adds_the_advantage(
 
 
 def test_the_policy_of_a_cell_never_acted_from_is_uniform() -> None:
-    # Cell 1 was reached and has a value, but nobody has acted from it yet.
+    # Cell 1 was reached and has a value, but no action has been taken from it yet.
     learned = learn_jitted(agent.empty_tables(2), to_batch([(0, RIGHT, 1)]), 0.8, EASY)
     assert float(learned.value[1]) > 0
     np.testing.assert_array_equal(policy(learned, 1.0)[1], [0.25] * 4)
@@ -328,7 +328,7 @@ def test_every_uniform_number_picks_an_action_and_large_logits_do_no_harm() -> N
     assert int(agent.choose(jnp.zeros(4), nearly_1)) == 3
 
 
-def test_actions_are_drawn_as_often_as_the_policy_says() -> None:
+def test_actions_are_drawn_with_the_probabilities_of_the_policy() -> None:
     logits = jnp.array([1.0, 0.0, -1.0, 2.0])
     uniforms = (jnp.arange(100_000) + 0.5) / 100_000
     picked = jax.vmap(agent.choose, in_axes=(None, 0))(logits, uniforms)

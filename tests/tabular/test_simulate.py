@@ -355,13 +355,13 @@ def test_a_block_is_about_two_thousand_steps_in_whole_updates(update_every: int,
 def test_progress_adds_up_to_all_runs() -> None:
     world = small_world()
     cohorts = [cohort(method, OTHER, goal_at(world, 4, 3)) for method in METHODS]
-    told: list[float] = []
-    for _ in simulate.walk(world, cohorts, 130, OTHER, 1100, told.append):
+    reported: list[float] = []
+    for _ in simulate.walk(world, cohorts, 130, OTHER, 1100, reported.append):
         pass
-    assert sum(told) == pytest.approx(4 * 130)
-    told.clear()
-    simulate.reach(world, cohorts, 130, OTHER, 50_000, told.append)
-    assert sum(told) == 4 * 130
+    assert sum(reported) == pytest.approx(4 * 130)
+    reported.clear()
+    simulate.reach(world, cohorts, 130, OTHER, 50_000, reported.append)
+    assert sum(reported) == 4 * 130
 
 
 def test_no_runs_give_no_results() -> None:
@@ -386,12 +386,12 @@ def test_leaving_a_walk_early_stops_its_threads() -> None:
 
 def test_leaving_a_walk_early_does_not_wait_for_the_chunk_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
-    told: list[float] = []
+    reported: list[float] = []
     second_chunk, left = threading.Event(), threading.Event()
 
     def progress(done: float) -> None:
-        told.append(done)
-        if len(told) == 5:  # the first of the four blocks of the second chunk
+        reported.append(done)
+        if len(reported) == 5:  # the first of the four blocks of the second chunk
             second_chunk.set()
             left.wait(timeout=60)
 
@@ -405,7 +405,7 @@ def test_leaving_a_walk_early_does_not_wait_for_the_chunk_under_way(monkeypatch:
     leaving.start()
     walk.close()
     leaving.join()
-    assert len(told) == 5
+    assert len(reported) == 5
 
 
 @pytest.mark.parametrize("start", ["walk", "reach"])

@@ -23,7 +23,7 @@ class Compare(Command):
     baseline: str | None = None
     """Curve that the others are compared with, e.g. rnd; not needed for two curves."""
     out: Path = Path("results/compare")
-    """Folder for the figure and the tables; a comparison that is there is replaced."""
+    """Folder for the figure and the tables; a comparison already in it is replaced."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the comparison."""

@@ -84,8 +84,8 @@ class Flag:
         """The documentation, with the default value."""
         text = self.doc.replace("`", "").rstrip(".")
         shown = "" if self.default is None or self.default is MISSING else values.as_text(self.default)
-        told = self.positional or self.kind is bool or "default: " in text
-        return text if told or not shown else f"{text} (default: {shown})"
+        complete = self.positional or self.kind is bool or "default: " in text
+        return text if complete or not shown else f"{text} (default: {shown})"
 
     def value(self, words: Sequence[str]) -> Any:
         """The value of the words that follow the flag; a `UserError` that says what is expected."""
@@ -121,6 +121,8 @@ class Form:
     """Documentation in place of that of the fields, by path."""
     common: tuple[str, ...] = ()
     """Paths of the flags and of the groups that the short help shows; empty for all."""
+    unused: Mapping[str, str] = field(default_factory=dict)
+    """What the flags without effect would need, by path: it is an error to give one of them."""
     note: str = ""
     """Last paragraph of the help."""
     more: tuple["Form", ...] = ()

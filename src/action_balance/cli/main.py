@@ -47,7 +47,7 @@ class Show(Command):
     text: str
 
     def show(self) -> None:
-        """Print it; that nobody reads it to its end is not an error."""
+        """Print it; a pipe that closes early is not an error."""
         try:
             print(self.text, end="", flush=True)
         except BrokenPipeError:

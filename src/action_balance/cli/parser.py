@@ -32,6 +32,9 @@ def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> An
             raise _unknown(form, word.partition("=")[0], owner)
     flags = {one.path: one for one in form.flags}
     given = {path: raw if isinstance(raw, bool) else flags[path].value(raw) for path, raw in found.items()}
+    for path in form.unused:
+        if path in given:
+            raise UserError(f"{flags[path].name} needs {form.unused[path]}: leave it out, or choose another --method")
     for one in (one for one in form.flags if one.positional):
         taken, others = (others, []) if one.many else (others[:1], others[1:])
         if taken:

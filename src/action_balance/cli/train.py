@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, WITHOUT_NETWORKS, Method
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
@@ -31,6 +31,22 @@ COMMON = (
     *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
     *("settings.agent.bonus.action_coef", "settings.env"),
 )
+#: Settings of an agent that not every method uses, by what they need.
+NETWORKS = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", "net.predictor_layers")
+NEEDS = {
+    "a bonus with networks": (*NETWORKS, "image.bonus_features"),
+    "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
+}
+#: Help texts that list names.
+DOCS = {
+    "settings.env.name": "{}, or a family of your own: MODULE:CLASS",
+    "settings.agent.method": "Preset of two bonuses: {}",
+    "settings.agent.intrinsic": "Next-state bonus in place of the method's: {}, or your own as MODULE:CLASS",
+    "settings.agent.action_bonus": (
+        "Bonus that balances the policy in place of the method's: {}, or your own as MODULE:CLASS"
+    ),
+    "preset": "Start from these settings, which flags override: {}",
+}
 NOTE = "action-balance train ENV --help also shows the options of that environment."
 
 
@@ -40,7 +56,7 @@ class Train(Command):
 
     settings: TrainConfig
     preset: str | None = None
-    """Start from these settings, which flags override: study (the defaults), atari-paper or atari-rnd."""
+    """Start from a named set of settings, which flags override."""
     config: Path | None = None
     """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
     out: Path | None = None
@@ -61,12 +77,17 @@ class Train(Command):
             env = start["settings"].env.name
         agent = start["settings.agent"]
         chosen = {one: typed.get(f"settings.agent.{one}") for one in ("method", "intrinsic", "action_bonus")}
-        bonuses = _bonuses(agent, **chosen)
+        preset = METHODS.get(chosen["method"] or agent.method, METHODS[agent.method])
+        names = (
+            chosen["intrinsic"] or agent.intrinsic or preset.intrinsic,
+            chosen["action_bonus"] or agent.action_bonus or preset.action_bonus,
+        )
+        bonuses = _bonuses(agent, preset, names)
         used = {one: settings for one, settings in agent.bonus_settings.items() if one in bonuses}
         start["settings.agent.bonus_settings"] = FrozenDict(used)
         if env is None:
             return _form(name, EnvConfig, start, bonuses, variants)
-        return _form(name, env_class(env), start, bonuses)
+        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names))
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -92,7 +113,7 @@ class Train(Command):
 def _start(preset: str | None, config: str | None) -> dict[str, Any]:
     """What the settings start from, by path."""
     if preset and config:
-        raise UserError("--preset and --config both say what to start from: choose one")
+        raise UserError("--preset and --config both choose what to start from: choose one")
     if preset:
         return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
     if config:
@@ -101,15 +122,19 @@ def _start(preset: str | None, config: str | None) -> dict[str, Any]:
     return {"settings.agent": AgentConfig()}
 
 
-def _bonuses(agent: AgentConfig, method: str | None, intrinsic: str | None, action_bonus: str | None) -> dict[str, Any]:
-    """Settings of the bonuses in use, by name, as they are before flags change them; only of those that have any."""
-    preset = METHODS.get(method or agent.method, METHODS[agent.method])
-    names = {
-        intrinsic or agent.intrinsic or preset.intrinsic,
-        action_bonus or agent.action_bonus or preset.action_bonus,
+def _unused(intrinsic: str, action_bonus: str) -> dict[str, str]:
+    """The flags that have no effect with two bonuses, by path, each with what it would need."""
+    missing = {
+        "a bonus with networks": {intrinsic, action_bonus} <= WITHOUT_NETWORKS,
+        "a next-state bonus": intrinsic == NONE,
     }
+    return {f"settings.agent.{path}": need for need, paths in NEEDS.items() if missing[need] for path in paths}
+
+
+def _bonuses(agent: AgentConfig, preset: Method, names: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of the bonuses in use, by name, as they are before flags change them; only of those that have any."""
     before = {name: {**preset.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})} for name in names}
-    return {name: kind(**before[name]) for name in sorted(names) if (kind := bonus_settings(name))}
+    return {name: kind(**before[name]) for name in sorted(set(names)) if (kind := bonus_settings(name))}
 
 
 def _form(
@@ -119,20 +144,22 @@ def _form(
     bonuses: dict[str, Any],
     variants: tuple[Form, ...] = (),
 ) -> Form:
-    names = [form for one in families() for form in one.forms]
+    choices: dict[str, Iterable[str]] = {
+        "settings.env.name": known_names(),
+        "settings.agent.method": METHODS,
+        "settings.agent.intrinsic": (NONE, *INTRINSIC_BONUSES),
+        "settings.agent.action_bonus": (NONE, *ACTION_BONUSES),
+        "preset": PRESETS,
+    }
+    listed = {path: ", ".join(names) for path, names in choices.items()}
+    listed["settings.env.name"] = ", ".join(form for one in families() for form in one.forms)
     return Form(
         name,
         Train,
         start,
         kinds={"settings.env": family, "settings.agent.bonus_settings": bonuses},
-        choices={
-            "settings.env.name": known_names(),
-            "settings.agent.method": METHODS,
-            "settings.agent.intrinsic": (NONE, *INTRINSIC_BONUSES),
-            "settings.agent.action_bonus": (NONE, *ACTION_BONUSES),
-            "preset": PRESETS,
-        },
-        docs={"settings.env.name": f"{', '.join(names)}, or a family of your own: MODULE:CLASS"},
+        choices=choices,
+        docs={path: DOCS[path].format(names) for path, names in listed.items()},
         common=COMMON,
         note=NOTE if variants else "",
         more=variants,

@@ -25,7 +25,7 @@ class PPOConfig:
     minibatches: int = 4
     """Minibatches per epoch: slices of environments, whose number they must divide."""
     learning_rate: float = 3e-4
-    """Constant learning rate of Adam, for the policy and the bonus networks (RND on Atari: 1e-4)."""
+    """Constant learning rate of Adam, for the policy and the bonus networks; RND used 1e-4."""
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float = 0.001
@@ -128,7 +128,7 @@ class HostConfig:
     """0: environments wait for each update. 1: they continue meanwhile with the previous policy (default: 1 on a GPU,
     0 on a CPU)."""
     threads: int = 0
-    """Emulator threads of each group; 0 for one per core."""
+    """Threads of each group of environments that step in threads; 0 for one per core."""
 
     def __post_init__(self) -> None:
         check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)
@@ -141,12 +141,11 @@ class AgentConfig:
     """How one agent is trained."""
 
     method: str = "action-balance-rnd"
-    """Preset of two bonuses: random, ppo, count, rnd, action-balance, action-balance-rnd or, for images,
-    action-balance-rnd-channel."""
+    """Preset of two bonuses, by its name in `METHODS`."""
     intrinsic: str | None = None
-    """Next-state bonus in place of the method's: none, rnd, count, or your own as MODULE:CLASS."""
+    """Next-state bonus in place of the method's, by its name in `INTRINSIC_BONUSES` or as MODULE:CLASS."""
     action_bonus: str | None = None
-    """Bonus that balances the policy in place of the method's: none, distillation, or your own as MODULE:CLASS."""
+    """Bonus that balances the policy in place of the method's, by its name in `ACTION_BONUSES` or as MODULE:CLASS."""
     steps: int = 150_000
     """Environment steps of each seed; rounded down to whole updates."""
     envs: int = 8

@@ -7,13 +7,16 @@ of your own is such a class in any module; name it ``MODULE:CLASS``.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from action_balance.errors import UserError, check_unused
 
 if TYPE_CHECKING:
     import jax
     import numpy as np
 
+    from action_balance.config.agent import HostConfig
     from action_balance.envs.base import Environment
     from action_balance.envs.host_base import HostEnvironment
     from action_balance.envs.replay import Replay
@@ -38,7 +41,7 @@ class EnvConfig:
     forms: ClassVar[tuple[str, ...]] = ()
     #: Packages whose versions a run records, because results may depend on them.
     packages: ClassVar[tuple[str, ...]] = ()
-    #: Whether observations are images; None if only the `EnvSpec` of a particular environment tells.
+    #: Whether observations are images; None if it depends on the particular environment.
     has_images: ClassVar[bool | None] = None
     #: Whether ``--threads`` has a meaning.
     uses_threads: ClassVar[bool] = False
@@ -64,7 +67,7 @@ class EnvConfig:
 
     @classmethod
     def with_article(cls) -> str:
-        """``an Atari game``."""
+        """The label with its article: ``a grid world``."""
         return f"{'an' if cls.label[0].lower() in 'aeiou' else 'a'} {cls.label}"
 
     @property
@@ -89,6 +92,18 @@ class EnvConfig:
         values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
         return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
+    def with_function(self, make: Callable[[], Any]) -> Self:
+        """The same settings, with a function that makes the environment in place of its name.
+
+        Args:
+            make: makes one environment.
+
+        Returns:
+            The settings; a `UserError` if environments of the family are not made by functions.
+        """
+        del make
+        raise UserError(f"{self.name} was not trained with a function: leave out env")
+
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
         return self
@@ -97,6 +112,33 @@ class EnvConfig:
     def spec(self) -> "EnvSpec":
         """Observations and actions."""
         raise NotImplementedError
+
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """Raise a `UserError` if the engine cannot step environments with this specification.
+
+        Args:
+            spec: observations and actions of this environment.
+        """
+        raise NotImplementedError
+
+    def check_host(self, host: "HostConfig") -> None:
+        """Raise a `UserError` if a setting of how environments step on the host has no effect.
+
+        Args:
+            host: the settings.
+        """
+        raise NotImplementedError
+
+    def host_defaults(self, host: "HostConfig") -> "HostConfig":
+        """How environments step on the host, with the defaults of this environment and of this machine.
+
+        Args:
+            host: the settings.
+
+        Returns:
+            The settings; those that are set are unchanged.
+        """
+        return host
 
     def scene(self, environment: "Environment") -> "Scene | None":
         """How the states of an environment are drawn as a map; None if there is no map.
@@ -135,6 +177,18 @@ class DeviceEnvConfig(EnvConfig):
 
         return self.make(jax.random.key(0)).spec
 
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """An environment on the device returns whole observations, so that nothing is stacked."""
+        if spec.is_stack:
+            raise UserError(
+                f"{self.name} steps on the device, and the kind of its spec is {spec.kind}: "
+                f"make it vector or image, and return whole observations"
+            )
+
+    def check_host(self, host: "HostConfig") -> None:
+        """No setting has an effect."""
+        check_unused(host, f"{self.name} does not run on the host")
+
 
 @dataclass(frozen=True)
 class HostEnvConfig(EnvConfig):
@@ -154,13 +208,38 @@ class HostEnvConfig(EnvConfig):
         """Whether it steps in the thread that calls it; others step in threads or processes of their own."""
         return True
 
+    def check_spec(self, spec: "EnvSpec") -> None:
+        """An environment on the host returns frames, which the engine stacks."""
+        if not spec.is_stack:
+            raise UserError(
+                f"{self.name} steps on the host, and the kind of its spec is {spec.kind}: make it {spec.kind}-stack "
+                f"of shape {(1, *spec.shape)}, or (K, ...) for a stack of the newest K frames"
+            )
+
+    def check_host(self, host: "HostConfig") -> None:
+        """Not every family steps in threads."""
+        if host.threads and not self.uses_threads:
+            raise UserError(f"{self.with_article()} has no threads: leave out --threads")
+
+    def host_defaults(self, host: "HostConfig") -> "HostConfig":
+        """The lag is 1 on a GPU, where acting and learning overlap.
+
+        Environments that step in this process form one group: more would step in threads, which gains nothing, and not
+        every environment allows it.
+        """
+        if host.lag is None:
+            import jax
+
+            host = replace(host, lag=int(jax.default_backend() != "cpu"))
+        return replace(host, groups=1) if host.groups is None and self.in_process else host
+
     def make(
         self,
         envs: int,
         groups: int,
         seed: tuple[int, ...],
         threads: int = 0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
         """Make N environments that step in G groups.
 
@@ -168,8 +247,8 @@ class HostEnvConfig(EnvConfig):
             envs: N.
             groups: G, a divisor of N.
             seed: random seed of all of them.
-            threads: emulator threads of each group; 0 for one per core.
-            say: called with a line that the user should read, from any thread.
+            threads: threads of each group; 0 for one per core.
+            on_message: called with a line that the user should read, from any thread.
 
         Returns:
             The environments.

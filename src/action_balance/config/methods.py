@@ -18,6 +18,9 @@ ACTION_BONUSES = {
     "distillation": "action_balance.bonuses.distillation:PairDistillation",
 }
 
+#: Bonuses that train no networks.
+WITHOUT_NETWORKS = {NONE, "count"}
+
 
 @dataclass(frozen=True)
 class Method:

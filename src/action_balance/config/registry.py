@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -21,6 +22,9 @@ FAMILIES = {
     "atari:": "action_balance.envs.atari.config:AtariConfig",
     "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
 }
+
+#: The family of environments that a Python function makes.
+OF_FUNCTIONS = FAMILIES["gym:"]
 
 
 def describe_error(error: BaseException) -> str:
@@ -53,7 +57,7 @@ def load_module(module: str, needed_by: str, install: str = "") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name and module.startswith(error.name):
+        if error.name and f"{module}.".startswith(f"{error.name}."):
             hint = f"pip install {install}" if install else "check its spelling, or install its package"
             raise UserError(f"{needed_by} needs the module {module}, which is not installed: {hint}") from None
         raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
@@ -134,6 +138,20 @@ def env_config(name: str, **settings: Any) -> EnvConfig:
             hint = f"its settings are {', '.join(map(flag, known))}" if known else "leave it out"
             raise UserError(f"{family.with_article()} has no {flag(setting)}: {hint}")
     return family(name, **settings)
+
+
+def env_from_function(make: Callable[[], Any], **settings: Any) -> EnvConfig:
+    """An environment that a Python function makes, with its settings, checked.
+
+    Args:
+        make: makes one Gymnasium environment.
+        settings: of the family; what is left out has its default.
+
+    Returns:
+        The settings.
+    """
+    made: EnvConfig = load_object(OF_FUNCTIONS).from_function(make, **settings)
+    return made
 
 
 def resolve_class(kind: type, data: dict[str, Any]) -> type:

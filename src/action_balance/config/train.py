@@ -1,14 +1,14 @@
 """Settings of one training run, as stored in its ``config.json``; nothing here imports JAX before it is needed."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
+from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.legacy import upgrade_config
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
-from action_balance.errors import UserError, flag
+from action_balance.errors import UserError, check_unused, flag
 
 if TYPE_CHECKING:
     import jax
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
 
-#: Updates between two checkpoints, where the environment does not say otherwise.
+#: Updates between two checkpoints, unless the environment sets `checkpoint_seconds`.
 CHECKPOINT_EVERY = 50
 
 
@@ -32,7 +32,7 @@ class TrainConfig:
     seeds: int = 1
     """Number of agents, trained together; each is trained as it would be alone."""
     checkpoint_every: int | None = None
-    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large, as in Atari)."""
+    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "checkpoint_every"):
@@ -41,10 +41,7 @@ class TrainConfig:
                 raise UserError(f"{flag(name)} must be 1 or more, not {value}")
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
-        if self.env.engine == "device":
-            _check_unused(self.agent.host, f"{self.env.name} does not run on the host")
-        elif self.agent.host.threads and not self.env.uses_threads:
-            raise UserError(f"{self.env.with_article()} has no emulator threads: leave out --threads")
+        self.env.check_host(self.agent.host)
         self._check_networks(self.env.has_images)
 
     def check_spec(self, spec: "EnvSpec") -> None:
@@ -57,29 +54,13 @@ class TrainConfig:
 
     def _check_networks(self, images: bool | None) -> None:
         if images is True:
-            _check_unused(self.agent.net, f"{self.env.name} has images")
+            check_unused(self.agent.net, f"{self.env.name} has images")
         if images is False:
-            _check_unused(self.agent.image, f"{self.env.name} has no images")
+            check_unused(self.agent.image, f"{self.env.name} has no images")
 
     def with_defaults(self) -> "TrainConfig":
-        """With the settings that a run on the host chooses when it begins.
-
-        The lag is 1 on a GPU, where acting and learning overlap. Environments that step in this process form one group:
-        more would step in threads, which gains nothing, and not every environment allows it.
-
-        Returns:
-            The settings; those that were chosen before are unchanged.
-        """
-        if not isinstance(self.env, HostEnvConfig):
-            return self
-        host = self.agent.host
-        if host.lag is None:
-            import jax
-
-            host = replace(host, lag=int(jax.default_backend() != "cpu"))
-        if host.groups is None and self.env.in_process:
-            host = replace(host, groups=1)
-        return replace(self, agent=replace(self.agent, host=host))
+        """With the settings that a run on the host chooses when it begins; those that are set are unchanged."""
+        return replace(self, agent=replace(self.agent, host=self.env.host_defaults(self.agent.host)))
 
     def environment(self, key: "jax.Array") -> "Environment":
         """The environment of one seed, on the device.
@@ -142,9 +123,3 @@ class TrainConfig:
             The settings; a `UserError` if one is unknown, missing, of another type or not allowed.
         """
         return from_dict(cls, upgrade_config(data), resolve_class)
-
-
-def _check_unused(settings: Any, why: str) -> None:
-    for one in fields(settings):
-        if getattr(settings, one.name) != one.default:
-            raise UserError(f"{why}: leave out {flag(one.name)}")

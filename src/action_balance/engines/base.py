@@ -31,7 +31,11 @@ class Trainer(Protocol):
         ...
 
     def state_shapes(self) -> TrainState:
-        """The shapes of `init_state`, into which a checkpoint is restored; nothing is computed."""
+        """The shapes of `init_state`, into which a checkpoint is restored; nothing is computed.
+
+        Returns:
+            States with shapes and types in place of arrays.
+        """
         ...
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
@@ -39,23 +43,43 @@ class Trainer(Protocol):
 
         Args:
             stopped: whether to stop, which raises a KeyboardInterrupt.
+
+        Returns:
+            The states before the first update.
         """
         ...
 
     def start(self, states: TrainState) -> None:
-        """Continue from these states."""
+        """Continue from given states.
+
+        Args:
+            states: as `init_state` returns them, or as a checkpoint holds them.
+        """
         ...
 
     def advance(self) -> HostMetrics:
-        """Make one update of every seed, and return its metrics."""
+        """Make one update of every seed.
+
+        Returns:
+            Its metrics by name, each with the leading axis S.
+        """
         ...
 
     def state(self) -> TrainState:
-        """The states after the last update."""
+        """The agents after the last update.
+
+        Returns:
+            Their states.
+        """
         ...
 
     def visits(self) -> Int[np.ndarray, "states choices"] | None:
-        """How often all seeds have taken each action in each state; None where states cannot be enumerated."""
+        """How often actions have been taken.
+
+        Returns:
+            The number of times that all seeds have taken each action in each state; None where states cannot be
+            enumerated.
+        """
         ...
 
     def close(self) -> None:

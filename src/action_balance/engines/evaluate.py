@@ -63,7 +63,7 @@ class Evaluation(eqx.Module):
     terminated: Bool[AnyArray, "*k E"]  # whether the task ended; the time limit otherwise
     visits: Int[AnyArray, "*k S"]  # how often each state was reached; S = 0 where states cannot be enumerated
     trace: Trace | None = None  # the first episode; of several agents, that of the first
-    recordings: tuple[tuple[Recording, ...], ...] = ()  # K x E, where they were asked for
+    recordings: tuple[tuple[Recording, ...], ...] = ()  # K x E; empty unless recorded
 
 
 def action_modes(config: AgentConfig) -> tuple[ActionMode, ...]:

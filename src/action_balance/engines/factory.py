@@ -1,6 +1,8 @@
 """The engine of a run: who trains and evaluates its agents. Nothing else asks where environments are."""
 
-import jax
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
 
 from action_balance.agent.state import TrainState
 from action_balance.config.env import HostEnvConfig
@@ -11,44 +13,74 @@ from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.evaluate import ActionMode, Evaluation, Report
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.messages import Say
+from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import MOST
 
 
-def make_trainer(config: TrainConfig, say: Say = lambda _: None, trained_on: EnvSpec | None = None) -> Trainer:
+@dataclass(frozen=True)
+class Engine:
+    """What an engine does for a run; see the functions of this module."""
+
+    make_trainer: Callable[[TrainConfig, OnMessage], Trainer]
+    most_episodes: Callable[[TrainConfig], int]
+    evaluate: Callable[[TrainConfig, TrainState, int, int, Report, OnMessage, bool], dict[ActionMode, Evaluation]]
+
+
+def _device_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
+    del on_message
+    return DeviceTrainer(config)
+
+
+def _host_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
+    env, agent = cast(HostEnvConfig, config.env), config.with_defaults().agent
+    if text := env.describe():
+        on_message(text)
+
+    def make(seed: int, update: int) -> HostEnvironment:
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
+
+    in_thread = env.in_process and agent.groups == 1
+    return HostTrainer(agent, env.spec, make, config.seed, config.seeds, in_thread)
+
+
+#: The engines, by what families of environments call them.
+ENGINES = {
+    "device": Engine(_device_trainer, on_device.most_episodes, on_device.evaluate),
+    "host": Engine(_host_trainer, on_host.most_episodes, on_host.evaluate),
+}
+
+
+def make_trainer(
+    config: TrainConfig, on_message: OnMessage = lambda _: None, trained_on: EnvSpec | None = None
+) -> Trainer:
     """Make the trainer of a run; environments on the host are not started yet.
 
     Args:
         config: settings of the run.
-        say: called with a line that the user should read, from any thread.
+        on_message: called with a line that the user should read, from any thread.
         trained_on: what agents that exist were built for; None if that is not known.
 
     Returns:
         The trainer; a `UserError` if a setting does not fit the environment, or if the environment has changed.
     """
-    env, spec = config.env, config.env.spec
-    spec.check_unchanged(trained_on, env.name)
+    spec = config.env.spec
+    spec.check_unchanged(trained_on, config.env.name)
+    config.env.check_spec(spec)
     config.check_spec(spec)
-    if not isinstance(env, HostEnvConfig):
-        return DeviceTrainer(config)
-    if text := env.describe():
-        say(text)
-    agent = config.with_defaults().agent
-
-    def make(seed: int, update: int) -> HostEnvironment:
-        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, say)
-
-    in_thread = env.in_process and agent.groups == 1
-    return HostTrainer(agent, spec, make, config.seed, config.seeds, in_thread)
+    return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 
 def most_episodes(config: TrainConfig) -> int:
-    """The most episodes of an agent that can be evaluated, because of the memory that they need."""
-    if isinstance(config.env, HostEnvConfig):
-        return config.env.episodes_at_once or MOST
-    return on_device.most_episodes(config.environment(jax.random.key(config.seed)))
+    """The most episodes of an agent that can be evaluated, because of the memory that they need.
+
+    Args:
+        config: settings of the run.
+
+    Returns:
+        The number of episodes.
+    """
+    return ENGINES[config.env.engine].most_episodes(config)
 
 
 def evaluate_run(
@@ -57,7 +89,7 @@ def evaluate_run(
     episodes: int,
     seed: int,
     report: Report = lambda _: None,
-    say: Say = lambda _: None,
+    on_message: OnMessage = lambda _: None,
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:
     """Play full episodes with every agent of a run, without learning.
@@ -68,14 +100,10 @@ def evaluate_run(
         episodes: E, for each agent and action mode.
         seed: random seed of the episodes.
         report: called with the number of further episodes that are finished, of K x modes x E; may be fractions.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
         record: whether to record what replays and films of episodes on the host need.
 
     Returns:
         The episodes by action mode, as NumPy arrays with the leading axis K.
     """
-    if isinstance(config.env, HostEnvConfig):
-        return on_host.evaluate(config, config.env, states, episodes, seed, report, say, record)
-    found = on_device.evaluate(config, states, episodes, seed)
-    report(config.seeds * len(found) * episodes)
-    return found
+    return ENGINES[config.env.engine].evaluate(config, states, episodes, seed, report, on_message, record)

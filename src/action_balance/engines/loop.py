@@ -15,10 +15,10 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
-from action_balance.engines.messages import MessageLog, Say
+from action_balance.engines.messages import MessageLog, OnMessage
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
 from action_balance.engines.signals import graceful_stop
-from action_balance.envs.host_base import EmulatorsLost, EnvironmentFailed
+from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.runs import MetricsLog, RunFolder
@@ -40,7 +40,7 @@ def begin(
     command: Sequence[str],
     report: Report,
     overwrite: bool = False,
-    say: Say = lambda _: None,
+    on_message: OnMessage = lambda _: None,
 ) -> None:
     """Train from the beginning, in a new folder.
 
@@ -49,29 +49,31 @@ def begin(
         config: settings of the run.
         command: the command line that begins it.
         report: called after every update.
-        overwrite: delete a run that is there.
-        say: called with each line that the user should read.
+        overwrite: delete a run that is already in the folder.
+        on_message: called with each line that the user should read.
     """
-    messages = MessageLog(say)
+    messages = MessageLog(on_message)
     with graceful_stop() as stop:
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
         folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
         _Session(folder, config, trainer, folder.metrics(), report, stop, messages).run(None, 0)
 
 
-def resume(folder: RunFolder, command: Sequence[str], report: Report, say: Say, env: EnvConfig | None = None) -> None:
+def resume(
+    folder: RunFolder, command: Sequence[str], report: Report, on_message: OnMessage, env: EnvConfig | None = None
+) -> None:
     """Train the rest of a run, from the newest intact checkpoint.
 
     Args:
         folder: of the run.
         command: the command line that resumes it.
         report: called after every update.
-        say: called with each line that the user should read.
+        on_message: called with each line that the user should read.
         env: the environment, in place of the one that the config names.
     """
     config = TrainConfig.from_dict(folder.config)
     config = replace(config, env=env or config.env)
-    messages = MessageLog(say)
+    messages = MessageLog(on_message)
     with graceful_stop() as stop:
         saved = bool(folder.checkpoints().updates())
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
@@ -79,7 +81,7 @@ def resume(folder: RunFolder, command: Sequence[str], report: Report, say: Say, 
         shapes = trainer.state_shapes() if saved else None
         restored, log = folder.resume(shapes, command, notes, _about(trainer), config.env.packages)
         for warning in restored.warnings:
-            say(warning)
+            on_message(warning)
         _Session(folder, config, trainer, log, report, stop, messages).run(restored.state, restored.update)
 
 
@@ -119,7 +121,7 @@ class _Session:
             finally:
                 self.trainer.close()
                 self.messages.write(self.folder)
-        if self.stop.is_set():  # whoever asked for a stop during the last update wants no other run to begin
+        if self.stop.is_set():  # a stop requested during the last update also ends a study
             raise KeyboardInterrupt(f"the run in {self.folder.path} had just finished")
 
     def _train(self, done: int) -> None:
@@ -128,7 +130,7 @@ class _Session:
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()
-            except (EmulatorsLost, EnvironmentFailed):
+            except (EnvironmentsLost, EnvironmentFailed):
                 if update > done + 1:
                     checkpoints.save(update - 1, self.trainer.state(), score(metrics))
                 raise
@@ -165,7 +167,7 @@ class _Session:
         try:
             yield
             status = "finished"
-        except (EmulatorsLost, EnvironmentFailed) as error:
+        except (EnvironmentsLost, EnvironmentFailed) as error:
             nothing = isinstance(error, EnvironmentFailed) and not self.folder.checkpoints().updates()
             hint = "no update was finished, so nothing is kept" if nothing else self._how_to_resume()
             raise UserError(f"{error}; {hint}") from error

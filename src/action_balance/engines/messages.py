@@ -6,13 +6,13 @@ from queue import SimpleQueue
 from action_balance.runs import RunFolder
 
 #: Called with a line for the user.
-Say = Callable[[str], None]
+OnMessage = Callable[[str], None]
 
 
 class MessageLog:
     """Shows lines at once, from any thread, and writes them to the manifest between updates."""
 
-    def __init__(self, show: Say) -> None:
+    def __init__(self, show: OnMessage) -> None:
         self._show, self._kept = show, SimpleQueue[str]()
 
     def __call__(self, line: str) -> None:

@@ -1,1 +1,1 @@
-"""What is stepped."""
+"""Environments: the contracts of device and host environments, and one folder per family."""

@@ -21,7 +21,7 @@ T = TypeVar("T")
 TIMEOUT = 120.0
 
 
-class EmulatorsLost(UserError):
+class EnvironmentsLost(UserError):
     """Environments have stopped answering, and the steps under way are lost."""
 
 
@@ -31,7 +31,7 @@ class EnvironmentFailed(UserError):
 
 @dataclass(frozen=True)
 class HostStep:
-    """Outcome of one step of a group. Nobody writes to the arrays afterwards."""
+    """Outcome of one step of a group. The arrays are not written to afterwards."""
 
     frame: Shaped[np.ndarray, "M ..."]  # the newest frame: the first of a new episode if this step ended one
     next_obs: Shaped[np.ndarray, "M ..."]  # the frame that was reached, also at the end of an episode
@@ -110,7 +110,7 @@ def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
 
     Args:
         receive: the function.
-        timeout: seconds after which `EmulatorsLost` is raised.
+        timeout: seconds after which `EnvironmentsLost` is raised.
 
     Returns:
         What the function returns.
@@ -127,19 +127,19 @@ def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
     try:
         answer, error = answers.get(timeout=timeout)
     except Empty:
-        raise silent(timeout) from None
+        raise timeout_error(timeout) from None
     if error is not None:
         raise error
     return cast(T, answer)
 
 
-def silent(timeout: float) -> EmulatorsLost:
+def timeout_error(timeout: float) -> EnvironmentsLost:
     """The error for environments that do not answer.
 
     Args:
-        timeout: how long they were waited for, in seconds.
+        timeout: how long the caller has waited, in seconds.
 
     Returns:
         The error.
     """
-    return EmulatorsLost(f"an environment has not answered for {timeout:.0f} seconds")
+    return EnvironmentsLost(f"an environment has not answered for {timeout:.0f} seconds")

@@ -35,7 +35,7 @@ class EnvSpec:
     parts: tuple[tuple[str, int], ...] = ()
     """Names of the parts of a vector in their order, each with its length; empty where they have no names."""
     normalize_obs: bool = False
-    """Whether the policy must see normalised observations, because nobody knows their scale."""
+    """Whether the policy must see normalised observations, because their scale is unknown."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(ObservationKind):

@@ -12,7 +12,7 @@ import numpy as np
 
 from action_balance.errors import UserError
 
-#: The smallest height and width that the convolutions for images can see.
+#: The smallest height and width for RND's kernels and strides; smaller arrays are taken as vectors.
 LEAST_PIXELS = 36
 #: The most channels of a colour image.
 _MOST_COLOURS = 4

@@ -10,7 +10,6 @@ Axes: C cohorts, R runs, L lanes, S cells, T steps.
 """
 
 import itertools
-import os
 import threading
 import time
 from collections import deque
@@ -29,6 +28,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float32, Int32, Int64, Integer, UI
 
 from action_balance.envs.grid import world as grid
 from action_balance.envs.grid.world import GridWorld
+from action_balance.machine import cores
 from action_balance.tabular import agent
 from action_balance.tabular.agent import Run
 from action_balance.tabular.settings import METHODS, TabularSettings, coefficients
@@ -182,7 +182,7 @@ class Workers:
     """Threads that advance lanes; XLA releases the GIL while it computes. Leaving the context stops them."""
 
     def __init__(self) -> None:
-        self.count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.count = cores()
         self._pool = ThreadPoolExecutor(self.count)
         self._stop = threading.Event()
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 
 class OutputConsole(Console):
-    """A console that falls silent when nobody reads its output any more, as in ``action-balance ... | head``."""
+    """A console that discards its output once the pipe is closed, as in ``action-balance ... | head``."""
 
     def on_broken_pipe(self) -> None:
         """Continue without output."""

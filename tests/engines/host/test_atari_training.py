@@ -20,7 +20,7 @@ from action_balance.runs.trees import to_arrays
 
 SMALL = (
     *("--envs", "2", "--rollout-steps", "4", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8", "--threads", "1"),
+    *("--channels", "2", "--features", "8", "--trunk", "8", "--threads", "1"),
     *("--steps", "24", "--checkpoint-every", "1", "--method", "random"),  # which compiles soonest
 )
 

@@ -77,13 +77,13 @@ def programs() -> CompiledUpdate:
 
 @pytest.fixture(scope="module")
 def played(programs: CompiledUpdate) -> Played:
-    """Six steps in the first room, after sixty of a random agent. One game is said to end with the second of them."""
+    """Six steps in the first room, after sixty of a random agent. One game is marked as ended at the second of them."""
     environment = Atari("montezuma_revenge", ENVS, threads=1)
-    luck = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     first = environment.reset()[0]
     moments = RunningMeanStd.empty(SHAPE[1:])
     for _ in range(60):
-        environment.send(0, luck.integers(ACTIONS, size=ENVS))
+        environment.send(0, rng.integers(ACTIONS, size=ENVS))
         step = environment.receive(0)
         moments = programs.update_stats(moments, step.next_obs)
     state = agent(programs, moments, 3)
@@ -102,7 +102,7 @@ def played(programs: CompiledUpdate) -> Played:
         reached.append(step.next_obs)
     environment.close()
     whole, _ = programs.conclude(going, frame, ended, jax.random.key(3))
-    reward = luck.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
+    reward = rng.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
     truncated = np.zeros_like(terminated)
     truncated[3, 5] = True
     return Played(state, actor, (whole,), np.stack(frames), np.stack(reached), reward, terminated, truncated)
@@ -309,7 +309,7 @@ def test_the_bonus_is_that_of_reached_frames_with_statistics_and_predictor_from_
     assert np.abs(np.asarray(new) / bonus - 1).max() > 0.01
     shown, _ = errors(state.params, state.bonus_states, state.obs_stats, flat(played.frames[1:]), action)
     changed = np.asarray(shown).reshape(STEPS, ENVS) / np.asarray(updated.learning.reward)
-    assert abs(changed[1, 0] - 1) > 0.01  # where a game was said to end, the next one shows something else
+    assert abs(changed[1, 0] - 1) > 0.01  # where a game was marked as ended, the next one shows something else
     np.testing.assert_allclose(updated.metrics["bonus_mean"], bonus.mean(), rtol=1e-5)
 
 
@@ -390,8 +390,8 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
     action_evaluations = [
         programs.evaluate_actions(policy, whole, actor.obs_stats, actor.coef, np.int32(first)) for first in (0, 2, 4, 6)
     ]
-    tell = jax.jit(jax.vmap(jax.vmap(policy)))
-    logits, values = (np.asarray(part, np.float64) for part in tell(stacks))
+    forward = jax.jit(jax.vmap(jax.vmap(policy)))
+    logits, values = (np.asarray(part, np.float64) for part in forward(stacks))
     # Beta of the policy that learns, with the bonus that was added when acting; by hand.
     bonus = np.asarray(whole.action_bonus, np.float64)
     beta = logits[:-1] + bonus / np.sqrt((bonus**2).sum(axis=-1, keepdims=True))
@@ -455,13 +455,13 @@ def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated:
 
 
 def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stacks: np.ndarray) -> None:
-    tell = jax.jit(lambda seen: act(played.actor, seen, 0, ALGORITHM))
+    forward = jax.jit(lambda seen: act(played.actor, seen, 0, ALGORITHM))
     seen = stacks[-1, 3]
-    logits, values, bonus = tell(seen)
+    logits, values, bonus = forward(seen)
     for place in range(4):
         other = seen.copy()
         other[place, 20:60, 20:60] = 255 - other[place, 20:60, 20:60]
-        other_logits, other_values, other_bonus = tell(other)
+        other_logits, other_values, other_bonus = forward(other)
         assert np.abs(np.asarray(other_logits - logits)).max() > 1e-6
         assert np.abs(np.asarray(other_values - values)).max() > 1e-6
         if place < 3:

@@ -21,8 +21,8 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.engines.factory import evaluate_run, make_trainer
 from action_balance.engines.host import evaluate as module
-from action_balance.engines.host.evaluate import Bonuses, Player, decide_all, env_seed
-from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.engines.host.evaluate import Bonuses, EpisodeRunner, decide_all, env_seed
+from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.envs.spec import EnvSpec
 
 STAY, WALK, RUN = range(ACTIONS)
@@ -206,12 +206,14 @@ class Lossy(Remembering):
         return HostStep(frames, frames, nothing, nothing, ~everyone, everyone, lost=True)
 
 
-def player(world: HostWorld, record: bool = True) -> Player:
-    return Player(World("world"), Algorithm(CONFIG, world.spec), world, lambda _: None, threading.Event(), record)
+def runner(world: HostWorld, record: bool = True) -> EpisodeRunner:
+    return EpisodeRunner(
+        World("world"), Algorithm(CONFIG, world.spec), world, lambda _: None, threading.Event(), record
+    )
 
 
 def test_episodes_of_lost_environments_are_played_again() -> None:
-    found, abandoned = player(Lossy(2)).play(actor(WALK), "sampled", 2, (0,), jax.random.key(0), traced=True)
+    found, abandoned = runner(Lossy(2)).play(actor(WALK), "sampled", 2, (0,), jax.random.key(0), traced=True)
     assert found.lengths.tolist() == [4, 5]
     assert abandoned == 0
     assert [len(one.actions) for one in found.recordings[0]] == [4, 5]
@@ -221,11 +223,11 @@ def test_episodes_of_lost_environments_are_played_again() -> None:
 
 def test_episodes_without_an_end_are_abandoned_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STEPS", 4)
-    said: list[str] = []
-    found = evaluate_run(run_config(), agents(WALK), 2, 0, say=said.append)
+    messages: list[str] = []
+    found = evaluate_run(run_config(), agents(WALK), 2, 0, on_message=messages.append)
     assert found["greedy"].lengths.tolist() == [[4, 4]]
-    assert len(said) == 3
-    assert said[0].startswith("1 of 2 episodes (greedy, seed 5) did not end within 4 steps")
+    assert len(messages) == 3
+    assert messages[0].startswith("1 of 2 episodes (greedy, seed 5) did not end within 4 steps")
 
 
 def test_a_stop_interrupts_between_steps_and_closes_the_environments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,17 +247,17 @@ def test_a_stop_interrupts_between_steps_and_closes_the_environments(monkeypatch
 
 def test_environments_that_are_lost_for_good_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*_: Any) -> HostStep:
-        raise EmulatorsLost("an emulator has stopped")
+        raise EnvironmentsLost("an emulator has stopped")
 
     monkeypatch.setattr(Remembering, "receive", lost)
     monkeypatch.setattr(World, "in_process", False)
-    with pytest.raises(EmulatorsLost):
+    with pytest.raises(EnvironmentsLost):
         evaluate_run(run_config(), agents(WALK), 2, 0)
     assert World.made[-1].closed
 
 
 def test_behaviour_takes_the_largest_bonus_if_its_coefficient_is_large() -> None:
-    found, _ = player(HostWorld(1)).play(actor(STAY, 1e6), "behaviour", 1, (0,), jax.random.key(0), traced=True)
+    found, _ = runner(HostWorld(1)).play(actor(STAY, 1e6), "behaviour", 1, (0,), jax.random.key(0), traced=True)
     assert found.trace is not None
     decision = found.trace.decision
     np.testing.assert_array_equal(decision.action, decision.action_bonus.argmax(axis=1))

@@ -37,7 +37,8 @@ SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--steps", "64", "--checkpoint-every", "1"),
 )
-VECTORS = ("--hidden", "8", "--layers", "1", "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
+POLICY = ("--hidden", "8", "--layers", "1")
+VECTORS = (*POLICY, "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
 IMAGES = ("--channels", "1", "--features", "4", "--trunk", "4")
 #: With everything that a run usually has: two groups and minibatches, and all layers.
 WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
@@ -89,7 +90,7 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
 def test_environments_of_others_are_trained_in(
     name: str, seen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Without bonuses, where one more program would tell nothing new: it compiles sooner.
+    # Without bonuses, where another program would test nothing new: it compiles faster.
     method = "action-balance-rnd" if name.startswith("MiniGrid") else "ppo"
     given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
     assert call(*given, *SMALL, *VECTORS) == 0
@@ -194,7 +195,7 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
 ) -> None:
     config = TrainConfig.from_dict(RunFolder.open(dials).config)
     states = RunFolder.open(dials).checkpoints().restore(make_trainer(config).state_shapes()).state
-    received, receive, said = [0], GymEnvironment.receive, list[str]()
+    received, receive, messages = [0], GymEnvironment.receive, list[str]()
 
     def cut_once(self: GymEnvironment, group: int) -> HostStep:
         received[0] += 1
@@ -202,15 +203,15 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
 
     monkeypatch.setattr(GymEnvironment, "receive", cut_once)
     # 5 episodes in 4 environments: those of the first way begin anew after 4 steps, all have 10 in the end.
-    found = evaluate_run(config, states, 5, 0, say=said.append)
+    found = evaluate_run(config, states, 5, 0, on_message=messages.append)
     assert [one.lengths.tolist() for one in found.values()] == [[[10] * 5]] * 3
     assert received[0] == 3 * 20 + 5
-    assert len(said) == 1
-    assert "4 environments restart" in said[0]
-    said.clear()
+    assert len(messages) == 1
+    assert "4 environments restart" in messages[0]
+    messages.clear()
     monkeypatch.setattr(evaluation, "MOST_STEPS", 7)
-    evaluate_run(config, states, 4, 0, say=said.append)
-    assert said[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
+    evaluate_run(config, states, 4, 0, on_message=messages.append)
+    assert messages[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
 
 
 def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
@@ -235,17 +236,17 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
 def test_updates_before_an_environment_fails_are_kept(
     lag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, mark = tmp_path / "run", tmp_path / "mended"
+    out, mark = tmp_path / "run", tmp_path / "fixed"
     fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
-    usual = (*fails, "--method", "ppo", *SMALL, *VECTORS, "--checkpoint-every", "50", "--lag", lag)
+    common = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", lag)
     # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
-    assert call(*usual, "--warmup-rollouts", "2") == 2
+    assert call(*common, "--warmup-rollouts", "2") == 2
     assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
-    assert call(*usual, "--warmup-rollouts", "0") == 2
-    told = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
-    assert capsys.readouterr().err.endswith(told)
+    assert call(*common, "--warmup-rollouts", "0") == 2
+    end = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
+    assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
     assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
     mark.touch()
@@ -262,7 +263,7 @@ def test_groups_are_usual_where_environments_step_aside() -> None:
     assert asked.agent.groups == 4
 
 
-def test_runs_are_compared_whoever_stepped_them(dials: Path, tmp_path: Path) -> None:
+def test_runs_that_step_in_different_processes_are_compared(dials: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(dials, other)
     config = json.loads((other / "config.json").read_text())
@@ -294,17 +295,22 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
         net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
         host=HostConfig(groups=2),  # as above, for the same programs
     )
-    said: list[str] = []
-    told: list[Any] = []
+    messages: list[str] = []
+    reports: list[Any] = []
     out = action_balance.train(
-        lambda: gym_cases.Dials(3), tmp_path / "run", agent, say=said.append, report=told.append, reward_scale=0.5
+        lambda: gym_cases.Dials(3),
+        tmp_path / "run",
+        agent,
+        on_message=messages.append,
+        report=reports.append,
+        reward_scale=0.5,
     )
-    assert [one.update for one in told] == [1, 2]
+    assert [one.update for one in reports] == [1, 2]
     check_rows(out)
-    assert said[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
+    assert messages[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
     with pytest.raises(UserError, match="is a function of a script"):
         action_balance.resume(out)
-    assert action_balance.resume(out, lambda: gym_cases.Dials(3), say=said.append) == out
+    assert action_balance.resume(out, lambda: gym_cases.Dials(3), on_message=messages.append) == out
 
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:

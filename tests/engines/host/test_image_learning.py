@@ -1,4 +1,4 @@
-"""Agents learn from pictures on the host, end to end: what to do is told by where a bright block stands."""
+"""Agents learn from pictures on the host, end to end: the position of a bright block determines the best action."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ class Signs:
 
     def __init__(self) -> None:
         """All begin with a picture of their own."""
-        self.luck = np.random.default_rng(0)
-        self.places = self.luck.integers(PLACES, size=(self.groups, self.envs_per_group))
+        self.rng = np.random.default_rng(0)
+        self.places = self.rng.integers(PLACES, size=(self.groups, self.envs_per_group))
         self.right = np.zeros(self.places.shape, bool)
         self.earlier = np.zeros(self.places.shape, bool)
         self.step = np.zeros(self.groups, int)
@@ -43,7 +43,7 @@ class Signs:
         paid = self.earlier[group].astype(np.float32)
         over = np.full(self.envs_per_group, self.step[group] % EPISODE == 0)
         self.right[group] &= ~over
-        self.places[group] = self.luck.integers(PLACES, size=self.envs_per_group)
+        self.places[group] = self.rng.integers(PLACES, size=self.envs_per_group)
         frames = self._frames(group)
         return HostStep(frames, frames, paid, paid, over, np.zeros_like(over))
 
@@ -52,7 +52,7 @@ class Signs:
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_a_policy_learns_what_a_picture_says(lag: int) -> None:
+def test_a_policy_learns_from_pictures(lag: int) -> None:
     config = AgentConfig(
         method="ppo",
         steps=26 * ENVS * 32,

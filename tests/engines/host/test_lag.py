@@ -36,18 +36,18 @@ CONFIG = AgentConfig(
 
 
 class Noise:
-    """Vectors and rewards that nobody can foresee; episodes end at random."""
+    """Random vectors and rewards; episodes end at random."""
 
     groups, envs_per_group = GROUPS, SIZE
     spec = EnvSpec("vector-stack", (STACK, NUMBERS), PARTS, normalize_obs=True)
 
     def __init__(self, seed: int) -> None:
         """With a log of what each group was shown, and where it began an episode."""
-        self.luck = [np.random.default_rng([seed, group]) for group in range(GROUPS)]
+        self.rngs = [np.random.default_rng([seed, group]) for group in range(GROUPS)]
         self.log: list[list[tuple[np.ndarray, np.ndarray]]] = [[], []]
 
     def _frame(self, group: int) -> np.ndarray:
-        return self.luck[group].normal(3 * group, 2, size=(SIZE, NUMBERS)).astype(np.float32)
+        return self.rngs[group].normal(3 * group, 2, size=(SIZE, NUMBERS)).astype(np.float32)
 
     def reset(self, seed: tuple[int, ...] | None = None) -> np.ndarray:
         del seed
@@ -60,10 +60,10 @@ class Noise:
 
     def receive(self, group: int) -> HostStep:
         frame, last = self._frame(group), self._frame(group)
-        luck = self.luck[group]
-        over, limit = luck.random(SIZE) < 0.3, luck.random(SIZE) < 0.5
+        rng = self.rngs[group]
+        over, limit = rng.random(SIZE) < 0.3, rng.random(SIZE) < 0.5
         self.log[group].append((frame, over))
-        reward = luck.normal(size=SIZE).astype(np.float32)
+        reward = rng.normal(size=SIZE).astype(np.float32)
         return HostStep(frame, np.where(over[:, None], last, frame), reward, reward, over & ~limit, over & limit)
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class Scene(NamedTuple):
 
     worlds: list[Noise]
     params: list[Params]  # of the seeds in turn
-    told: list[HostMetrics]
+    metrics: list[HostMetrics]
     pieces: list[int]  # that each update took
     announced: int
 
@@ -140,10 +140,10 @@ def scene() -> Scene:
         patch.setattr(compiled, "prepare", watched)
         patch.setattr(run, "_learner", counted)
         run.start(run.init_state())
-        told = [run.advance() for _ in range(UPDATES)]
+        metrics = [run.advance() for _ in range(UPDATES)]
         run.close()
         assert (compiled.evaluated_envs, compiled.action_evaluations) == (1, 6)
-        return Scene(worlds, params, told, pieces, SEEDS * (compiled.pieces + compiled.action_evaluations))
+        return Scene(worlds, params, metrics, pieces, SEEDS * (compiled.pieces + compiled.action_evaluations))
 
 
 def log_chances(logits: np.ndarray, bonus: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -189,9 +189,9 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         chances = log_chances(logits[:-1], bonus, action)
         weight = np.exp(chances - acted)
         reward, terminated, truncated = one.rewards_and_ends
-        told = [np.concatenate(parts, axis=1) for parts in zip(*one.action_evaluations, strict=True)]
-        np.testing.assert_allclose(told[0], chances, atol=1e-5)
-        np.testing.assert_allclose(told[1], values, atol=1e-5)
+        evaluated = [np.concatenate(parts, axis=1) for parts in zip(*one.action_evaluations, strict=True)]
+        np.testing.assert_allclose(evaluated[0], chances, atol=1e-5)
+        np.testing.assert_allclose(evaluated[1], values, atol=1e-5)
         np.testing.assert_allclose(one.lesson.samples.log_prob, chances, atol=1e-5)
         scaled = np.asarray(one.learning.reward) / float(one.learning.scale)
         intrinsic = generalised(scaled, values[..., 0], np.zeros_like(terminated), 0.99)
@@ -199,7 +199,7 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         np.testing.assert_allclose(one.lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), atol=1e-4)
         np.testing.assert_allclose(one.lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], atol=1e-4)
         furthest.append(np.abs(weight - 1).max())
-    first_ratios = np.concatenate([metrics["first_ratio"] for metrics in scene.told])
+    first_ratios = np.concatenate([one["first_ratio"] for one in scene.metrics])
     np.testing.assert_allclose(first_ratios, furthest, rtol=1e-3, atol=1e-5)
     assert max(furthest[:SEEDS]) < 1e-5  # nothing was learned before the first update
     assert min(furthest[SEEDS:]) > 0.01

@@ -1,4 +1,4 @@
-"""Acting for environments on the host, with frames whose numbers tell where they belong."""
+"""Acting for environments on the host, with frames whose numbers show where they belong."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -52,17 +52,17 @@ def actor() -> Actor:
 class Script(NamedTuple):
     """What environments show, whatever they do: at times 0 to 2 T."""
 
-    frame: np.ndarray  # (2 T + 1, N, H, W), coarse noise; two pixels tell time and environment
+    frame: np.ndarray  # (2 T + 1, N, H, W), coarse noise; two pixels encode time and environment
     next_obs: np.ndarray  # the same, but for 100 more in the time's pixel where an episode ended
     began: np.ndarray  # (2 T + 1, N)
 
 
 @cache
 def script() -> Script:
-    luck = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     times = 2 * STEPS + 1
     frames, reached = (
-        np.kron(luck.integers(0, 256, (times, ENVS, SIZE // 11, SIZE // 11)), np.ones((11, 11))).astype(np.uint8)
+        np.kron(rng.integers(0, 256, (times, ENVS, SIZE // 11, SIZE // 11)), np.ones((11, 11))).astype(np.uint8)
         for _ in range(2)
     )
     frames[:, :, 0, 0] = 1 + np.arange(times)[:, None]
@@ -216,9 +216,9 @@ def test_stored_opinions_are_those_about_the_stacks(trajectories: list[tuple[Tra
         np.testing.assert_allclose(made.values, values[now], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(made.action_bonus, bonus[now], rtol=1e-4)
     # Neighbouring times and environments differ by far more than that.
-    for told in opinions():
+    for array in opinions():
         for axis in (0, 1):
-            steps = np.abs(np.diff(told, axis=axis)).max(axis=-1)
+            steps = np.abs(np.diff(array, axis=axis)).max(axis=-1)
             assert steps.min() > 1e-2
             assert np.median(steps) > 0.1
 
@@ -264,7 +264,7 @@ def test_groups_do_not_change_what_an_environment_does(rollouts: Rollouts) -> No
             np.testing.assert_allclose(getattr(whole[0], name), joined, rtol=1e-4, atol=1e-5)
 
 
-def test_a_rollout_with_another_key_has_other_luck(rollouts: Rollouts) -> None:
+def test_a_rollout_with_another_key_has_other_noise(rollouts: Rollouts) -> None:
     again, other = play(2), play(2, seed=100)
     np.testing.assert_array_equal(again.actions, rollouts.actions)
     assert (other.actions != rollouts.actions).mean() > 0.2

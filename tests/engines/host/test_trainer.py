@@ -27,7 +27,7 @@ from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.metrics_rows import HostMetrics
-from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.trees import describe, to_arrays, to_tree
@@ -111,10 +111,10 @@ def trainer(config: AgentConfig, made: list[Watched] | None = None, seed: int = 
 def trained(config: AgentConfig, seed: int = 0, seeds: int = 1) -> tuple[list[HostMetrics], TrainState]:
     run = trainer(config, seed=seed, seeds=seeds)
     run.start(run.init_state())
-    told = [run.advance() for _ in range(UPDATES)]
+    metrics = [run.advance() for _ in range(UPDATES)]
     state = run.state()
     run.close()
-    return told, state
+    return metrics, state
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +127,9 @@ def overlapped() -> tuple[list[HostMetrics], TrainState]:
     return trained(with_lag(1))
 
 
-def numbers(told: list[HostMetrics]) -> np.ndarray:
-    """Everything that was told, in one row."""
-    parts = [np.ravel(one[name]) for one in told for name in sorted(one)]
+def numbers(metrics: list[HostMetrics]) -> np.ndarray:
+    """All metrics, in one row."""
+    parts = [np.ravel(one[name]) for one in metrics for name in sorted(one)]
     return np.concatenate(parts).astype(float)
 
 
@@ -142,7 +142,7 @@ def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[H
     assert [float(one["first_ratio"][0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
 
 
-def test_with_lag_it_is_told_how_far_the_policy_is_from_the_one_that_acted(
+def test_with_lag_metrics_report_how_far_the_policy_is_from_the_one_that_acted(
     overlapped: tuple[list[HostMetrics], TrainState],
 ) -> None:
     first, *others = (float(one["first_ratio"][0]) for one in overlapped[0])
@@ -167,7 +167,7 @@ def test_which_policy_makes_a_rollout_is_settled(
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_as_many_steps_are_made_as_were_asked_for(lag: int) -> None:
+def test_as_many_steps_are_made_as_configured(lag: int) -> None:
     made: list[Watched] = []
     run = trainer(with_lag(lag), made)
     state = run.init_state()
@@ -185,9 +185,9 @@ def test_as_many_steps_are_made_as_were_asked_for(lag: int) -> None:
 def test_the_same_seed_gives_the_same_run(
     lag: int, serial: tuple[list[HostMetrics], TrainState], overlapped: tuple[list[HostMetrics], TrainState]
 ) -> None:
-    told, state = trained(with_lag(lag))
+    metrics, state = trained(with_lag(lag))
     expected = overlapped if lag else serial
-    np.testing.assert_array_equal(numbers(told), numbers(expected[0]))
+    np.testing.assert_array_equal(numbers(metrics), numbers(expected[0]))
     for ours, theirs in zip(leaves(state), leaves(expected[1]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -211,8 +211,8 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     monkeypatch.setattr(run.compiled, "decider", watched_decider)
     begun = run.init_state()
     run.start(to_tree(to_arrays(begun), describe(begun), run.state_shapes()))  # as a checkpoint gives it
-    told = [run.advance() for _ in range(UPDATES)]
-    np.testing.assert_array_equal(numbers(told), numbers(overlapped[0]))
+    metrics = [run.advance() for _ in range(UPDATES)]
+    np.testing.assert_array_equal(numbers(metrics), numbers(overlapped[0]))
     for ours, theirs in zip(leaves(run.state()), leaves(overlapped[1]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     run.close()
@@ -249,15 +249,15 @@ def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], e
 
 
 def test_groups_change_nothing_but_rounding(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
-    told, _ = trained(with_lag(1, groups=4))
-    np.testing.assert_allclose(numbers(told), numbers(overlapped[0]), rtol=1e-3, atol=1e-4)
+    metrics, _ = trained(with_lag(1, groups=4))
+    np.testing.assert_allclose(numbers(metrics), numbers(overlapped[0]), rtol=1e-3, atol=1e-4)
 
 
 def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
-    told, state = trained(with_lag(1), seeds=2)
-    first = [jax.tree.map(lambda leaf: leaf[:1], one) for one in told]
+    metrics, state = trained(with_lag(1), seeds=2)
+    first = [jax.tree.map(lambda leaf: leaf[:1], one) for one in metrics]
     np.testing.assert_array_equal(numbers(first), numbers(overlapped[0]))
-    second = [jax.tree.map(lambda leaf: leaf[1:], one) for one in told]
+    second = [jax.tree.map(lambda leaf: leaf[1:], one) for one in metrics]
     np.testing.assert_array_equal(numbers(second), numbers(trained(with_lag(1), seed=1)[0]))
     assert all(len(leaf) == 2 for leaf in leaves(state))
 
@@ -289,32 +289,32 @@ def test_returns_are_raw_and_of_whole_episodes() -> None:
 
     run = HostTrainer(with_lag(1), SPEC, lambda *_: Scored())
     run.start(run.init_state())
-    told = [run.advance() for _ in range(UPDATES)]
+    metrics = [run.advance() for _ in range(UPDATES)]
     run.close()
-    for rollout, one in enumerate(told):
+    for rollout, one in enumerate(metrics):
         mine = [score for number, score in scores if number == rollout]
         assert int(one["episodes"][0]) == len(mine) > 0
         assert float(one["episode_return"][0]) == pytest.approx(np.mean(mine))
         assert float(one["best_return"][0]) == max(mine)
 
 
-Luck = tuple[float, ...]
+Noise = tuple[float, ...]
 
 
 class Params(NamedTuple):
     """What an update was made from, as the device was handed it."""
 
     newest: list[np.ndarray]  # the policy that is to be updated
-    actor: list[np.ndarray]  # the policy that is said to have acted
+    actor: list[np.ndarray]  # the policy that acted, as recorded
     whole: list[RolloutBuffer]  # of the groups
     reward: np.ndarray  # (T, N), as the other two
     terminated: np.ndarray
     truncated: np.ndarray
 
     @property
-    def luck(self) -> tuple[Luck, ...]:
+    def noise(self) -> tuple[Noise, ...]:
         """Of the groups in this rollout."""
-        return tuple(luck(one) for one in self.whole)
+        return tuple(noise(one) for one in self.whole)
 
 
 class Scene(NamedTuple):
@@ -323,11 +323,11 @@ class Scene(NamedTuple):
     lag: int | None
     world: Scripted
     params: list[Params]
-    acted: dict[Luck, list[list[np.ndarray]]]  # the policies that decided, by the luck of rollout and group
-    told: list[HostMetrics]
+    acted: dict[Noise, list[list[np.ndarray]]]  # the policies that decided, by the noise of rollout and group
+    metrics: list[HostMetrics]
 
 
-def luck(recording: RolloutBuffer) -> Luck:
+def noise(recording: RolloutBuffer) -> Noise:
     return tuple(np.asarray(recording.noise[0, 0]).tolist())
 
 
@@ -350,7 +350,7 @@ def played(config: AgentConfig, updates: int = UPDATES, kept: TrainState | None 
         decide = decider(actor)
 
         def watched(recording: RolloutBuffer, *seen: Any) -> Any:
-            scene.acted.setdefault(luck(recording), []).append(leaves(actor.policy))
+            scene.acted.setdefault(noise(recording), []).append(leaves(actor.policy))
             return decide(recording, *seen)
 
         return watched
@@ -360,7 +360,7 @@ def played(config: AgentConfig, updates: int = UPDATES, kept: TrainState | None 
         patch.setattr(compiled, "prepare", watched_prepare)
         patch.setattr(compiled, "decider", watched_decider)
         run.start(run.init_state() if kept is None else kept)
-        scene.told.extend(run.advance() for _ in range(updates))
+        scene.metrics.extend(run.advance() for _ in range(updates))
         state = run.state()
         run.close()
     return scene, state
@@ -411,13 +411,13 @@ def test_recordings_hold_what_was_shown_and_done(scene: Scene) -> None:
             np.testing.assert_array_equal(frame[: STACK - 1], shown[first - STACK + 1 : first])
 
 
-def test_every_rollout_has_luck_of_its_own(scene: Scene) -> None:
-    assert len({one for made in scene.params for one in made.luck}) == UPDATES * scene.world.groups
+def test_every_rollout_has_noise_of_its_own(scene: Scene) -> None:
+    assert len({one for made in scene.params for one in made.noise}) == UPDATES * scene.world.groups
 
 
-def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene) -> None:
+def test_an_update_receives_the_policy_that_made_all_of_its_rollout(scene: Scene) -> None:
     for one in scene.params:
-        acted = [policy for luck in one.luck for policy in scene.acted[luck]]
+        acted = [policy for noise in one.noise for policy in scene.acted[noise]]
         assert len(acted) == STEPS * scene.world.groups
         for policy in acted:
             for ours, theirs in zip(policy, one.actor, strict=True):
@@ -428,9 +428,9 @@ def test_an_update_is_told_the_policy_that_made_all_of_its_rollout(scene: Scene)
     assert behind == [False, *[scene.lag == 1] * (UPDATES - 1)]
 
 
-def test_the_first_reward_is_told_with_the_step_that_brought_it(scene: Scene) -> None:
+def test_the_first_reward_is_reported_with_the_step_that_brought_it(scene: Scene) -> None:
     """The seventh step of eight environments; the loss of three points before it is none."""
-    assert [int(one["first_reward"][0]) for one in scene.told] == [-1, 56, 56, 56]
+    assert [int(one["first_reward"][0]) for one in scene.metrics] == [-1, 56, 56, 56]
 
 
 def test_statistics_begin_with_every_frame_that_the_random_agent_reaches() -> None:
@@ -449,14 +449,14 @@ def test_statistics_begin_with_every_frame_that_the_random_agent_reaches() -> No
 
 
 @pytest.mark.parametrize("method", [CONFIG.method, "random"])  # the state of one that learns nothing keeps its key
-def test_a_resumed_run_knows_the_first_reward_and_has_luck_of_its_own(method: str) -> None:
+def test_a_resumed_run_knows_the_first_reward_and_has_noise_of_its_own(method: str) -> None:
     config = replace(with_lag(1), method=method)
     before, kept = played(config, updates=2)
     after, state = played(config, updates=2, kept=kept)
     assert int(kept.first_reward[0]) == 56
-    assert [int(one["first_reward"][0]) for one in after.told] == [56, 56]
+    assert [int(one["first_reward"][0]) for one in after.metrics] == [56, 56]
     assert int(state.updates[0]) == UPDATES
-    assert len({one.luck for one in before.params + after.params}) == UPDATES
+    assert len({one.noise for one in before.params + after.params}) == UPDATES
 
 
 def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> None:
@@ -464,11 +464,11 @@ def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> No
     _, kept = played(with_lag(1), updates=1)
     after, _ = played(with_lag(1), updates=3, kept=kept)
     assert int(kept.first_reward[0]) == -1
-    assert [int(one["first_reward"][0]) for one in after.told] == [-1, 96, 96]
+    assert [int(one["first_reward"][0]) for one in after.metrics] == [-1, 96, 96]
 
 
 def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
-    """After two updates, ten steps, episodes of six are under way; none of their scores is told by the rest."""
+    """After two updates, ten steps, episodes of six are under way; none of their scores is in the later metrics."""
     made: list[Watched] = []
     run = trainer(with_lag(1), made)
     run.start(run.init_state())
@@ -479,12 +479,12 @@ def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
 
     again = trainer(with_lag(1), made)
     again.start(kept)
-    told = [again.advance() for _ in range(UPDATES - 2)]
+    metrics = [again.advance() for _ in range(UPDATES - 2)]
     assert int(again.state().updates[0]) == UPDATES
     again.close()
-    assert [world.update for world in made] == [0, 2]  # other luck than in the beginning
+    assert [world.update for world in made] == [0, 2]  # other noise than at the beginning
     # Five steps in: only episodes of 4 and 5 steps can have ended, one each in environments 0, 1, 4 and 5.
-    assert int(told[0]["episodes"][0]) == 4
+    assert int(metrics[0]["episodes"][0]) == 4
 
 
 class Broken(Watched):
@@ -498,7 +498,7 @@ class Broken(Watched):
         if self.steps < 45:
             return super().receive(group)
         if self.how == "raises":
-            raise EmulatorsLost("an emulator has stopped: out of quarters")
+            raise EnvironmentsLost("an emulator has stopped: out of quarters")
         self.never.wait()
         raise AssertionError
 
@@ -518,7 +518,7 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("how", "message"), [("raises", "out of quarters"), ("is silent", "has not answered for 0 seconds")]
 )
-def test_lost_emulators_end_the_run_with_a_line_that_says_how_to_go_on(
+def test_lost_environments_end_the_run_with_a_line_that_says_how_to_resume(
     how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = TrainConfig(env_config("atari:pitfall"), with_lag(1), checkpoint_every=1)

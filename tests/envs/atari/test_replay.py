@@ -87,7 +87,7 @@ def test_running_left_in_pitfall_leads_through_its_rooms() -> None:
     assert found[0].step == 0 < found[1].step < found[2].step <= 100
 
 
-def test_montezuma_begins_in_room_1_and_other_games_tell_no_room() -> None:
+def test_montezuma_begins_in_room_1_and_other_games_have_no_rooms() -> None:
     assert visits(recorded("montezuma_revenge", 40)[0]) == (Visit(1, 0),)
     assert visits(recorded("venture", 18)[0]) is None
     assert {moment.room for moment in replay(recorded("venture", 18)[0])} == {None}

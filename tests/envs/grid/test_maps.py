@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from action_balance.envs.grid.maps import WORLDS, corridor_world, draw_map, goal_world, open_world, parse_map, read_map
+from action_balance.envs.grid.maps import corridor_world, draw_map, goal_world, open_world, parse_map, read_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 
@@ -52,9 +52,8 @@ def test_the_corridor_of_the_figure_has_a_reachable_treasure() -> None:
     assert world.reachable_cells() == 2 * 11 * 11 + 9
 
 
-def test_every_ready_world_can_be_built_by_name() -> None:
-    assert dict(WORLDS) == {"open": open_world, "goal": goal_world, "corridor": corridor_world}
-    assert [build().cells for build in WORLDS.values()] == [1600, 1600, 341]
+def test_the_worlds_of_the_paper_have_their_sizes() -> None:
+    assert [build().cells for build in (open_world, goal_world, corridor_world)] == [1600, 1600, 341]
 
 
 @pytest.mark.parametrize("size", [1, 0, -3])
@@ -86,7 +85,7 @@ def test_the_first_line_of_a_map_is_the_top_of_the_world() -> None:
     assert same(world, GridWorld.create(4, 2, [(0, 1), (2, 0)], (1, 0), [(3, 1)], 9))
 
 
-def test_an_episode_on_a_map_has_200_steps_unless_told() -> None:
+def test_an_episode_on_a_map_has_200_steps_by_default() -> None:
     assert int(parse_map(MAP).episode_steps) == 200
 
 

@@ -10,7 +10,7 @@ from action_balance.errors import UserError
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"wrapper": ("nope",)}, "is not MODULE:NAME"),
         ({"wrapper": ("gymnasium.wrappers:Nope",)}, "has no class or function Nope"),
@@ -23,8 +23,8 @@ from action_balance.errors import UserError
         ({"size": 4}, "has no --size: its settings are --env-kwargs"),
     ],
 )
-def test_wrong_settings_of_an_environment_are_one_line(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(UserError, match=told):
+def test_wrong_settings_of_an_environment_are_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         env_config("gym:CartPole-v1", **settings).spec  # noqa: B018
 
 

@@ -11,7 +11,7 @@ from action_balance.errors import UserError
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("gym:gym_cases:OldReset", "old Gym interface: reset\\(\\) must return"),
         ("gym:gym_cases:OldStep", "old Gym interface"),
@@ -38,8 +38,8 @@ from action_balance.errors import UserError
         ("gym:Pendulum-v1", "its actions are continuous"),
     ],
 )
-def test_a_wrong_environment_is_one_line(name: str, told: str) -> None:
-    with pytest.raises(UserError, match=told):
+def test_a_wrong_environment_is_one_line(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         find(name.removeprefix("gym:"), {}, (), "sync")
 
 

@@ -113,20 +113,20 @@ def test_the_specification_has_the_stack_and_the_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "told"),
+    ("space", "message"),
     [
         (spaces.Box(-1, 1, (2,)), "its actions are continuous"),
         (spaces.Dict(a=spaces.Discrete(2)), "only Discrete, MultiDiscrete and MultiBinary"),
         (spaces.Discrete(1), "only one action"),
     ],
 )
-def test_actions_that_cannot_be_balanced_are_refused(space: Any, told: str) -> None:
-    with pytest.raises(UserError, match=told):
+def test_actions_that_cannot_be_balanced_are_refused(space: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         Choices.of(space)
 
 
 @pytest.mark.parametrize(
-    ("space", "seen", "told"),
+    ("space", "seen", "message"),
     [
         (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at index \(1,\), and the space is from 0 to 1"),
         (spaces.Box(0, 1, (2,)), np.array([0, np.nan]), "has NaN: fix"),
@@ -139,8 +139,8 @@ def test_actions_that_cannot_be_balanced_are_refused(space: Any, told: str) -> N
         (spaces.Box(0, 1, (2,)), "text", "not a number type"),
     ],
 )
-def test_an_observation_outside_its_space_is_told(space: Any, seen: Any, told: str) -> None:
-    with pytest.raises(BadObservation, match=told):
+def test_an_observation_outside_its_space_is_refused(space: Any, seen: Any, message: str) -> None:
+    with pytest.raises(BadObservation, match=message):
         check(space, seen)
 
 

@@ -80,9 +80,9 @@ def test_what_was_reached_and_what_begins_are_both_seen() -> None:
 
 
 def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     task = counter(fault="dies", mark=str(tmp_path / "died"))
-    environment = GymEnvironment(task, 2, 1, 3, "async", say=said.append)
+    environment = GymEnvironment(task, 2, 1, 3, "async", on_message=messages.append)
     plain = GymEnvironment(counter(), 2, 1, 3)
     first = environment.reset()
     np.testing.assert_array_equal(first, plain.reset())
@@ -101,8 +101,8 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     assert not lost.terminated.any()
     assert lost.frame[:, 1:].tolist() == [[0, 0], [0, 0]]  # new episodes, of other seeds
     assert (lost.frame[:, 0] != first[0, :, 0]).all()
-    assert len(said) == 1
-    assert "a worker has died or not answered; 2 environments restart" in said[0]
+    assert len(messages) == 1
+    assert "a worker has died or not answered; 2 environments restart" in messages[0]
     after = step(environment, 0, 1, 1)
     assert not after.lost
     assert after.score.tolist() == [1, 1]
@@ -116,7 +116,7 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     vector = environment._vectors[0]
     os.kill(vector.processes[0].pid, signal.SIGSTOP)
     assert environment.reset()[0, :, 1:].tolist() == [[0, 0], [0, 0]]
-    assert len(said) == 3
+    assert len(messages) == 3
     environment.close()
     plain.close()
 
@@ -168,7 +168,7 @@ def test_what_a_worker_raises_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         ("raises", r"gym:counter failed: ZeroDivisionError: the wheel came off \(gym_cases.py, line \d+\)"),
         ("nan", "gym:counter: an observation has NaN"),
@@ -176,33 +176,33 @@ def test_what_a_worker_raises_is_one_line() -> None:
         ("reward", "gym:counter: a reward is not finite"),
     ],
 )
-def test_what_goes_wrong_later_is_one_line(fault: str, told: str) -> None:
+def test_what_goes_wrong_later_is_one_line(fault: str, message: str) -> None:
     environment = GymEnvironment(counter(fault=fault), 2)
     environment.reset()
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         twenty_steps(environment, 1, 0)
     environment.close()
 
 
-def test_a_number_out_of_its_bounds_is_said_once() -> None:
-    said: list[str] = []
-    environment = GymEnvironment(counter(fault="outside"), 2, say=said.append)
+def test_a_number_out_of_its_bounds_is_reported_once() -> None:
+    messages: list[str] = []
+    environment = GymEnvironment(counter(fault="outside"), 2, on_message=messages.append)
     environment.reset()
     twenty_steps(environment, 1, 0)
     environment.close()
-    (line,) = said
+    (line,) = messages
     assert "at index (0,), and the space is from -1e+09 to 1e+09" in line
 
 
-def test_a_number_out_of_its_bounds_in_a_part_is_said_once() -> None:
-    said: list[str] = []
-    environment = GymEnvironment(examine("gym:dials", gym_cases.SlowDials), 2, say=said.append)
+def test_a_number_out_of_its_bounds_in_a_part_is_reported_once() -> None:
+    messages: list[str] = []
+    environment = GymEnvironment(examine("gym:dials", gym_cases.SlowDials), 2, on_message=messages.append)
     environment.reset()
     for _ in range(13):
         environment.send(0, np.zeros((2, 2), np.int32))
         environment.receive(0)
     environment.close()
-    (line,) = said
+    (line,) = messages
     assert "clock.0 has 1.1, and the space is from 0 to 1" in line
 
 

@@ -16,7 +16,7 @@ from action_balance.cli import main as cli
 from action_balance.cli.reproduce import Atari
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.host_base import EmulatorsLost
+from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
@@ -215,7 +215,7 @@ def test_an_interrupt_before_the_first_update_says_so(
     assert "nothing to report yet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("error", [UserError("no space left"), EmulatorsLost("out of quarters"), MemoryError()])
+@pytest.mark.parametrize("error", [UserError("no space left"), EnvironmentsLost("out of quarters"), MemoryError()])
 def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

@@ -20,16 +20,16 @@ from action_balance.runs import RunFolder, read_metrics
 
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
-    *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
-    *("--steps", "640", "--checkpoint-every", "4"),
+    *("--warmup-rollouts", "2", "--hidden", "8", "--steps", "640", "--checkpoint-every", "4"),
 )
+BONUS = ("--bonus-hidden", "8", "--bonus-outputs", "4")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with two seeds."""
     out = tmp_path_factory.mktemp("runs") / "sea"
-    assert call("train", "deep-sea", "--out", str(out), "--seeds", "2", *SMALL) == 0
+    assert call("train", "deep-sea", "--out", str(out), "--seeds", "2", *SMALL, *BONUS) == 0
     return out
 
 

@@ -12,15 +12,17 @@ from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import action_coef
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
-from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Trace, action_modes, decide
+from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
+from action_balance.engines.messages import OnMessage
 from action_balance.envs.base import Environment
 
 #: Numbers that the episodes of one agent may occupy together: 400 MB.
 ROOM = 100_000_000
 
 
-def most_episodes(environment: Environment) -> int:
-    """The most episodes of an agent that fit into memory."""
+def most_episodes(config: TrainConfig) -> int:
+    """The most episodes of an agent that fit into memory; see `factory.most_episodes`."""
+    environment = config.environment(jax.random.key(config.seed))
     each_step = 3 * sum(environment.spec.nvec) + 8
     return max(1, ROOM // (environment.episode_steps * each_step + 4 * environment.spec.size))
 
@@ -78,8 +80,17 @@ def evaluate_agent(
     )
 
 
-def evaluate(config: TrainConfig, states: TrainState, episodes: int, seed: int) -> dict[ActionMode, Evaluation]:
-    """Play episodes of all agents of a run; see `factory.evaluate_run`."""
+def evaluate(
+    config: TrainConfig,
+    states: TrainState,
+    episodes: int,
+    seed: int,
+    report: Report = lambda _: None,
+    on_message: OnMessage = lambda _: None,
+    record: bool = False,
+) -> dict[ActionMode, Evaluation]:
+    """Play episodes of all agents of a run; see `factory.evaluate_run`. Nothing has to be recorded."""
+    del on_message, record
     algorithm, modes = Algorithm(config.agent, config.env.spec), action_modes(config.agent)
 
     def one_agent(agent: tuple[Array, TrainState]) -> Evaluation:
@@ -101,4 +112,5 @@ def evaluate(config: TrainConfig, states: TrainState, episodes: int, seed: int) 
         mine: Evaluation = jax.tree.map(lambda leaf: leaf[:, place], found)
         return replace(mine, trace=jax.tree.map(lambda leaf: leaf[0, : mine.lengths[0, 0]], mine.trace))
 
+    report(config.seeds * len(modes) * episodes)
     return {mode: of_mode(place) for place, mode in enumerate(modes)}

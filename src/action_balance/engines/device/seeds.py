@@ -9,14 +9,15 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
+from action_balance.machine import cores
+
 
 def use_all_cores() -> None:
     """Make every CPU core a device, so that seeds can be distributed; without effect once JAX has started."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if "JAX_NUM_CPU_DEVICES" in os.environ:
         return  # the user has decided
     try:
-        jax.config.update("jax_num_cpu_devices", cores)
+        jax.config.update("jax_num_cpu_devices", cores())
     except RuntimeError:
         return
 

@@ -64,7 +64,12 @@ class HostActor:
         self.rollout = HostRollout(actor, self.compiled.decider(actor), self.steps, self.envs, len(self.groups))
 
     def step(self, group: int, number: int) -> None:
-        """Receive the step before, choose actions, and let the environments of a group start this one."""
+        """Receive the step before, choose actions, and let the environments of a group start this one.
+
+        Args:
+            group: number of the group.
+            number: number of the step in the rollout.
+        """
         if number:
             self._receive(group, number - 1)
         frame, ends = self.newest[group]
@@ -86,7 +91,11 @@ class HostActor:
         self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None)
 
     def end_group(self, group: int) -> None:
-        """Receive the last step of a group's rollout."""
+        """Receive the last step of a group's rollout.
+
+        Args:
+            group: number of the group.
+        """
         self._receive(group, self.steps - 1)
         frame, ends = self.newest[group]
         frame = jnp.asarray(frame)  # it is needed twice
@@ -96,7 +105,11 @@ class HostActor:
         self.buffers[group], self.newest[group] = following, (frame, ends)
 
     def end_rollout(self) -> HostRollout:
-        """The rollout of all groups, when each has ended."""
+        """End the rollout.
+
+        Returns:
+            The rollout of all groups, each of which must have ended.
+        """
         self.rollouts += 1
         return self.rollout
 
@@ -147,7 +160,15 @@ class HostActor:
 
 
 def with_episodes(metrics: dict[str, Any], rollout: HostRollout) -> dict[str, Any]:
-    """The metrics with those of the episodes that ended, which only the host knows."""
+    """Add the metrics of the episodes that ended, which only the host knows.
+
+    Args:
+        metrics: of an update.
+        rollout: what the update learned from.
+
+    Returns:
+        All metrics.
+    """
     number, mean, best = summarize(rollout.finished, rollout.counted)
     known: dict[str, Any] = episode_metrics(Episodes(np.int32(number), np.float32(mean), np.float32(best)))
     return known | metrics

@@ -6,7 +6,7 @@ Axes: K agents, E episodes, T steps, N environments.
 import threading
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -30,10 +30,11 @@ from action_balance.engines.evaluate import (
     action_modes,
     decide,
 )
-from action_balance.engines.messages import Say
+from action_balance.engines.messages import OnMessage
 from action_balance.engines.signals import graceful_stop
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, with_timeout
+from action_balance.errors import MOST
 
 #: The action mode whose first episode is traced.
 TRACED: ActionMode = "sampled"
@@ -89,7 +90,7 @@ def decide_all(
 
 
 @dataclass(frozen=True)
-class Player:
+class EpisodeRunner:
     """Plays episodes in environments on the host."""
 
     env: HostEnvConfig
@@ -142,7 +143,7 @@ class Player:
             if self.record:
                 actions.append(np.asarray(action))
                 scores.append(step.score)
-            if step.lost:  # episodes under way are played again from the beginning; the environment has said so
+            if step.lost:  # episodes under way are played again from the beginning; the environment has reported it
                 returns[playing], lengths[playing] = 0, 0
                 decisions.clear()
                 continue
@@ -192,23 +193,35 @@ def env_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
 
 def evaluate(
     config: TrainConfig,
-    env: HostEnvConfig,
     states: TrainState,
     episodes: int,
     seed: int,
     report: Report,
-    say: Say,
+    on_message: OnMessage,
     record: bool,
 ) -> dict[ActionMode, Evaluation]:
     """Play episodes of all agents of a run; see `factory.evaluate_run`.
 
     All episodes of an agent are played at once if the family says so. Otherwise as many are played at once as
     environments were trained in, then as many more.
+
+    Args:
+        config: settings of the run.
+        states: states of all its agents, with leading axis K.
+        episodes: E, for each agent and action mode.
+        seed: random seed of the episodes.
+        report: called with the number of further episodes that are finished; may be fractions.
+        on_message: called with each line that the user should read.
+        record: whether to record what replays and films need.
+
+    Returns:
+        The episodes by action mode.
     """
+    env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
     actors = jax.vmap(lambda state: state.actor(action_coef(config.agent, state.updates)))(states)
 
-    def of_agent(player: Player, mode: ActionMode, place: int) -> list[Evaluation]:
+    def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> list[Evaluation]:
         # On the device: arrays of the host would be copied there for every step.
         actor = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], actors)
         number = config.seed + place
@@ -218,22 +231,22 @@ def evaluate(
             count, part = min(episodes - first, envs), () if env.episodes_at_once else (first,)
             part_key = jax.random.fold_in(key, first) if part else key
             traced = record and mode == TRACED and place == first == 0
-            made, left = player.play(actor, mode, count, (*env_seed(seed, number, mode), *part), part_key, traced)
+            made, left = runner.play(actor, mode, count, (*env_seed(seed, number, mode), *part), part_key, traced)
             parts.append(made)
             abandoned += left
         if abandoned:
-            say(
+            on_message(
                 f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MOST_STEPS:,} steps "
                 f"and were abandoned: their returns are those until then"
             )
         return parts
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
-        environment = env.make(envs, 1, (0,), config.agent.host.threads, say)
-        player = Player(env, Algorithm(config.agent, env.spec), environment, report, stop, record)
+        environment = env.make(envs, 1, (0,), config.agent.host.threads, on_message)
+        runner = EpisodeRunner(env, Algorithm(config.agent, env.spec), environment, report, stop, record)
         try:
             found = {
-                mode: _join([of_agent(player, mode, place) for place in range(config.seeds)])
+                mode: _join([of_agent(runner, mode, place) for place in range(config.seeds)])
                 for mode in action_modes(config.agent)
             }
             if stop.is_set():
@@ -241,6 +254,11 @@ def evaluate(
             return found
         finally:
             environment.close()
+
+
+def most_episodes(config: TrainConfig) -> int:
+    """The most episodes of an agent that can be evaluated; see `factory.most_episodes`."""
+    return cast(HostEnvConfig, config.env).episodes_at_once or MOST
 
 
 def _join(agents: list[list[Evaluation]]) -> Evaluation:

@@ -40,7 +40,14 @@ class TreePacker:
         self._offsets = [0, *accumulate(sizes)]
 
     def pack(self, tree: Any) -> PackedTree:
-        """The leaves of a tree."""
+        """Pack the leaves of a tree.
+
+        Args:
+            tree: of the kind that this was prepared for.
+
+        Returns:
+            The leaves.
+        """
         leaves = jax.tree.leaves(tree)
         packed = [self._padded(leaf, place) for place, leaf in enumerate(leaves) if self._is_packed[place]]
         others = tuple(leaf for leaf, is_packed in zip(leaves, self._is_packed, strict=True) if not is_packed)
@@ -50,7 +57,14 @@ class TreePacker:
         return jnp.pad(leaf.ravel(), (0, self._offsets[place + 1] - self._offsets[place] - leaf.size))
 
     def unpack(self, packed: PackedTree) -> Any:
-        """The tree that `pack` was given."""
+        """The inverse of `pack`.
+
+        Args:
+            packed: the leaves.
+
+        Returns:
+            The tree.
+        """
         others = iter(packed.others)
         leaves = [
             self._leaf(packed.packed, place) if is_packed else next(others)

@@ -32,10 +32,10 @@ from action_balance.engines.host.compiled_update import CompiledUpdate, default_
 from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.host_base import (
     TIMEOUT,
-    EmulatorsLost,
     EnvironmentFailed,
+    EnvironmentsLost,
     HostEnvironment,
-    silent,
+    timeout_error,
     with_timeout,
 )
 from action_balance.envs.spec import EnvSpec
@@ -138,7 +138,7 @@ class HostTrainer(Trainer):
                 environment.send(group, chosen.astype(np.int32))
             try:
                 frames = receive() if self._in_thread else with_timeout(receive, TIMEOUT)
-            except EmulatorsLost:
+            except EnvironmentsLost:
                 self._lost = True
                 raise
             if stopped():
@@ -170,7 +170,14 @@ class HostTrainer(Trainer):
                 actor.step(group, 0)
 
     def end_rollout(self, learner: Learner | None = None) -> list[HostRollout]:
-        """Make the other steps of a rollout, interleaved with a learner."""
+        """Make the other steps of a rollout, interleaved with a learner.
+
+        Args:
+            learner: the update of the rollout before, if any.
+
+        Returns:
+            The rollouts of all seeds.
+        """
         turns = [(actor, group) for group in self.actors[0].groups for actor in self.actors]
         each = self.compiled.pieces + (self.compiled.action_evaluations if self.config.host.lag else 0)
         pieces, calls = each * len(self.actors), self.config.ppo.rollout_steps * len(turns)
@@ -236,7 +243,7 @@ class HostTrainer(Trainer):
     def _check_answers(self) -> None:
         waits = [wait for actor in self.actors for wait in actor.waits if wait is not None]
         if waits and time.monotonic() - min(waits) > TIMEOUT:
-            raise silent(TIMEOUT)
+            raise timeout_error(TIMEOUT)
 
     def advance(self) -> HostMetrics:
         """See `Trainer.advance`.
@@ -254,7 +261,7 @@ class HostTrainer(Trainer):
         if self._under_way:
             try:
                 self._waiting = self.end_rollout(learner)
-            except (EmulatorsLost, EnvironmentFailed) as error:
+            except (EnvironmentsLost, EnvironmentFailed) as error:
                 self._failed = error
         metrics = _finish(learner)
         if self._failed is None:

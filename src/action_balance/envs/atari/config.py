@@ -83,12 +83,12 @@ class AtariConfig(HostEnvConfig):
         groups: int,
         seed: tuple[int, ...],
         threads: int = 0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
         """Start N emulators in G groups; see `HostEnvConfig.make`."""
         from action_balance.envs.atari.emulator import Atari
 
-        del say
+        del on_message
         return Atari(self.game, envs, groups, seed, threads)
 
     def replay(

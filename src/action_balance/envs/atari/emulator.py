@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Integer, UInt8
 
 from action_balance.envs.atari.games import SIZE, SKIP, STACK, check_game, vector_class
-from action_balance.envs.host_base import EmulatorsLost, HostStep
+from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import reason
@@ -116,7 +116,7 @@ class Atari:
         try:
             stacks, score, terminated, truncated, info = self._pools[group].recv()
         except Exception as error:  # whatever it is, the emulators cannot continue
-            raise EmulatorsLost(f"an emulator has stopped: {reason(error)}") from error
+            raise EnvironmentsLost(f"an emulator has stopped: {reason(error)}") from error
         self._under_way[group] = False
         frame = next_obs = stacks[:, 0]
         ended = terminated | truncated

@@ -41,7 +41,7 @@ class DeepSeaConfig(DeviceEnvConfig):
         return DeepSea(self.size, key)
 
     def scene(self, environment: "Environment") -> "Scene":
-        """The sea from the side, its surface at the top; nobody can be in its upper right half."""
+        """The sea from the side, its surface at the top; its upper right half cannot be reached."""
         import numpy as np
 
         from action_balance.envs.deep_sea.environment import DeepSea

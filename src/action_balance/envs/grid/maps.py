@@ -4,7 +4,6 @@ A map is a rectangle of characters: ``#`` wall, ``.`` free, ``S`` start (exactly
 Its first line is the top of the world.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,10 +66,6 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
     world = GridWorld.create(width, room, walls, start, [treasure], episode_steps)
     world.check_goals()
     return world
-
-
-#: The worlds by name.
-WORLDS: dict[str, Callable[[], GridWorld]] = {"open": open_world, "goal": goal_world, "corridor": corridor_world}
 
 
 def parse_map(text: str, episode_steps: int = 200) -> GridWorld:

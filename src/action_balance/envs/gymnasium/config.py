@@ -143,7 +143,7 @@ class GymnasiumConfig(HostEnvConfig):
 
     @property
     def spec(self) -> EnvSpec:
-        """A stack of images, or of vectors, whose scale nobody knows."""
+        """A stack of images, or of vectors, whose scale is unknown."""
         return self.task.layout.spec(self.stack, self.task.choices.nvec)
 
     def make(
@@ -152,13 +152,13 @@ class GymnasiumConfig(HostEnvConfig):
         groups: int,
         seed: tuple[int, ...],
         threads: int = 0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
         """Start N environments in G groups; see `HostEnvConfig.make`."""
         from action_balance.envs.gymnasium.vector import GymEnvironment
 
         del threads
-        return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, say)
+        return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, on_message)
 
     def describe(self) -> str:
         """The parts of an observation."""

@@ -28,7 +28,7 @@ class Flat(ObservationWrapper[Any, Any, Any]):
 
 
 class Silent(Wrapper[Any, Any, Any, Any]):
-    """An environment without infos: nobody reads them, and infos of varying shape cannot be batched."""
+    """An environment without infos: they are not used, and infos of varying shape cannot be batched."""
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""

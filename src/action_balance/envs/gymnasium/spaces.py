@@ -14,7 +14,7 @@ from jaxtyping import Float32, Integer, Shaped
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-#: The smallest height and width that the convolutions take; smaller images become vectors.
+#: The smallest height and width for RND's kernels and strides; smaller arrays are taken as vectors.
 LEAST_PIXELS = 44
 #: Larger numbers than this have squares outside the range of float32.
 LARGEST = 1e15
@@ -80,7 +80,7 @@ class Layout:
         return "float32" if self.order is None else "uint8"
 
     def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
-        """Observations and actions as the agent knows them; nobody knows the scale of a vector.
+        """Observations and actions as the agent knows them; the scale of a vector is unknown.
 
         Args:
             stack: frames of an observation.
@@ -111,8 +111,8 @@ class Layout:
             parts.append(f"{name or 'observation'} {begin}{last}")
             begin += count
         shown = parts if len(parts) <= 20 else [*parts[:20], f"{len(parts) - 20} more parts"]
-        said = f"vectors of {self.shape[0]} numbers: {', '.join(shown)}"
-        return f"{said}; left out: {', '.join(self.left_out)} (text)" if self.left_out else said
+        text = f"vectors of {self.shape[0]} numbers: {', '.join(shown)}"
+        return f"{text}; left out: {', '.join(self.left_out)} (text)" if self.left_out else text
 
     def frame(self, observation: Any) -> Float32[np.ndarray, " D"]:
         """The vector of one observation that is not `plain`."""
@@ -341,9 +341,9 @@ def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
 
 def _one_hot(numbers: np.ndarray, starts: np.ndarray, counts: np.ndarray, name: str) -> np.ndarray:
     if numbers.dtype.kind not in "iub" or ((numbers < starts) | (numbers >= starts + counts)).any():
-        said = numbers.tolist() if len(numbers) > 1 else numbers[0]
+        value = numbers.tolist() if len(numbers) > 1 else numbers[0]
         least, most = starts.min(), (starts + counts - 1).max()
-        raise _outside(f"{name or 'it'} is {said}, and the space has the integers from {least} to {most}")
+        raise _outside(f"{name or 'it'} is {value}, and the space has the integers from {least} to {most}")
     vector = np.zeros(int(counts.sum()), np.float32)
     vector[np.cumsum(counts) - counts + (numbers - starts)] = 1
     return vector

@@ -46,7 +46,7 @@ class GymEnvironment:
         vectorize: Vectorize = "sync",
         stack: int = 1,
         reward_scale: float = 1.0,
-        say: Callable[[str], None] = lambda _: None,
+        on_message: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Start the environments.
 
@@ -58,9 +58,9 @@ class GymEnvironment:
             vectorize: how they step together.
             stack: K, frames of an observation.
             reward_scale: factor of the reward that the agent learns from.
-            say: called with a line that the user should read, from any thread.
+            on_message: called with a line that the user should read, from any thread.
         """
-        self.task, self._scale, self._say = task, reward_scale, say
+        self.task, self._scale, self._on_message = task, reward_scale, on_message
         self.spec: EnvSpec = task.layout.spec(stack, task.choices.nvec)
         self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
@@ -192,7 +192,7 @@ class GymEnvironment:
             self._say_outside(error)
 
     def _say_outside(self, error: BadObservation) -> None:
-        self._say(f"{self.task.name}: {error}. This is reported once, and the run continues")
+        self._on_message(f"{self.task.name}: {error}. This is reported once, and the run continues")
         self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
 
     def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
@@ -260,7 +260,7 @@ class GymEnvironment:
             raise EnvironmentFailed(
                 f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; use --vectorize sync"
             )
-        self._say(
+        self._on_message(
             f"{self.task.name}: a worker has died or not answered; {self._size} environments restart, and their "
             f"unfinished episodes are not counted"
         )
