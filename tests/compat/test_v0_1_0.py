@@ -19,6 +19,7 @@ from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
+from action_balance.runs.legacy import renamed
 from action_balance.runs.manifest import versions
 from action_balance.runs.results import PACKAGES, ResultFolder
 
@@ -73,7 +74,7 @@ def assert_close(found: Any, expected: Any, where: str = "") -> None:
 
 def assert_evaluated(run: Path, expected: Path) -> None:
     """An evaluation has the numbers of 0.1.0, and an environment only the settings of its family."""
-    found, before = load(run / "evaluation" / "evaluation.json"), load(expected)
+    found, before = load(run / "evaluation" / "evaluation.json"), renamed(load(expected))
     files, environment = found.pop("files"), found.pop("environment")
     assert "episodes.csv" in files
     assert environment.items() <= before.pop("environment").items()

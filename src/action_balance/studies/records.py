@@ -18,6 +18,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import EVALUATION, SUMMARY
+from action_balance.runs.legacy import renamed
 from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name
 from action_balance.studies.settings_text import flat
@@ -179,13 +180,13 @@ def read_evaluation(path: Path) -> Evaluation | None:
         return None
     rooms: dict[str, list[int]] = {}
     try:
-        summary = json.loads((folder / SUMMARY).read_bytes())
-        update, games = int(summary["checkpoint"]["update"]), int(summary["asked"]["episodes"])
+        summary = renamed(json.loads((folder / SUMMARY).read_bytes()))
+        update, games = int(summary["checkpoint"]["update"]), int(summary["requested"]["episodes"])
         with open(folder / "episodes.csv", newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
+            for row in map(renamed, csv.DictReader(file)):
                 if row.get("rooms"):
-                    rooms.setdefault(row["way"], []).append(int(row["rooms"]))
-    except (OSError, KeyError, TypeError, ValueError, RecursionError, csv.Error):
+                    rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error):
         raise UserError(f"{folder} is damaged: evaluate the run again, or delete that folder") from None
     return Evaluation(update, games, rooms)
 

@@ -22,7 +22,8 @@ from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
 from action_balance.studies import campaign
 from action_balance.studies.atari.reproduce import reproduce_atari
-from action_balance.studies.atari.settings import AtariSettings, AtariTraining
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.atari_training import AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -119,7 +120,7 @@ def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(part
 def test_rooms_are_told_where_a_run_was_evaluated(partial: Path) -> None:
     drawn, greedy = _rooms(partial)
     assert {row["method"] for row in (drawn, greedy)} == {"action-balance-rnd-channel"}  # RND's is of an earlier update
-    assert (drawn["way"], greedy["way"]) == ("behaviour", "greedy")
+    assert (drawn["mode"], greedy["mode"]) == ("behaviour", "greedy")
     assert (drawn["games"], drawn["mean"], drawn["most"]) == (2, 5.5, 7)
     assert (greedy["games"], greedy["mean"]) == (1, 1)
     page = (partial / "report.html").read_text()

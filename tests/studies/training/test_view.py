@@ -48,7 +48,7 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
 @pytest.mark.parametrize("whole_folder", [False, True])
 def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_folder: bool) -> None:
     folder, _ = begin(tmp_path / "run", config_of())
-    summary = {"checkpoint": {"update": 1}, "ways": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    summary = {"checkpoint": {"update": 1}, "modes": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
     folder.save_evaluation(summary, {"heatmap.png": b"inside"})
     evaluation, outside = folder.path / "evaluation", tmp_path / "outside"
     outside.mkdir()

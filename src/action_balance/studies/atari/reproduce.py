@@ -146,7 +146,7 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
                 by_mode.setdefault(mode, []).extend(counts)
         for mode, counts in by_mode.items():
             numbers = {"games": len(counts), "mean": float(np.mean(counts)), "most": max(counts)}
-            rows.append({"game": cell.game, "method": cell.method, "way": mode, "runs": evaluated, **numbers})
+            rows.append({"game": cell.game, "method": cell.method, "mode": mode, "runs": evaluated, **numbers})
     return rows
 
 

@@ -50,7 +50,7 @@ def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms
     return {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {mode: _numbers(config.env, one, rooms[mode] if rooms else None) for mode, one in found.items()},
+        "modes": {mode: _numbers(config.env, one, rooms[mode] if rooms else None) for mode, one in found.items()},
     }
 
 
@@ -108,7 +108,7 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
         The file.
     """
     env, words, games = config.env, WORDS[config.env.outcome], config.env.frames_per_step is not None
-    header = ["way", "seed", "episode", env.outcome, words.length, *(["frames"] if games else []), "ended"]
+    header = ["mode", "seed", "episode", env.outcome, words.length, *(["frames"] if games else []), "ended"]
     rows: list[list[object]] = []
     for mode, one in found.items():
         for (agent, episode), total in np.ndenumerate(np.asarray(one.returns)):
@@ -134,7 +134,7 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     Returns:
         The table.
     """
-    words, modes, seeds = WORDS[env.outcome], summary["ways"], len(summary["seeds"])
+    words, modes, seeds = WORDS[env.outcome], summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
     shown = Table(title=title, caption=f"95 % interval of the mean {env.outcome} over {over}")
     shown.add_column("acting", no_wrap=True)

@@ -53,8 +53,8 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
     summary, files = play(config, restored.state, episodes, seed, console)
     about = {"method": config.agent.label, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
-    asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
+    requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
+    out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
     show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
 

@@ -8,6 +8,7 @@ from action_balance.files import Data, found_inside
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs.folder import EVALUATION
 from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
+from action_balance.runs.legacy import renamed
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import CHARTS, FIRST_CHARTS, Watched, progress
@@ -83,8 +84,8 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
     if summary is None:
         return None
     try:
-        found = json.loads(summary.read_bytes())
-        scores = {str(mode): _score(one) for mode, one in found["ways"].items()}
+        found = renamed(json.loads(summary.read_bytes()))
+        scores = {str(mode): _score(one) for mode, one in found["modes"].items()}
         update = int(found["checkpoint"]["update"])
         rooms = found.get("rooms")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -111,6 +112,6 @@ def _score(one: Data) -> Data:
 
 def _rooms_each(episodes: Path | None) -> list[int]:
     """The fewest and the most rooms of a game; empty where rooms were not counted."""
-    rows = read_table(episodes, ("way",)) if episodes else []
+    rows = read_table(episodes, ()) if episodes else []
     counts = [int(row["rooms"]) for row in rows if (row.get("rooms") or "").isdecimal()]
     return sorted({min(counts), max(counts)}) if counts else []
