@@ -10,7 +10,7 @@ from synthetic_runs import make_run
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
 from action_balance.studies import campaign
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
 SEVEN = [(100, 3.0), (100, 7.0)]
@@ -78,7 +78,7 @@ def test_a_report_alone_is_of_what_is_there_or_was_planned(tmp_path: Path, monke
         assert command == f"action-balance reproduce atari --out . {wider}"
         assert "Of 8 runs, 2 are finished, 0 unfinished and 6 not started" in page
     summary = json.loads((tmp_path / "summary.json").read_text())
-    (tmp_path / "summary.json").write_text(json.dumps(summary | {"asked": {"games": ["venturo"]}}))
+    (tmp_path / "summary.json").write_text(json.dumps(summary | {"requested": {"games": ["venturo"]}}))
     assert "Of 4 runs, 2 are finished" in told()[1]
     # in the folder of the page, the command is of this study
     monkeypatch.chdir(tmp_path)

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 from rich.console import Console
@@ -17,7 +16,7 @@ from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page
-from action_balance.studies.campaign_page import Asked
+from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command, say
 from action_balance.studies.plan import as_begun
@@ -101,7 +100,7 @@ def train_shown(path: Path, config: TrainConfig, name: str, console: Console) ->
 
 def reproduce(
     study: Study,
-    settings: Any,
+    settings: CampaignSettings,
     out: Path,
     report_only: bool,
     overwrite: bool,
@@ -125,8 +124,8 @@ def reproduce(
         if not records:
             raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
         folder = ResultFolder.renew(out, study.kind)
-        asked = campaign_page.planned(settings, folder.before, records) if report_only else settings
-        _write(study, folder, asked, records, notes)
+        covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
+        _write(study, folder, covered, records, notes)
 
     if report_only:
         if overwrite:
@@ -202,7 +201,9 @@ def _delete_runs(out: Path) -> None:
             RunFolder.delete(path)
 
 
-def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Record], notes: list[str]) -> None:
+def _write(
+    study: Study, folder: ResultFolder, settings: CampaignSettings, records: list[Record], notes: list[str]
+) -> None:
     """Write the summary, tables, figures and page of the runs that are there."""
     # A report alone is not given the training settings of its runs.
     settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
@@ -211,7 +212,7 @@ def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Re
     finished = [sum(run.finished for run in group) for group in report.groups]
     folder.summary |= {
         "settings": common,
-        "asked": campaign_page.asked_for(settings),
+        "requested": campaign_page.requested(settings),
         **campaign_page.command(study.kind, settings, type(settings)(), records),
         **({} if report.paper is None else {"paper": report.paper}),
         "deviations": campaign_page.deviations(records, finished, TABLE_2_RUNS),

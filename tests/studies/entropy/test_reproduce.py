@@ -13,7 +13,7 @@ from synthetic_runs import make_run, strip, tree
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.studies import campaign
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 from action_balance.studies.entropy.figures import binned
 from action_balance.studies.entropy.settings import FLAT, GAME, EntropySettings
 
