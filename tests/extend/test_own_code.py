@@ -15,7 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.array_file import read_arrays
 from action_balance.runs.checkpoints import ARRAYS
-from action_balance.studies.compare.labels import name_runs
+from action_balance.studies.labels import name_runs
 
 UPDATES, STEPS = 4, 32
 SMALL = (

@@ -81,6 +81,20 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
     return rows
 
 
+def first_row(file: Path) -> Data:
+    """The first intact row of a file; empty where there is none."""
+    file = kept(file)
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
+            return next((row for line in lines if (row := parse_row(line)) is not None), {})
+    except FileNotFoundError:
+        return {}
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UserError(f"{file} is damaged: restore a copy of it") from None
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {reason(error)}") from None
+
+
 def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:
     """The rows after a place, without damaged ones, and the place after them; see `read_lines`."""
     lines, after = read_lines(file, place, together)

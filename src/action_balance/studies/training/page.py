@@ -9,9 +9,10 @@ from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.runs.folder import EVALUATION
 from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
 from action_balance.runs.legacy import renamed
+from action_balance.studies.charts import CHARTS, FIRST_CHARTS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
-from action_balance.studies.training.data import CHARTS, FIRST_CHARTS, Watched, progress
+from action_balance.studies.training.data import Watched, progress
 from action_balance.web.files import read_table
 from action_balance.web.format import as_float, ends
 from action_balance.web.render import render

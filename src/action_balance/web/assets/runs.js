@@ -22,18 +22,25 @@ class RunCharts {
     this.charts = new Map();
     const used = {};
     for (const curve of curves) curve.dash = DASHES[(used[curve.method] = (used[curve.method] ?? -1) + 1) % DASHES.length];
-    const [main, more] = [make("div", { class: "charts" }), make("div", { class: "charts" })];
-    Object.entries(charts).forEach(([name, title], i) => {
-      const place = make("div", {});
-      (i < first ? main : more).append(place);
-      this.charts.set(name, new Chart(place, { title, xLabel: "steps", yFormat: short, height: i < first ? 220 : 180, from: 0 }));
-    });
-    host.append(main, make("details", {}, make("summary", {}, "All metrics"), more));
+    this.first = first;
+    [this.main, this.more] = [make("div", { class: "charts" }), make("div", { class: "charts" })];
+    for (const [name, title] of Object.entries(charts)) this.add(name, title);
+    host.append(this.main, make("details", {}, make("summary", {}, "All metrics"), this.more));
     this.show();
+  }
+
+  /** Add the chart of a metric; only the first ones are not collapsed. */
+  add(name, title) {
+    const isFirst = this.charts.size < this.first;
+    const place = make("div", {});
+    (isFirst ? this.main : this.more).append(place);
+    this.charts.set(name, new Chart(place, { title, xLabel: "steps", yFormat: short, height: isFirst ? 220 : 180, from: 0 }));
   }
 
   show() {
     if (this.curves.some((curve) => curve.steps.length)) this.host.parentElement.querySelector(".waiting")?.remove();
+    const known = this.curves.flatMap((curve) => Object.keys(curve.metrics));
+    for (const name of known) if (!this.charts.has(name)) this.add(name, name);
     for (const [name, chart] of this.charts) {
       const series = this.curves.filter((curve) => curve.metrics[name]).map((curve) => {
         const { mean, low, high } = curve.metrics[name];
