@@ -1,6 +1,7 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, with ``--out``, as files."""
 
 import time
+from dataclasses import asdict
 from math import isnan
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
     world = read_map(map_file, settings.episode_steps)
     folder = None
     if out is not None:
-        folder = ResultFolder.open(out, KIND, settings, overwrite, {"map": draw_map(world)})
+        folder = ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)})
         if folder.summary["ours"]:
             raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
     parts = 2 if world.goals.any() else 1

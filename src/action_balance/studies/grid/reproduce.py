@@ -11,7 +11,7 @@ from action_balance.studies.grid import KIND
 from action_balance.studies.grid.first_reach import given_up
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
-from action_balance.studies.parts import finish_part, run_missing, say
+from action_balance.studies.parts import finish_part, run_missing, say, without_choice
 from action_balance.terminal.progress import progress_bar
 
 
@@ -26,7 +26,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
     """
     papers = {name: load_part(name).paper for name in STUDIES}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
-    folder = ResultFolder.open(out, KIND, settings, overwrite, extra)
+    folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, extra)
 
     def run(name: str) -> None:
         _run(name, settings, folder, console)
