@@ -49,11 +49,13 @@ class Study:
     kind: str
     """The command, e.g. ``reproduce atari``."""
     belongs: Callable[[TrainConfig], bool]
-    """Whether a run on Atari is one of the study."""
+    """Whether a run is one of the study."""
     report: Callable[[Sequence[Record]], Report]
     """Analyses the runs."""
     conclude: Callable[[Data], Iterable[str]]
     """Headline lines from the summary."""
+    check: Callable[[], object]
+    """Raises a `UserError` if a package is missing that the training needs."""
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -147,9 +149,7 @@ def _train_missing(
 ) -> None:
     missing = list(runs) if overwrite else _unfinished(out, runs)
     if missing:
-        from action_balance.envs.atari.games import vector_class
-
-        vector_class()  # report a missing package before anything is written
+        study.check()  # before anything is written
     ResultFolder.renew(out, study.kind, overwrite)
     if overwrite:
         _delete_runs(out)

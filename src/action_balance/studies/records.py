@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.config import AtariConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
@@ -142,7 +141,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
 
     Args:
         out: folder of the study.
-        belongs: whether a run on Atari is one of the study.
+        belongs: whether a run is one of the study.
 
     Returns:
         The runs that have made an update, and a line about each folder that was left out.
@@ -154,8 +153,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
             notes.append(f"{path.name} holds no run and was left out")
             continue
         config = TrainConfig.from_dict(RunFolder.open(path).config)
-        named = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
-        if not named or not belongs(config):
+        if config.seeds != 1 or path.name != run_name(config) or not belongs(config):
             notes.append(f"{path.name} holds a run of something else and was left out")
             continue
         record = read_record(path)

@@ -7,7 +7,8 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
+from action_balance.envs.atari.config import AtariConfig
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import thinned
@@ -50,7 +51,7 @@ def reproduce_atari(
 
 
 def _belongs(config: TrainConfig) -> bool:
-    return method_name(config.agent) in COMPARED
+    return isinstance(config.env, AtariConfig) and method_name(config.agent) in COMPARED
 
 
 def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) -> bool:
@@ -165,4 +166,4 @@ def _conclude(summary: Data) -> Iterator[str]:
             yield f"  {method}: {ours}{published}"
 
 
-STUDY = Study(KIND, _belongs, _report, _conclude)
+STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)
