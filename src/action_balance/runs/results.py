@@ -1,6 +1,6 @@
 """The folder of a study's result: never overwritten silently, never half-written, continued after an interrupt.
 
-``summary.json`` says what the folder holds: the kind of the result, its settings, the numbers of every finished part
+``summary.json`` describes the folder: the kind of the result, its settings, the numbers of every finished part
 under ``ours``, and the names of all its other files under ``files``.
 """
 
@@ -56,7 +56,7 @@ class ResultFolder(OwnedFolder):
             path: the folder; it is made if it does not exist.
             kind: what makes the result, e.g. ``reproduce grid``.
             settings: plain data, without the choice of parts; a result is continued only with equal settings.
-            overwrite: delete a result that is there.
+            overwrite: delete an existing result.
             extra: more for the summary, e.g. the map; it must be equal, too.
 
         Returns:
@@ -98,7 +98,7 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """A result that is there."""
+        """Open an existing result."""
         folder = cls(path, {})
         found = folder._read()
         if found is None:
@@ -113,7 +113,7 @@ class ResultFolder(OwnedFolder):
         return folder
 
     def _clear_or_read(self, overwrite: bool) -> Data | None:
-        """The summary that is there; None in a folder without a result, and where the result was deleted."""
+        """The existing summary; None in a folder without a result, and where the result was deleted."""
         if not (overwrite and (self.path / SUMMARY).exists()):
             return self._read()
         found = load_json(self.path / SUMMARY) or {}

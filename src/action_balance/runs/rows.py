@@ -37,7 +37,7 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}-{self.offset}"
 
-    def is_anew(self, before: "Place") -> bool:
+    def restarted(self, before: "Place") -> bool:
         """Whether a file was read from its beginning although it had been read up to a place before."""
         return before.offset > 0 and (self.file != before.file or self.offset < before.offset)
 

@@ -1,4 +1,4 @@
-"""Studies of many long training runs: trained in turn, interrupted at any time, reported from whatever is there."""
+"""Studies of many long training runs: trained in turn, interrupted at any time, reported from the runs that exist."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ class Study:
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
-    """Whether a run is there and finished; a `UserError` if the folder holds a run with another config."""
+    """Whether a run exists and is finished; a `UserError` if the folder holds a run with another config."""
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
@@ -116,7 +116,7 @@ def reproduce(
         settings: its settings, which plan the runs in the order in which they are trained.
         out: folder of the study.
         report_only: train nothing.
-        overwrite: delete the result and all runs that are there.
+        overwrite: delete the existing result and all of its runs.
         console: the screen.
         after: called with every finished run; returns whether it changed anything that the report shows.
     """
@@ -204,7 +204,7 @@ def _delete_runs(out: Path) -> None:
 def _write(
     study: Study, folder: ResultFolder, settings: CampaignSettings, records: list[Record], notes: list[str]
 ) -> None:
-    """Write the summary, tables, figures and page of the runs that are there."""
+    """Write the summary, tables, figures and page of the existing runs."""
     # A report alone is not given the training settings of its runs.
     settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
     common, report = common_settings(records), study.report(records)

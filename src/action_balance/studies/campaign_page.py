@@ -17,6 +17,7 @@ from action_balance.studies.atari_training import PRESET, CampaignSettings
 from action_balance.studies.records import RECENT, Record
 from action_balance.studies.settings_text import command_line, flat
 from action_balance.studies.statistics import number as plain
+from action_balance.studies.statistics import rounded
 
 Settings = TypeVar("Settings", bound=CampaignSettings)
 
@@ -63,12 +64,14 @@ def run_rows(runs: Iterable[Data]) -> list[list[object]]:
     rows = []
     for run in runs:
         full = run | {"frames": SKIP * run["steps"]}
-        rows.append(["" if full[name] is None else _rounded(full[name]) for name in RUN_COLUMNS])
+        rows.append([_field(full[name]) for name in RUN_COLUMNS])
     return rows
 
 
-def _rounded(value: object) -> object:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _field(value: object) -> object:
+    if value is None:
+        return ""
+    return rounded(value)[0] if isinstance(value, float) else value
 
 
 def campaign_view(summary: Data) -> Data:

@@ -80,17 +80,17 @@ def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
     third = news(folder.path, second["place"])
-    assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
+    assert (third["steps"], third["place"], third["restarted"]) == ([], second["place"], False)
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'\n{"update": 3, "seed": 0, "steps": 3072, "episode_return": 7}\n')  # the half line stays damaged
         file.write(b'{"update": 3, "seed": 1, "steps": 3072, "episode_return": 9}\n')
     later = news(folder.path, second["place"])
     assert (later["steps"], later["metrics"]["episode_return"]["mean"]) == ([3072], [8.0])
-    assert news(folder.path, f"{later['place']}0")["anew"]  # a place beyond the end
+    assert news(folder.path, f"{later['place']}0")["restarted"]  # a place beyond the end
     log.truncate_after(0)  # as a resumed run does
     add(log, config, 1)
     fourth = news(folder.path, second["place"])
-    assert (fourth["steps"], fourth["anew"]) == ([STEPS], True)
+    assert (fourth["steps"], fourth["restarted"]) == ([STEPS], True)
     os.utime(folder.path / "timing.jsonl", (1, 1))
     assert news(folder.path, "")["progress"]["status"] == "silent"
     folder.release()

@@ -37,7 +37,7 @@ def reproduce_atari(
         out: folder of the study.
         evaluate: games that each finished run plays if its rooms can be counted; 0 for none.
         report_only: train nothing, only write the report.
-        overwrite: delete what is there and start again.
+        overwrite: delete the existing runs and start again.
         console: the screen.
     """
     check_count("--evaluate", evaluate, 0)

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from action_balance.files import Data, own_file
+from action_balance.plots.drawing import method_name
 from action_balance.studies.charts import chart_title
 from action_balance.web.files import read_table
-from action_balance.web.render import render, title_of
+from action_balance.web.render import render
 
 
 def result_page(folder: Path) -> str:
@@ -22,7 +23,7 @@ def result_page(folder: Path) -> str:
             {
                 "key": f"c{len(curves)}",
                 "environment": row["environment"],
-                "label": title_of(method) + label[len(method) :].replace("_", " "),
+                "label": method_name(method) + label[len(method) :].replace("_", " "),
                 "method": method,
                 "seeds": int(float(row["seeds"] or 0)),
                 "bucket": 1,

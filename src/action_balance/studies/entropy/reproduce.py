@@ -29,7 +29,7 @@ def reproduce_entropy(
         settings: settings of the study.
         out: folder of the study.
         report_only: train nothing, only write the report.
-        overwrite: delete what is there and start again.
+        overwrite: delete the existing runs and start again.
         console: the screen.
     """
     campaign.reproduce(STUDY, settings, out, report_only, overwrite, console)

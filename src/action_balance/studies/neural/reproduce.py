@@ -29,7 +29,7 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
     Args:
         settings: settings of the study.
         out: folder of the result and its training runs.
-        overwrite: replace a result that is there.
+        overwrite: replace an existing result.
         console: the screen.
     """
     folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, {})

@@ -206,9 +206,9 @@ def news(run: Watched, place: str) -> Data:
     bucket = bucket_of(run.config) if now["status"] == "running" else 1
     names = metric_names([run])
     rows, after = read_numbers(run.path / METRICS, before, names, run.config.seeds * bucket)
-    anew = after.is_anew(before)
+    restarted = after.restarted(before)
     fresh = columns(whole(rows, run.config.seeds), names, bucket_of(run.config))
-    return {"progress": now, "place": str(after), "anew": anew, **fresh}
+    return {"progress": now, "place": str(after), "restarted": restarted, **fresh}
 
 
 def progress(run: Watched) -> Data:

@@ -70,7 +70,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
 
 
 def _world(curves: Sequence[Data]) -> Data:
-    """What is said about the curves of an environment."""
+    """What the text above the curves of an environment needs."""
     return {
         "several": any(curve["seeds"] > 1 for curve in curves),
         "bucket": max(curve["bucket"] for curve in curves),
@@ -116,7 +116,7 @@ def media(run: Path) -> list[Path]:
 
 
 def _medium(path: Path, source: str | None) -> Data:
-    """A picture or film; its name says what it shows."""
+    """A picture or film, with its name as the title."""
     title = path.stem.replace("_", " ").capitalize()
     return {"file": path.name, "title": title, "source": source, "is_film": mime_type(path).startswith("video/")}
 

@@ -55,7 +55,7 @@ class RunCharts {
 
 /** Append new points to a curve, with gaps where a metric starts later. */
 function extend(curve, fresh) {
-  if (fresh.anew) Object.assign(curve, { steps: [], metrics: {} });
+  if (fresh.restarted) Object.assign(curve, { steps: [], metrics: {} });
   const before = curve.steps.length;
   curve.steps.push(...fresh.steps);
   for (const name of new Set([...Object.keys(curve.metrics), ...Object.keys(fresh.metrics)])) {
@@ -73,8 +73,8 @@ class Progress {
   constructor(host, count) {
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     this.rows = Array.from({ length: count }, () => {
-      const row = { name: make("strong", {}), bar: make("progress", { max: 1, value: 0 }), said: make("output", {}) };
-      host.append(make("div", { class: "progress" }, row.name, row.bar, row.said));
+      const row = { name: make("strong", {}), bar: make("progress", { max: 1, value: 0 }), text: make("output", {}) };
+      host.append(make("div", { class: "progress" }, row.name, row.bar, row.text));
       return row;
     });
     host.append(this.spoken);
@@ -87,14 +87,14 @@ class Progress {
     row.name.textContent = name;
     row.bar.value = updates ? update / updates : 0;
     row.bar.setAttribute("aria-label", `Progress of ${name}`);
-    const said = [STATES[status] ?? status];
-    if (status === "silent") said[0] = `no updates for ${duration(silent)}: it may have been killed`;
-    if (updates) said.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
-    if (rate && ["running", "silent"].includes(status)) said.push(`${shown(rate)} steps/s`);
-    if (left !== null && left !== undefined && status === "running") said.push(`${duration(left)} left`);
-    row.said.textContent = said.join(" \u00b7 ");
-    row.said.dataset.status = status;
-    if (this.before[number] !== undefined && this.before[number] !== status) this.spoken.textContent = `${name}: ${said[0]}`;
+    const parts = [STATES[status] ?? status];
+    if (status === "silent") parts[0] = `no updates for ${duration(silent)}: it may have been killed`;
+    if (updates) parts.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
+    if (rate && ["running", "silent"].includes(status)) parts.push(`${shown(rate)} steps/s`);
+    if (left !== null && left !== undefined && status === "running") parts.push(`${duration(left)} left`);
+    row.text.textContent = parts.join(" \u00b7 ");
+    row.text.dataset.status = status;
+    if (this.before[number] !== undefined && this.before[number] !== status) this.spoken.textContent = `${name}: ${parts[0]}`;
     this.before[number] = status;
   }
 }
@@ -142,11 +142,11 @@ async function follow(data, all, bars, players) {
         const fresh = await news({ run: number, place: curve?.place ?? "", visits: map?.panel.place ?? "" });
         // A run that starts, starts again or is resumed, and its first map, need places that this page lacks.
         const other = curve ? fresh.progress.began !== began : fresh.place !== undefined;
-        if (other || (fresh.visits && (!map || fresh.visits.anew))) { location.reload(); return; }
+        if (other || (fresh.visits && (!map || fresh.visits.restarted))) { location.reload(); return; }
         if (fresh.visits) await map.player.extend(map.panel, fresh.visits);
         data.progress[number] = fresh.progress;
         bars.show(number, fresh.progress);
-        if (curve && (fresh.anew || fresh.steps.length)) {
+        if (curve && (fresh.restarted || fresh.steps.length)) {
           extend(curve, fresh);
           all.get(curve.environment).show();
         } else if (curve) curve.place = fresh.place;
