@@ -22,14 +22,14 @@ def main() -> None:
     """Run all variants and print the table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     table = Table(title=f"{runs} runs, at most 1,000,000 steps each")
-    for name in ("room", "corridor", "c_s", "method", "steps to the treasure", "given up", "one-sidedness"):
+    for name in ("room", "corridor", "c_s", "method", "steps to the treasure", "timed out", "one-sidedness"):
         table.add_column(name, justify="left" if name == "method" else "right")
     for room, length, state_coef in VARIANTS:
         settings = GridSettings(runs=runs, state_coef=state_coef, studies=("corridor",))
         result = corridor.run(settings, world=corridor_world(room, length))
         for method, found in result.treasure.items():
             sidedness = result.one_sidedness(method)
-            row = (room, length, state_coef, method, found.mean, found.given_up, sidedness)
+            row = (room, length, state_coef, method, found.mean, found.timed_out, sidedness)
             table.add_row(*map(str, row))
         table.add_section()
     Console(width=120).print(table)

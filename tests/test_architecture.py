@@ -83,7 +83,7 @@ def test_a_room_imports_from_lower_levels_only(graph: dict[str, set[str]]) -> No
     assert not wrong, "\n".join(sorted(wrong))
 
 
-def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) -> None:
+def assert_no_circles(graph: dict[str, set[str]]) -> None:
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
@@ -96,3 +96,18 @@ def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) ->
 
     for name in sorted(graph):
         visit(name, ())
+
+
+def test_no_modules_import_each_other_in_a_circle(graph: dict[str, set[str]]) -> None:
+    assert_no_circles(graph)
+
+
+def test_no_studies_import_each_other_in_a_circle(graph: dict[str, set[str]]) -> None:
+    """Each package of a study, and each module that studies share, counts as one."""
+    together: dict[str, set[str]] = {}
+    for name, imported in graph.items():
+        if name.startswith("studies."):
+            study = name.split(".")[1]
+            others = {other.split(".")[1] for other in imported if other.startswith("studies.")}
+            together.setdefault(study, set()).update(others - {study})
+    assert_no_circles(together)

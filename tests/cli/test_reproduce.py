@@ -155,10 +155,10 @@ def test_one_run_one_method_and_overwrite(tmp_path: Path) -> None:
     assert rows(tmp_path / "coverage.csv")[0]["low"] == ""
 
 
-def test_runs_given_up_are_reported_and_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_that_timed_out_are_reported_and_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--runs", "3", "--max-steps", "100", "--studies", "goals", "--methods", "rnd", "action-balance-rnd")
     assert call("reproduce", "grid", "--out", str(tmp_path), *arguments) == 0
-    assert "30 runs were given up" in capsys.readouterr().out
+    assert "30 runs timed out" in capsys.readouterr().out
     assert {row["steps"] for row in rows(tmp_path / "goals.csv")} == {""}
     numbers = json.loads((tmp_path / "summary.json").read_text())["ours"]["goals"]
     assert numbers["compared"] == 0

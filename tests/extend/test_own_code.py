@@ -15,7 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.array_file import read_arrays
 from action_balance.runs.checkpoints import ARRAYS
-from action_balance.studies.compare.labels import name_runs
+from action_balance.studies.labels import name_runs
 
 UPDATES, STEPS = 4, 32
 SMALL = (
@@ -104,7 +104,7 @@ def test_a_family_on_the_device_is_seen_as_an_image(tmp_path: Path) -> None:
     assert_same(run, resume(run))
     found = evaluate(run)
     assert found["coverage"]["reachable"] == 100
-    assert found["ways"]["sampled"]["mean_length"] <= 20
+    assert found["modes"]["sampled"]["mean_length"] <= 20
 
 
 def test_a_family_on_the_host_has_its_own_settings(tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_a_family_on_the_host_has_its_own_settings(tmp_path: Path) -> None:
     assert [row["update"] for row in resumed] == [1, 2, 3, 4]
     found = evaluate(run)
     assert found["environment"] == {"name": "dice_family:Dice", "dice": 4, "throws": 3}
-    assert found["ways"]["greedy"]["mean_length"] == 3
+    assert found["modes"]["greedy"]["mean_length"] == 3

@@ -78,18 +78,20 @@ def test_of_a_long_episode_steps_are_left_out_but_not_the_end(monkeypatch: pytes
 
 def test_a_game_counts_its_rooms() -> None:
     shots = list(
-        film.screen_shots([Moment(screen(GREEN), score, room) for score, room in ((0, 1), (100, 2), (400, 1))])
+        film.screen_shots(
+            [Moment(screen(GREEN), score, room) for score, room in ((0, 1), (100, 2), (400, 1))], "score", 5 / 3
+        )
     )
     assert [dict(shot.numbers)["rooms so far"] for shot in shots] == ["1", "2", "2"]
     assert dict(shots[2].numbers) | {} == {"score": "400", "room": "1", "rooms so far": "2", "step": "2"}
-    (unknown,) = film.screen_shots([Moment(screen(GREEN))])
+    (unknown,) = film.screen_shots([Moment(screen(GREEN))], "score", 5 / 3)
     assert dict(unknown.numbers) == {"score": "0", "step": "0"}
 
 
 def test_a_film_of_a_game_shows_the_screen_in_the_shape_of_a_television() -> None:
     reported: list[float] = []
     moments = [Moment(screen(GREEN)), Moment(screen(VIOLET)), Moment(screen(GREEN))]
-    content = film.game_film(film.screen_shots(moments), STORY, reported.append)
+    content = film.replay_film(film.screen_shots(moments, "score", 5 / 3), STORY, 15, reported.append)
     with av.open(io.BytesIO(content), "r") as file:
         pictures = [one.to_ndarray(format="rgb24").astype(int) for one in file.decode(video=0)]
     assert sum(reported) == 3

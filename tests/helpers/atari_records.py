@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 from action_balance.studies.plan import run_name
 from action_balance.studies.records import Record
 

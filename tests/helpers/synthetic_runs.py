@@ -35,11 +35,11 @@ def make_run(
 
 
 def evaluate_run(path: Path, update: int, rooms: Sequence[tuple[str, int]], games: int) -> None:
-    """An evaluation of a run: ways of acting, and rooms in a game of them."""
+    """An evaluation of a run: action modes, and rooms in a game of them."""
     (path / EVALUATION).mkdir(exist_ok=True)
     table = "".join(f"{mode},{count}\n" for mode, count in rooms)
-    (path / EVALUATION / "episodes.csv").write_text(f"way,rooms\n{table}")
-    summary = {"checkpoint": {"update": update}, "asked": {"episodes": games}}
+    (path / EVALUATION / "episodes.csv").write_text(f"mode,rooms\n{table}")
+    summary = {"checkpoint": {"update": update}, "requested": {"episodes": games}}
     (path / EVALUATION / SUMMARY).write_text(json.dumps(summary))
 
 

@@ -56,9 +56,9 @@ def two_runs(out: Path) -> list[Path]:
         folder.finish("finished")
         paths.append(folder.path)
     score = {"mean": 0.5, "low": 0.25, "high": 0.75, "median": 0.5, "max": 1.0}
-    summary = {"checkpoint": {"update": 4}, "ways": {"greedy": {"score": score}}, "rooms": {"all": [0, 1, 5]}}
+    summary = {"checkpoint": {"update": 4}, "modes": {"greedy": {"score": score}}, "rooms": {"all": [0, 1, 5]}}
     RunFolder.open(paths[0]).save_evaluation(
-        summary, {"episode.mp4": FILM, "episodes.csv": b"way,rooms\ngreedy,2\ngreedy,3\n"}
+        summary, {"episode.mp4": FILM, "episodes.csv": b"mode,rooms\ngreedy,2\ngreedy,3\n"}
     )
     return paths
 

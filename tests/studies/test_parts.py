@@ -1,5 +1,6 @@
 """A study of the parts a, b and c."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,12 @@ from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
-from action_balance.studies.grid.settings import RunSettings
-from action_balance.studies.parts import finish_part, run_missing
+from action_balance.studies.grid.settings import GridSettings, RunSettings
+from action_balance.studies.parts import finish_part, run_missing, without_choice
 
 
 def folder(path: Path) -> ResultFolder:
-    return ResultFolder.open(path / "out", "study", RunSettings(), False, {})
+    return ResultFolder.open(path / "out", "study", asdict(RunSettings()), False, {})
 
 
 def run(result: ResultFolder, chosen: tuple[str, ...], stop_at: str = "", kept: str = "") -> list[str]:
@@ -47,3 +48,9 @@ def test_an_interrupt_names_what_is_kept(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt, match=r"^a .*the same command"):
         run(folder(tmp_path), ("a", "b"), stop_at="b")
     assert run(folder(tmp_path), ("a", "b")) == ["b"]
+
+
+def test_the_choice_of_parts_does_not_make_another_result() -> None:
+    settings = [without_choice(GridSettings(runs=5, studies=(part,))) for part in ("coverage", "goals")]
+    assert settings[0] == settings[1]
+    assert settings[0]["runs"] == 5

@@ -47,6 +47,12 @@ class EnvConfig:
     uses_threads: ClassVar[bool] = False
     #: What the sum of an episode's rewards is called: its return, or the score of a game.
     outcome: ClassVar[Literal["return", "score"]] = "return"
+    #: What one episode is called.
+    unit: ClassVar[str] = "episode"
+    #: What the number of an episode's steps is called in tables.
+    length_name: ClassVar[str] = "length"
+    #: What ends an episode, unless the time limit does.
+    end_name: ClassVar[str] = "task"
     #: Frames of a step, where that is worth reporting.
     frames_per_step: ClassVar[int | None] = None
     #: Whether returns of different environments of the family may be averaged.

@@ -46,6 +46,14 @@ class Replay(Protocol):
         """What the actions do, in words."""
 
     @property
+    def steps_per_second(self) -> int:
+        """Speed of a film of it."""
+
+    @property
+    def pixel_aspect(self) -> float:
+        """How much wider than high a pixel of the screen is drawn."""
+
+    @property
     def room_byte(self) -> int | None:
         """The byte of the memory that holds the number of the room; None if it is not known."""
 

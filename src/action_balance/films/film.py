@@ -1,7 +1,7 @@
 """A film of one episode: a picture of the environment on the left, what the agent thinks of its actions on the right.
 
-The pictures come from a source: `map_shots` draws a map with the trail of the agent, `screen_shots` shows the screen
-of a game. Axes: T steps, S states, A actions.
+The pictures come from a source: `map_shots` draws a map with the trail of the agent, `screen_shots` shows the
+screens of a replay. Axes: T steps, S states, A actions.
 """
 
 import math
@@ -20,14 +20,14 @@ from action_balance.films.pixels import BETA, BONUS, PI, Colour, blend, rgb
 from action_balance.films.writer import to_gif, to_mp4
 from action_balance.plots.drawing import INK, MUTED, PAPER, RULE, method_colour
 
-#: Frames per second of a map and of a game: 60 emulator frames, four per step.
-MAP_RATE, GAME_RATE = 8, 15
+#: Frames per second of a map.
+MAP_RATE = 8
 
 #: The most frames of a map; of longer episodes, steps are left out.
 MOST_FRAMES = 300
 
-#: Pixels of the picture of a game, and how much wider than high a pixel of the console is on a television.
-SCREEN, WIDE = (800, 630), 5 / 3
+#: Pixels of the picture of a screen: width and height.
+SCREEN = (800, 630)
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,15 @@ def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], reward
     return to_gif(frames(shots, story, (20, 20), every), MAP_RATE, _palette(story.method))
 
 
-def game_film(shots: Iterable[Shot], story: Story, report: Callable[[float], None] = lambda _: None) -> bytes:
-    """A film of a game, at the speed of the game.
+def replay_film(
+    shots: Iterable[Shot], story: Story, rate: int, report: Callable[[float], None] = lambda _: None
+) -> bytes:
+    """A film of a replay.
 
     Args:
         shots: T + 1 of them.
         story: what the panel shows.
+        rate: steps per second.
         report: called with the number of further frames that are done, of T + 1.
 
     Returns:
@@ -97,7 +100,7 @@ def game_film(shots: Iterable[Shot], story: Story, report: Callable[[float], Non
             yield frame
             report(1)
 
-    return to_mp4(reported(), GAME_RATE)
+    return to_mp4(reported(), rate)
 
 
 def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> Iterator[Shot]:
@@ -123,29 +126,31 @@ def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.n
         yield Shot(picture(drawn, state, step - last_visit), numbers)
 
 
-def screen_shots(moments: Iterable[Moment]) -> Iterator[Shot]:
-    """Shots of a game.
+def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -> Iterator[Shot]:
+    """Shots of a replay.
 
     Args:
-        moments: the game before each step, and after the last one.
+        moments: the replay before each step, and after the last one.
+        outcome: what the sum of rewards is called.
+        pixel_aspect: how much wider than high a pixel is drawn.
 
     Yields:
         One shot for each moment.
     """
     rooms: set[int] = set()
     for step, moment in enumerate(moments):
-        numbers = [("score", f"{moment.score:,.0f}")]
+        numbers = [(outcome, f"{moment.score:,.0f}")]
         if moment.room is not None:
             rooms.add(moment.room)
             numbers += [("room", f"{moment.room}"), ("rooms so far", f"{len(rooms)}")]
-        yield Shot(_television(moment.screen), (*numbers, ("step", f"{step:,}")))
+        yield Shot(_enlarged(moment.screen, pixel_aspect), (*numbers, ("step", f"{step:,}")))
 
 
-def _television(screen: Picture) -> Picture:
-    """A screen, enlarged to the shape that it has on a television, in the middle of a black picture."""
+def _enlarged(screen: Picture, pixel_aspect: float) -> Picture:
+    """A screen, enlarged, in the middle of a black picture."""
     lines, columns = screen.shape[:2]
-    tall = max(1, min(SCREEN[1] // lines, int(SCREEN[0] / columns / WIDE)))
-    large = screen.repeat(tall, axis=0).repeat(round(tall * WIDE), axis=1)[: SCREEN[1], : SCREEN[0]]
+    tall = max(1, min(SCREEN[1] // lines, int(SCREEN[0] / columns / pixel_aspect)))
+    large = screen.repeat(tall, axis=0).repeat(round(tall * pixel_aspect), axis=1)[: SCREEN[1], : SCREEN[0]]
     black = np.zeros((SCREEN[1], SCREEN[0], 3), np.uint8)
     paste(black, large, *((SCREEN[axis] - large.shape[1 - axis]) // 2 for axis in (0, 1)))
     return black

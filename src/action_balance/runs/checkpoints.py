@@ -34,7 +34,7 @@ Which = Literal["latest", "best"] | int
 
 
 class _Damaged(Exception):
-    """A checkpoint that is not as it was written; the message says why."""
+    """A checkpoint that is not as it was written; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Restored:
     update: int
     """The update after which it was saved."""
     state: Any
-    """The tree that was asked for, with the values of the checkpoint."""
+    """The requested tree, with the values of the checkpoint."""
     warnings: tuple[str, ...]
     """A line for everything that the user should know, such as a damaged checkpoint that was skipped."""
 
 
 def _read_contents(folder: Path) -> Data:
-    """What a checkpoint says about itself."""
+    """The description of a checkpoint."""
     found = load_json(folder / CONTENTS) or {}
     contents: Data = found.get("contents") or {}
     if found.get("sha256") != fingerprint(contents) or contents["update"] != int(folder.name):
@@ -59,7 +59,7 @@ def _read_contents(folder: Path) -> Data:
 
 
 def _verify(folder: Path) -> Data:
-    """What a checkpoint says about itself, if every file is as it was written."""
+    """The description of a checkpoint, if every file is as it was written."""
     contents = _read_contents(folder)
     for name, expected in contents["files"].items():
         try:

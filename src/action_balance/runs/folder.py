@@ -32,7 +32,7 @@ EVALUATION = "evaluation"
 #: The file of an evaluation that describes the others; it is written last.
 SUMMARY = "evaluation.json"
 
-#: What ``config.json`` says of a run folder, and the version of the whole folder that is written.
+#: The value that marks ``config.json`` as that of a run, and the version of the whole folder that is written.
 FORMAT = "action-balance run"
 VERSION = 3
 #: Versions that can be read.
@@ -97,7 +97,7 @@ class RunFolder(OwnedFolder):
             path: a folder without a run; it is made if it does not exist.
             config: nested plain data.
             command: the command line that begins the run.
-            overwrite: delete a run that is there.
+            overwrite: delete an existing run.
             about: more plain data for the manifest.
             packages: packages of the environment, whose versions are recorded.
 
@@ -155,7 +155,7 @@ class RunFolder(OwnedFolder):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """A run that is there, to read it or to `resume` it; nothing is written."""
+        """Open an existing run, to read it or to `resume` it; nothing is written."""
         return cls(path, read_config(path), load_json(path / MANIFEST) or {})
 
     def contents(self) -> Iterable[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.errors import UserError
-from action_balance.files import reason
+from action_balance.files import Data, reason
 from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import NO_DATA, Leaf
 
@@ -56,6 +56,15 @@ RESULT_FILES = (
 
 #: Files of an evaluation besides its summary.
 EVALUATION_FILES = ("episodes.csv", "heatmap.png", "episode.gif", "episode.mp4")
+
+
+#: Names in summaries and tables, by the names that 0.1.0 gave them.
+RENAMED = {"way": "mode", "ways": "modes", "asked": "requested"}
+
+
+def renamed(data: Data) -> Data:
+    """Data of a summary or the row of a table, with the names of 0.1.0 replaced."""
+    return {RENAMED.get(name, name): value for name, value in data.items()}
 
 
 def moved(path: str) -> str:

@@ -1,6 +1,6 @@
 """The folder of a study's result: never overwritten silently, never half-written, continued after an interrupt.
 
-``summary.json`` says what the folder holds: the kind of the result, its settings, the numbers of every finished part
+``summary.json`` describes the folder: the kind of the result, its settings, the numbers of every finished part
 under ``ours``, and the names of all its other files under ``files``.
 """
 
@@ -10,10 +10,9 @@ import io
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
@@ -23,9 +22,6 @@ from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
 from action_balance.runs.owned import OwnedFolder
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 #: The file that marks a folder as a result; written first, and after every finished part.
 SUMMARY = "summary.json"
@@ -53,22 +49,20 @@ class ResultFolder(OwnedFolder):
         self._saved = copy.deepcopy(summary)  # as it is in the file, once it was written
 
     @classmethod
-    def open(cls, path: Path, kind: str, settings: "DataclassInstance", overwrite: bool, extra: Data) -> Self:
+    def open(cls, path: Path, kind: str, settings: Data, overwrite: bool, extra: Data) -> Self:
         """Begin a result, or continue the same one where it was interrupted.
 
         Args:
             path: the folder; it is made if it does not exist.
             kind: what makes the result, e.g. ``reproduce grid``.
-            settings: everything except the choice of parts; a result is continued only with equal settings.
-            overwrite: delete a result that is there.
+            settings: plain data, without the choice of parts; a result is continued only with equal settings.
+            overwrite: delete an existing result.
             extra: more for the summary, e.g. the map; it must be equal, too.
 
         Returns:
             The folder.
         """
-        plain = json.loads(json.dumps(asdict(settings)))
-        plain.pop("studies", None)
-        fresh = {"settings": plain, "versions": versions(PACKAGES), **extra}
+        fresh = {"settings": json.loads(json.dumps(settings)), "versions": versions(PACKAGES), **extra}
         folder = cls._new(path, kind, fresh)
         found = folder._clear_or_read(overwrite)
         if found is not None:
@@ -104,7 +98,7 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """A result that is there."""
+        """Open an existing result."""
         folder = cls(path, {})
         found = folder._read()
         if found is None:
@@ -119,7 +113,7 @@ class ResultFolder(OwnedFolder):
         return folder
 
     def _clear_or_read(self, overwrite: bool) -> Data | None:
-        """The summary that is there; None in a folder without a result, and where the result was deleted."""
+        """The existing summary; None in a folder without a result, and where the result was deleted."""
         if not (overwrite and (self.path / SUMMARY).exists()):
             return self._read()
         found = load_json(self.path / SUMMARY) or {}
@@ -132,11 +126,6 @@ class ResultFolder(OwnedFolder):
     def _read(self) -> Data | None:
         file = self.path / SUMMARY
         if not file.exists():
-            if any((self.path / name).exists() for name in legacy.RESULT_FILES):
-                raise UserError(
-                    f"{self.path} holds files with the names of a result but no {SUMMARY}: choose another --out, "
-                    f"or move them away"
-                )
             return None
         try:
             file.read_bytes()

@@ -37,7 +37,7 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}-{self.offset}"
 
-    def is_anew(self, before: "Place") -> bool:
+    def restarted(self, before: "Place") -> bool:
         """Whether a file was read from its beginning although it had been read up to a place before."""
         return before.offset > 0 and (self.file != before.file or self.offset < before.offset)
 
@@ -79,6 +79,20 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
             raise UserError(f"line {number} of {kept(path / name)} is damaged: delete it to read the rest")
         rows.append(row)
     return rows
+
+
+def first_row(file: Path) -> Data:
+    """The first intact row of a file; empty where there is none."""
+    file = kept(file)
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
+            return next((row for line in lines if (row := parse_row(line)) is not None), {})
+    except FileNotFoundError:
+        return {}
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UserError(f"{file} is damaged: restore a copy of it") from None
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {reason(error)}") from None
 
 
 def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:

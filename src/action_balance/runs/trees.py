@@ -1,4 +1,4 @@
-"""A pytree as plain NumPy arrays by path, with a table that says what they were; and back, bit for bit."""
+"""A pytree as plain NumPy arrays by path, with a table that describes them; and back, bit for bit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

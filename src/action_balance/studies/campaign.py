@@ -1,10 +1,9 @@
-"""Studies of many long training runs: trained in turn, interrupted at any time, reported from whatever is there."""
+"""Studies of many long training runs: trained in turn, interrupted at any time, reported from the runs that exist."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 from rich.console import Console
@@ -17,7 +16,7 @@ from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page
-from action_balance.studies.campaign_page import Asked
+from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command, say
 from action_balance.studies.plan import as_begun
@@ -50,15 +49,17 @@ class Study:
     kind: str
     """The command, e.g. ``reproduce atari``."""
     belongs: Callable[[TrainConfig], bool]
-    """Whether a run on Atari is one of the study."""
+    """Whether a run is one of the study."""
     report: Callable[[Sequence[Record]], Report]
     """Analyses the runs."""
     conclude: Callable[[Data], Iterable[str]]
     """Headline lines from the summary."""
+    check: Callable[[], object]
+    """Raises a `UserError` if a package is missing that the training needs."""
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
-    """Whether a run is there and finished; a `UserError` if the folder holds a run with another config."""
+    """Whether a run exists and is finished; a `UserError` if the folder holds a run with another config."""
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
@@ -101,7 +102,7 @@ def train_shown(path: Path, config: TrainConfig, name: str, console: Console) ->
 
 def reproduce(
     study: Study,
-    settings: Any,
+    settings: CampaignSettings,
     out: Path,
     report_only: bool,
     overwrite: bool,
@@ -115,7 +116,7 @@ def reproduce(
         settings: its settings, which plan the runs in the order in which they are trained.
         out: folder of the study.
         report_only: train nothing.
-        overwrite: delete the result and all runs that are there.
+        overwrite: delete the existing result and all of its runs.
         console: the screen.
         after: called with every finished run; returns whether it changed anything that the report shows.
     """
@@ -125,8 +126,8 @@ def reproduce(
         if not records:
             raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
         folder = ResultFolder.renew(out, study.kind)
-        asked = campaign_page.planned(settings, folder.before, records) if report_only else settings
-        _write(study, folder, asked, records, notes)
+        covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
+        _write(study, folder, covered, records, notes)
 
     if report_only:
         if overwrite:
@@ -148,9 +149,7 @@ def _train_missing(
 ) -> None:
     missing = list(runs) if overwrite else _unfinished(out, runs)
     if missing:
-        from action_balance.envs.atari.games import vector_class
-
-        vector_class()  # report a missing package before anything is written
+        study.check()  # before anything is written
     ResultFolder.renew(out, study.kind, overwrite)
     if overwrite:
         _delete_runs(out)
@@ -202,8 +201,10 @@ def _delete_runs(out: Path) -> None:
             RunFolder.delete(path)
 
 
-def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Record], notes: list[str]) -> None:
-    """Write the summary, tables, figures and page of the runs that are there."""
+def _write(
+    study: Study, folder: ResultFolder, settings: CampaignSettings, records: list[Record], notes: list[str]
+) -> None:
+    """Write the summary, tables, figures and page of the existing runs."""
     # A report alone is not given the training settings of its runs.
     settings = replace(settings, training=settings.training.as_made(records[0].config.agent))
     common, report = common_settings(records), study.report(records)
@@ -211,7 +212,7 @@ def _write(study: Study, folder: ResultFolder, settings: Asked, records: list[Re
     finished = [sum(run.finished for run in group) for group in report.groups]
     folder.summary |= {
         "settings": common,
-        "asked": campaign_page.asked_for(settings),
+        "requested": campaign_page.requested(settings),
         **campaign_page.command(study.kind, settings, type(settings)(), records),
         **({} if report.paper is None else {"paper": report.paper}),
         "deviations": campaign_page.deviations(records, finished, TABLE_2_RUNS),

@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 from action_balance.envs.atari.games import SKIP, title
 from action_balance.errors import UserError, flag
 from action_balance.files import Data
-from action_balance.studies.atari.settings import PRESET, AtariSettings
-from action_balance.studies.entropy.settings import EntropySettings
+from action_balance.runs.legacy import renamed
+from action_balance.studies.atari_training import PRESET, CampaignSettings
 from action_balance.studies.records import RECENT, Record
 from action_balance.studies.settings_text import command_line, flat
 from action_balance.studies.statistics import number as plain
+from action_balance.studies.statistics import rounded
 
-StudySettings = AtariSettings | EntropySettings
-Asked = TypeVar("Asked", AtariSettings, EntropySettings)
+Settings = TypeVar("Settings", bound=CampaignSettings)
 
 #: The settings of a study that have several names.
 NAMED = ("games", "methods")
@@ -40,7 +40,7 @@ def run_data(record: Record) -> Data:
         "seed": record.config.seed,
         "status": record.status,
         "steps": record.steps_done,
-        "steps_asked": record.config.agent.updates * record.config.agent.steps_per_update,
+        "steps_planned": record.config.agent.updates * record.config.agent.steps_per_update,
         "episodes": int(record.episodes.sum()),
         "final_return": plain(record.final_return),
         "best_return": plain(record.best_return),
@@ -54,7 +54,7 @@ def run_data(record: Record) -> Data:
 
 
 RUN_COLUMNS = (
-    *("name", "game", "method", "seed", "status", "steps", "frames", "steps_asked", "episodes", "final_return"),
+    *("name", "game", "method", "seed", "status", "steps", "frames", "steps_planned", "episodes", "final_return"),
     *("best_return", "steps_per_second", "device", "cpus", "lag", "jax", "commit"),
 )
 
@@ -64,12 +64,14 @@ def run_rows(runs: Iterable[Data]) -> list[list[object]]:
     rows = []
     for run in runs:
         full = run | {"frames": SKIP * run["steps"]}
-        rows.append(["" if full[name] is None else _rounded(full[name]) for name in RUN_COLUMNS])
+        rows.append([_field(full[name]) for name in RUN_COLUMNS])
     return rows
 
 
-def _rounded(value: object) -> object:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+def _field(value: object) -> object:
+    if value is None:
+        return ""
+    return rounded(value)[0] if isinstance(value, float) else value
 
 
 def campaign_view(summary: Data) -> Data:
@@ -81,12 +83,12 @@ def campaign_view(summary: Data) -> Data:
     Returns:
         Variables for the template.
     """
-    runs, asked = summary["runs"], summary["asked"]["runs"]
+    runs, planned_runs = summary["runs"], summary["requested"]["runs"]
     names = [run["name"] for run in runs]
     return {
         "runs": runs,
         "finished": sum(run["status"] == "finished" for run in runs),
-        "missing": [name for name in asked if name not in names],
+        "missing": [name for name in planned_runs if name not in names],
         "notes": summary["notes"],
         "speeds": _speeds(runs),
         "frames": SKIP,
@@ -111,8 +113,8 @@ def _speeds(runs: Sequence[Data]) -> list[Data]:
     ]
 
 
-#: Settings that `deviations` has entries of its own for, that are compared, or that change nothing.
-TOLD_APART = ("steps", "precision", "method", "normalize", "lag", "groups", "threads", *UNUSED)
+#: Settings that are not listed as deviations: they have an entry of their own, are compared, or change nothing.
+SEPARATE = ("steps", "precision", "method", "normalize", "lag", "groups", "threads", *UNUSED)
 
 
 def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: int) -> Data:
@@ -127,7 +129,7 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
         Numbers of ours and of the paper, and every other setting that is not the preset's as a flag.
     """
     agent = records[0].config.agent
-    ours, presets = (flat(asdict(one), TOLD_APART) for one in (agent, PRESET))
+    ours, presets = (flat(asdict(one), SEPARATE) for one in (agent, PRESET))
     return {
         "steps": agent.steps,
         "paper_steps": PRESET.steps,
@@ -144,54 +146,53 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
     }
 
 
-def planned(asked: Asked, before: Data, records: Sequence[Record]) -> Asked:
-    """What a report without training covers: what was asked for, else the earlier report, else the existing runs.
+def planned(settings: Settings, before: Data, records: Sequence[Record]) -> Settings:
+    """What a report without training covers: the settings of the command, the earlier report, or the existing runs.
 
     Args:
-        asked: the settings of the command; defaults were not asked for.
-        before: the summary of the earlier report; empty where there is none.
-        records: the runs.
+        settings: the settings of the command; used unless all of them are defaults.
+        before: the summary of the earlier report, which is used next; empty where there is none.
+        records: the runs, which are used last.
 
     Returns:
         The settings of the report.
     """
-    defaults = type(asked)()
-    if replace(asked, training=defaults.training) != defaults:
-        return asked
+    defaults = type(settings)()
+    if replace(settings, training=defaults.training) != defaults:
+        return settings
     names = [one.name for one in fields(defaults) if one.name != "training"]
-    for source in (before.get("asked"), _there(records)):
+    for source in (renamed(before).get("requested"), _existing(records, defaults)):
         try:
             values: dict[str, Any] = {name: (source or {})[name] for name in names}
-            return replace(asked, **values | {name: tuple(values[name]) for name in NAMED if name in names})
+            return replace(settings, **values | {name: tuple(values[name]) for name in NAMED if name in names})
         except (KeyError, TypeError, UserError):  # an older report, or one that someone has changed
             continue
-    return asked
+    return settings
 
 
-def _there(records: Sequence[Record]) -> Data:
-    """The settings that the existing runs amount to."""
+def _existing(records: Sequence[Record], defaults: CampaignSettings) -> Data:
+    """The settings that the existing runs amount to, with games and methods in the order of the defaults."""
     seeds = [record.config.seed for record in records]
-    defaults = AtariSettings()
-    there: Data = {"seed": min(seeds), "seeds": max(seeds) - min(seeds) + 1}
-    games, methods = {record.game for record in records}, {record.method for record in records}
-    there["games"] = [*(one for one in defaults.games if one in games), *sorted(games - set(defaults.games))]
-    there["methods"] = [one for one in defaults.methods if one in methods]
-    return there
+    found: Data = {"seed": min(seeds), "seeds": max(seeds) - min(seeds) + 1}
+    for name, values in (("games", {one.game for one in records}), ("methods", {one.method for one in records})):
+        first = [one for one in getattr(defaults, name, ()) if one in values]
+        found[name] = [*first, *sorted(values.difference(first))]
+    return found
 
 
-def asked_for(settings: StudySettings) -> Data:
-    """For ``summary.json``: what was asked for, and the names of its runs."""
+def requested(settings: CampaignSettings) -> Data:
+    """The settings of a study without those of the training, and the names of its runs, for ``summary.json``."""
     data = {key: value for key, value in asdict(settings).items() if key != "training"}
     return {**data, "runs": list(settings.plan())}
 
 
-def command(name: str, asked: StudySettings, defaults: StudySettings, records: Sequence[Record]) -> Data:
+def command(name: str, settings: CampaignSettings, defaults: CampaignSettings, records: Sequence[Record]) -> Data:
     """For ``summary.json``: the command that continues a study, and the runs that it could not train.
 
     Where there are such runs, it is the command that only writes the report.
     """
-    others = [record.path.name for record in records if not asked.training.makes(record.config)]
-    settings = replace(asked, training=defaults.training) if others else asked
+    others = [record.path.name for record in records if not settings.training.makes(record.config)]
+    settings = replace(settings, training=defaults.training) if others else settings
     plain_settings, plain_defaults = (flat(json.loads(json.dumps(asdict(one)))) for one in (settings, defaults))
     line = command_line(f"action-balance {name} --out .", plain_settings, plain_defaults)
     return {"command": f"{line} --report-only" if others else line, "other_runs": others}

@@ -1,7 +1,9 @@
 """Studies of several parts: each part is run and written on its own, so that an interrupted study can continue."""
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -9,6 +11,9 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
 from action_balance.web.format import listed
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def say(console: Console, *lines: str) -> None:
@@ -59,6 +64,11 @@ def run_missing(
 def same_command(overwrite: bool) -> str:
     """How to continue what was interrupted."""
     return "the same command without --overwrite" if overwrite else "the same command"
+
+
+def without_choice(settings: "DataclassInstance") -> Data:
+    """The settings of a study as plain data, without the choice of its parts: a result may be made part by part."""
+    return {name: value for name, value in asdict(settings).items() if name != "studies"}
 
 
 def finish_part(

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.config import AtariConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import EVALUATION, SUMMARY
+from action_balance.runs.legacy import renamed
 from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name
 from action_balance.studies.settings_text import flat
@@ -141,7 +141,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
 
     Args:
         out: folder of the study.
-        belongs: whether a run on Atari is one of the study.
+        belongs: whether a run is one of the study.
 
     Returns:
         The runs that have made an update, and a line about each folder that was left out.
@@ -153,8 +153,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
             notes.append(f"{path.name} holds no run and was left out")
             continue
         config = TrainConfig.from_dict(RunFolder.open(path).config)
-        named = isinstance(config.env, AtariConfig) and config.seeds == 1 and path.name == run_name(config)
-        if not named or not belongs(config):
+        if config.seeds != 1 or path.name != run_name(config) or not belongs(config):
             notes.append(f"{path.name} holds a run of something else and was left out")
             continue
         record = read_record(path)
@@ -179,13 +178,13 @@ def read_evaluation(path: Path) -> Evaluation | None:
         return None
     rooms: dict[str, list[int]] = {}
     try:
-        summary = json.loads((folder / SUMMARY).read_bytes())
-        update, games = int(summary["checkpoint"]["update"]), int(summary["asked"]["episodes"])
+        summary = renamed(json.loads((folder / SUMMARY).read_bytes()))
+        update, games = int(summary["checkpoint"]["update"]), int(summary["requested"]["episodes"])
         with open(folder / "episodes.csv", newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
+            for row in map(renamed, csv.DictReader(file)):
                 if row.get("rooms"):
-                    rooms.setdefault(row["way"], []).append(int(row["rooms"]))
-    except (OSError, KeyError, TypeError, ValueError, RecursionError, csv.Error):
+                    rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error):
         raise UserError(f"{folder} is damaged: evaluate the run again, or delete that folder") from None
     return Evaluation(update, games, rooms)
 

@@ -1,7 +1,7 @@
 """Pages from templates: autoescaped, with their styles and scripts inlined, so that a page is one file.
 
 A template's name is its path in the package, for example ``web/templates/base.html`` or ``studies/grid/page.html``.
-Every page extends ``base.html``; the functions of `format` are available in all templates, and so is ``title_of``.
+Every page extends ``base.html``; the functions of `format` are available in all templates, and so is ``method_name``.
 """
 
 import base64
@@ -15,17 +15,12 @@ from markupsafe import Markup
 
 from action_balance.files import Data
 from action_balance.packing import script_json
-from action_balance.plots.drawing import NAMES
+from action_balance.plots.drawing import NAMES, method_name
 from action_balance.web import format as formats
 from action_balance.web.inline_svg import inline_figure
 
 #: The scripts of a page with data, in the order in which they need each other.
 SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
-
-
-def title_of(method: str) -> str:
-    """What pages call a method; an unknown name stays as it is."""
-    return NAMES.get(method, method)
 
 
 @cache
@@ -37,7 +32,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions = {**dict(inspect.getmembers(formats, inspect.isfunction)), "title_of": title_of}
+    functions = {**dict(inspect.getmembers(formats, inspect.isfunction)), "method_name": method_name}
     environment.globals |= {**functions, "NONE": formats.NONE, "METHODS": NAMES}
     environment.filters |= functions
     environment.filters["inline_figure"] = lambda svg, name: Markup(inline_figure(svg, name))

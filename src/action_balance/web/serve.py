@@ -87,13 +87,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host") not in _hosts(self.connection.getsockname()[1]):
             self._refuse(HTTPStatus.FORBIDDEN)  # a foreign page whose host name was made to mean this machine
             return
-        asked = urlsplit(self.path)
-        if asked.path == "/":
+        requested = urlsplit(self.path)
+        if requested.path == "/":
             self._page()
-        elif asked.path == "/news":
-            self._news(dict(parse_qsl(asked.query)))
-        elif asked.path in self.site.files:
-            self._file(*self.site.files[asked.path])
+        elif requested.path == "/news":
+            self._news(dict(parse_qsl(requested.query)))
+        elif requested.path in self.site.files:
+            self._file(*self.site.files[requested.path])
         else:
             self._refuse(HTTPStatus.NOT_FOUND)
 
@@ -106,9 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
             text = render("web/templates/error.html", message=str(error))
         self._answer(HTTPStatus.OK, "text/html; charset=utf-8", as_bytes(text))
 
-    def _news(self, asked: Mapping[str, str]) -> None:
+    def _news(self, requested: Mapping[str, str]) -> None:
         try:
-            found = self.site.news(asked)
+            found = self.site.news(requested)
         except UserError as error:
             self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", as_bytes(str(error)))
             return
@@ -175,15 +175,15 @@ def _hosts(port: int) -> tuple[str, ...]:
     return tuple(f"{name}{end}" for name in (ADDRESS, "localhost"))
 
 
-def _range(asked: str | None, size: int) -> tuple[int, int]:
+def _range(requested: str | None, size: int) -> tuple[int, int]:
     """Begin and end of ``bytes=a-b``; the whole file without a range, or with one of an unknown form."""
-    if asked is None or not asked.startswith("bytes=") or "," in asked:
+    if requested is None or not requested.startswith("bytes=") or "," in requested:
         return 0, size
-    first, _, last = asked.removeprefix("bytes=").partition("-")
+    first, _, last = requested.removeprefix("bytes=").partition("-")
     if not all(not part or (part.isascii() and part.isdigit()) for part in (first, last)) or not first + last:
         return 0, size
     begin = int(first) if first else max(0, size - int(last))
     end = min(size, int(last) + 1) if first and last else size
     if begin >= end:
-        raise ValueError(asked)
+        raise ValueError(requested)
     return begin, end

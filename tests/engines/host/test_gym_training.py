@@ -179,8 +179,8 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert call("evaluate", str(dials), "--episodes", "3") == 0
     assert "mean return" in capsys.readouterr().out
     found = json.loads((dials / "evaluation" / "evaluation.json").read_text())
-    assert set(found["ways"]) == {"greedy", "sampled", "behaviour"}
-    for numbers in found["ways"].values():
+    assert set(found["modes"]) == {"greedy", "sampled", "behaviour"}
+    for numbers in found["modes"].values():
         assert numbers["mean_length"] == 10
         assert numbers["ended_by_task"] == 0
         assert 0 <= numbers["return"]["min"] <= numbers["return"]["max"] <= 10

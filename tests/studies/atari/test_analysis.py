@@ -7,7 +7,7 @@ from atari_records import record
 
 from action_balance.studies.atari import analysis as atari
 from action_balance.studies.atari.analysis import Cell, cells
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 from action_balance.studies.paper import TABLE_2
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import look
+from page_text import counts_of_runs, section
 from playwright.sync_api import Browser
 from rich.console import Console
 from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
@@ -22,7 +23,8 @@ from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
 from action_balance.studies import campaign
 from action_balance.studies.atari.reproduce import reproduce_atari
-from action_balance.studies.atari.settings import AtariSettings, AtariTraining
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.atari_training import AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -94,21 +96,21 @@ def test_curves_are_over_steps_and_frames(partial: Path) -> None:
 
 def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(partial: Path) -> None:
     page = (partial / "report.html").read_text()
-    for said in (
-        "Of 36 runs, 3 are finished, 1 unfinished and 32 not started",
-        "interrupted, 50\u00a0%",
-        "1,024 steps long",
-        "the paper&rsquo;s 42,000,000: less than 0.01\u00a0% of it",
-        "Not as in the preset <code>atari-paper</code>: <code>--envs 4</code> instead of 32; "
-        "<code>--warmup-rollouts 1</code> instead of 50; <code>--channels 4</code> instead of 32.",
-        "In the folder of this page, this command trains what is missing",
-        "between 0 and 2 are finished",
-        "--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4",
-        "1,250 steps/s",  # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000
-        "has too few runs for an interval in Montezuma\u2019s Revenge",
-    ):
-        assert said in page
     summary = json.loads((partial / "summary.json").read_text())
+    assert counts_of_runs(page) == [36, 3, 1, 32]
+    assert "interrupted, 50\u00a0%" in section(page, "runs")
+    # three runs at 1,333 (1,024 steps in 512 / 1,000 + 512 / 2,000 seconds), one at 1,000
+    assert "1,250 steps/s" in section(page, "runs")
+    made = section(page, "made")
+    for number in ("1,024", "42,000,000", "0.01", "--envs 4", "--warmup-rollouts 1", "--channels 4"):
+        assert number in made
+    assert summary["command"].endswith("--seeds 2 --steps 1024 --envs 4 --warmup-rollouts 1 --channels 4")
+    assert summary["command"] in made
+    found = summary["deviations"]
+    presets = {one["flag"]: one["preset"] for one in found["settings"]}
+    assert presets == {"--envs": 32, "--warmup-rollouts": 50, "--channels": 32}
+    assert (found["steps"], found["paper_steps"], found["finished"]) == (1024, 42_000_000, [0, 2])
+    assert "too few runs" in page
     assert summary["ours"]["games"]["montezuma_revenge"]["more"]["action-balance-rnd-channel"]["value"] == 300
     assert summary["ours"]["games"]["montezuma_revenge"]["methods"]["rnd"]["agrees"] is None
     speeds = {row["name"]: row["steps_per_second"] for row in rows(partial / "runs.csv")}
@@ -119,7 +121,7 @@ def test_the_report_names_what_is_missing_and_how_it_differs_from_the_paper(part
 def test_rooms_are_told_where_a_run_was_evaluated(partial: Path) -> None:
     drawn, greedy = _rooms(partial)
     assert {row["method"] for row in (drawn, greedy)} == {"action-balance-rnd-channel"}  # RND's is of an earlier update
-    assert (drawn["way"], greedy["way"]) == ("behaviour", "greedy")
+    assert (drawn["mode"], greedy["mode"]) == ("behaviour", "greedy")
     assert (drawn["games"], drawn["mean"], drawn["most"]) == (2, 5.5, 7)
     assert (greedy["games"], greedy["mean"]) == (1, 1)
     page = (partial / "report.html").read_text()
@@ -184,15 +186,14 @@ def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
     assert trained == ["venture-rnd-0", "gravitar-rnd-0", "venture-rnd-1"]
     assert "report.html" in capsys.readouterr().err
     page = (tmp_path / "report.html").read_text()
-    assert "Of 4 runs, 2 are finished, 1 unfinished and 1 not started" in page
-    assert "1 run, 1 not finished" in page
+    assert counts_of_runs(page) == [4, 2, 1, 1]
 
     trained.clear()
     monkeypatch.setattr(campaign, "train", trainer(trained))
     reproduce(tmp_path, *words)
     assert trained == ["venture-rnd-1", "gravitar-rnd-1"]
     assert "already has 2 of 4 runs" in capsys.readouterr().out
-    assert "Of 4 runs, 4 are finished." in (tmp_path / "report.html").read_text()
+    assert counts_of_runs((tmp_path / "report.html").read_text()) == [4, 4]
 
     trained.clear()
     reproduce(tmp_path, *words[:-1], "3")  # more seeds: what is there is kept
@@ -232,7 +233,7 @@ def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
         reproduce_atari(settings, tmp_path, 0, False, False, Console(quiet=True))
     assert told.value is error
     page = (tmp_path / "report.html").read_text()
-    assert "Of 2 runs, 1 is finished, 1 unfinished and 0 not started" in page
+    assert counts_of_runs(page) == [2, 1, 1, 0]
     assert "failed, 50\u00a0%" in page
 
 

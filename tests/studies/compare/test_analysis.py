@@ -20,7 +20,7 @@ from action_balance.runs import RunFolder
 from action_balance.studies import statistics
 from action_balance.studies.compare.analysis import compare
 
-FILES = {"comparison.png", "comparison.svg", "comparison.csv", "curves.csv"}
+FILES = {"summary.json", "comparison.png", "comparison.svg", "comparison.csv", "curves.csv"}
 NAN = math.nan
 
 
@@ -257,7 +257,11 @@ def test_the_command_writes_its_files_and_replaces_only_them(
     out = tmp_path / "out"
     out.mkdir()
     (out / "notes.txt").write_text("mine")
-    (out / "comparison.csv").write_text("old")
+    (out / "curves.csv").write_text("mine")
+    assert call("compare", str(ppo), str(rnd), "--out", str(out)) == 2
+    assert (out / "curves.csv").read_text() == "mine"
+    (out / "curves.csv").unlink()
+    capsys.readouterr()
     assert call("compare", str(ppo), str(rnd), "--out", str(out)) == 0
     first = {name: (out / name).read_bytes() for name in FILES}
     screen = capsys.readouterr().out
@@ -308,7 +312,7 @@ BAD = {
     "an unknown baseline": (("run", "--baseline", "rdn"), "did you mean rnd?"),
     "a damaged line": (("damaged",), "line 2 of"),
     "a config without its parts": (("other",), "other: the config has settings that"),
-    "a file in the way": (("run", "--out", "run/config.json"), "cannot write"),
+    "a file in the way": (("run", "--out", "run/config.json"), "in the way"),
     "a folder that cannot be written": (("run", "--out", "locked/out"), "cannot write"),
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 from action_balance.studies.entropy import analysis as entropy
 from action_balance.studies.entropy import settings
 from action_balance.studies.entropy.analysis import Variant, variants

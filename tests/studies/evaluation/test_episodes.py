@@ -42,7 +42,7 @@ def rows(content: bytes) -> list[dict[str, str]]:
 def test_with_several_agents_they_are_the_samples_of_the_interval() -> None:
     found = episodes.summarize(SEA, FOUND, None)
     assert (found["seeds"], found["intervals_over"]) == ([5, 6], "seeds")
-    numbers = found["ways"]["greedy"]
+    numbers = found["modes"]["greedy"]
     # Means of the agents are 2 and 6: standard error 2, t(1; 0.975) = 12.7062.
     assert numbers["return"]["mean"] == 4
     assert numbers["return"]["high"] == pytest.approx(4 + 12.7062 * 2, rel=1e-5)
@@ -57,17 +57,17 @@ def test_with_one_agent_its_episodes_are_the_samples() -> None:
 
 def test_a_table_has_a_row_for_each_episode() -> None:
     found = rows(episodes.table(SEA, FOUND, None))
-    assert list(found[0]) == ["way", "seed", "episode", "return", "length", "ended"]
+    assert list(found[0]) == ["mode", "seed", "episode", "return", "length", "ended"]
     assert list(found[3].values()) == ["greedy", "6", "1", "7", "6", "time limit"]
 
 
 def test_games_have_scores_frames_and_rooms() -> None:
     found = rows(episodes.table(GAME, FOUND, ROOMS))
-    assert list(found[0]) == ["way", "seed", "episode", "score", "steps", "frames", "ended", "rooms", "visits"]
+    assert list(found[0]) == ["mode", "seed", "episode", "score", "steps", "frames", "ended", "rooms", "visits"]
     assert list(found[1].values()) == ["greedy", "5", "1", "3", "4", "16", "game over", "2", "1@0 9@2"]
     unknown = rows(episodes.table(GAME, FOUND, None))
     assert (unknown[0]["rooms"], unknown[0]["visits"]) == ("", "")
-    numbers = episodes.summarize(GAME, FOUND, ROOMS)["ways"]["greedy"]
+    numbers = episodes.summarize(GAME, FOUND, ROOMS)["modes"]["greedy"]
     assert numbers["rooms"] == {"all": [1, 4, 9], "mean_per_game": 1.5, "most_in_a_game": 2}
     assert (numbers["mean_steps"], numbers["ended_by_game_over"]) == (4, 0.75)
 
@@ -77,7 +77,7 @@ def test_the_table_on_the_screen_is_whole_on_80_columns(value: float) -> None:
     returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
     one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
     unknown = {**one, "return": {**returns, "low": None, "high": None}}
-    summary = {"seeds": [0, 1], "ways": {"greedy": one, "sampled": one, "behaviour": unknown}}
+    summary = {"seeds": [0, 1], "modes": {"greedy": one, "sampled": one, "behaviour": unknown}}
     screen = io.StringIO()
     table = episodes.score_table("action-balance-rnd in deep-sea after 1,000 updates", SEA.env, summary)
     Console(file=screen, width=80).print(table)

@@ -74,7 +74,7 @@ def test_games_are_played_tabulated_and_filmed(run: Path, capsys: pytest.Capture
     assert all(word in shown for word in ("mean score", "ended by game over", "rooms visited: 1", "episode.mp4"))
     rows = list(csv.DictReader(io.StringIO((run / "evaluation" / "episodes.csv").read_text())))
     # Two emulators whose games do not last equally long: what follows the first game in an emulator is left out.
-    assert [(row["way"], row["seed"], row["episode"]) for row in rows[:3]] == [
+    assert [(row["mode"], row["seed"], row["episode"]) for row in rows[:3]] == [
         ("greedy", "5", "0"),
         ("greedy", "5", "1"),
         ("sampled", "5", "0"),
@@ -84,11 +84,11 @@ def test_games_are_played_tabulated_and_filmed(run: Path, capsys: pytest.Capture
         assert int(row["frames"]) == 4 * int(row["steps"])
         assert (row["score"], row["ended"], row["rooms"], row["visits"]) == ("0", "game over", "1", "1@0")
     summary = json.loads((run / "evaluation" / "evaluation.json").read_text())
-    assert list(summary["ways"]) == ["greedy", "sampled", "behaviour"]
+    assert list(summary["modes"]) == ["greedy", "sampled", "behaviour"]
     assert summary["rooms"] == {"memory_byte": 3, "all": [1]}
     assert summary["checkpoint"] == {"update": 3, "steps": 24}
-    for mode, found in summary["ways"].items():
-        steps = [int(row["steps"]) for row in rows if row["way"] == mode]
+    for mode, found in summary["modes"].items():
+        steps = [int(row["steps"]) for row in rows if row["mode"] == mode]
         assert found["score"] == dict.fromkeys(("mean", "low", "high", "median", "min", "max"), 0)
         assert found["mean_steps"] == np.mean(steps)
         assert found["ended_by_game_over"] == 1

@@ -50,12 +50,12 @@ def summary_of(evaluated: Path) -> Any:
 
 def test_the_summary_agrees_with_the_episodes(evaluated: Path) -> None:
     rows, summary = rows_of(evaluated), summary_of(evaluated)
-    assert [row["way"] for row in rows[::10]] == list(summary["ways"]) == ["greedy", "sampled", "behaviour"]
+    assert [row["mode"] for row in rows[::10]] == list(summary["modes"]) == ["greedy", "sampled", "behaviour"]
     assert [(row["seed"], row["episode"]) for row in rows[:10:3]] == [("0", "0"), ("0", "3"), ("1", "1"), ("1", "4")]
     assert summary["seeds"] == [0, 1]
     assert summary["intervals_over"] == "seeds"
-    for mode, found in summary["ways"].items():
-        returns = np.array([float(row["return"]) for row in rows if row["way"] == mode]).reshape(2, 5)
+    for mode, found in summary["modes"].items():
+        returns = np.array([float(row["return"]) for row in rows if row["mode"] == mode]).reshape(2, 5)
         of_seeds = returns.mean(axis=1)
         half = 12.7062 * np.abs(of_seeds[0] - of_seeds[1]) / 2  # Student's t with one degree of freedom
         assert found["return"]["mean"] == pytest.approx(returns.mean(), abs=1e-7)
@@ -108,14 +108,14 @@ def test_a_random_agent_in_a_grid_world_is_evaluated(tmp_path: Path) -> None:
     assert call("train", *where, "--out", str(run), *SMALL) == 0
     assert call("evaluate", str(run), "--episodes", "30", "--checkpoint", "best") == 0
     summary, rows = summary_of(run / "evaluation"), rows_of(run / "evaluation")
-    assert list(summary["ways"]) == ["sampled"]
+    assert list(summary["modes"]) == ["sampled"]
     assert summary["intervals_over"] == "episodes"
     assert summary["seeds"] == [7]
     assert {row["seed"] for row in rows} == {"7"}
     assert summary["coverage"]["reachable"] == 16
     assert {(row["ended"], row["return"]) for row in rows} == {("task", "1"), ("time limit", "0")}
     assert all(row["length"] == "20" for row in rows if row["ended"] == "time limit")
-    found, returns = summary["ways"]["sampled"], np.array([float(row["return"]) for row in rows])
+    found, returns = summary["modes"]["sampled"], np.array([float(row["return"]) for row in rows])
     assert found["ended_by_task"] == pytest.approx(returns.mean())
     half = 2.04523 * returns.std(ddof=1) / np.sqrt(30)  # Student's t with 29 degrees of freedom
     assert found["return"]["high"] - found["return"]["low"] == pytest.approx(2 * half, rel=1e-4)

@@ -39,8 +39,8 @@ def test_a_goal_has_the_same_runs_whatever_other_goals_and_methods_there_are() -
     assert among.methods["rnd"][5, 0].steps.tolist() != among.methods["rnd"][3, 3].steps.tolist()
 
 
-def test_runs_that_are_given_up_are_counted() -> None:
+def test_runs_that_time_out_are_counted() -> None:
     result = goals.run(GridSettings(runs=4, goals=((39, 39),), methods=("random",), max_steps=100))
     found = result.methods["random"][39, 39]
-    assert found.given_up == 4
+    assert found.timed_out == 4
     assert found.steps.tolist() == [100] * 4

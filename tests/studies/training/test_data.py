@@ -9,7 +9,9 @@ import numpy as np
 from watched_runs import STEPS, add, begin, config_of
 
 from action_balance.studies.training import data as view_data
-from action_balance.studies.training.data import READ, Watched, columns
+from action_balance.studies.training.data import Watched, columns
+
+READ = ("update", "seed", "steps", "episode_return", "states", "novelty")
 
 
 def news(path: Path, place: str) -> dict[str, Any]:
@@ -21,11 +23,22 @@ def test_columns_are_means_over_seeds_and_updates() -> None:
     table[..., READ.index("steps")] = [[10], [20], [30]]
     table[..., READ.index("episode_return")] = [[1, 3], [3, 7], [nan, 5]]
     table[..., READ.index("states")] = 0
-    found = columns(table, bucket=2)
+    found = columns(table, READ, bucket=2)
     assert found["steps"] == [20, 30]
     # seed 0: (1 + 3) / 2 = 2, then unknown; seed 1: (3 + 7) / 2 = 5, then 5
     assert found["metrics"] == {"episode_return": {"mean": [3.5, 5.0], "low": [2.0, 5.0], "high": [5.0, 5.0]}}
-    assert columns(table[:0], 2) == {"steps": [], "metrics": {}}
+    assert columns(table[:0], READ, 2) == {"steps": [], "metrics": {}}
+
+
+def test_a_metric_that_nobody_knows_comes_after_the_others_under_its_name(tmp_path: Path) -> None:
+    folder, log = begin(tmp_path / "run", config_of(seeds=1))
+    rows = [{"update": 1, "seed": 0, "steps": STEPS, "my_novelty": 0.5, "counts": [1, 2], "episode_return": nan}]
+    log.append([rows[0] | {"loss_policy": 2.0}])
+    (curve,) = view_data.curves([Watched.open(folder.path)], pooled=False)
+    assert list(curve["metrics"].items()) == [("loss_policy", {"mean": [2.0]}), ("my_novelty", {"mean": [0.5]})]
+    log.append([rows[0] | {"update": 2, "steps": 2 * STEPS, "my_novelty": 0.25}])
+    assert news(folder.path, curve["place"])["metrics"] == {"my_novelty": {"mean": [0.25]}}
+    folder.release()
 
 
 def test_runs_that_differ_only_in_their_seeds_are_one_curve(tmp_path: Path) -> None:
@@ -67,17 +80,17 @@ def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'{"update": 2, "seed": 0, "steps": 2048, "episode_return": 1}\n{"upd')  # one seed and a half
     third = news(folder.path, second["place"])
-    assert (third["steps"], third["place"], third["anew"]) == ([], second["place"], False)
+    assert (third["steps"], third["place"], third["restarted"]) == ([], second["place"], False)
     with open(folder.path / "metrics.jsonl", "ab") as file:
         file.write(b'\n{"update": 3, "seed": 0, "steps": 3072, "episode_return": 7}\n')  # the half line stays damaged
         file.write(b'{"update": 3, "seed": 1, "steps": 3072, "episode_return": 9}\n')
     later = news(folder.path, second["place"])
     assert (later["steps"], later["metrics"]["episode_return"]["mean"]) == ([3072], [8.0])
-    assert news(folder.path, f"{later['place']}0")["anew"]  # a place beyond the end
+    assert news(folder.path, f"{later['place']}0")["restarted"]  # a place beyond the end
     log.truncate_after(0)  # as a resumed run does
     add(log, config, 1)
     fourth = news(folder.path, second["place"])
-    assert (fourth["steps"], fourth["anew"]) == ([STEPS], True)
+    assert (fourth["steps"], fourth["restarted"]) == ([STEPS], True)
     os.utime(folder.path / "timing.jsonl", (1, 1))
     assert news(folder.path, "")["progress"]["status"] == "silent"
     folder.release()

@@ -45,10 +45,22 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
             assert get(port, path)[0] == 404, path
 
 
+def test_the_media_that_an_evaluation_lists_are_served_and_nothing_that_could_run(tmp_path: Path) -> None:
+    folder, _ = begin(tmp_path / "run", config_of())
+    summary = {"checkpoint": {"update": 1}, "modes": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    with served([folder.path], live=True) as port:
+        folder.save_evaluation(summary, {"my plot.png": b"picture", "own.html": b"script", "own.svg": b"script"})
+        assert b'src="/files/0/my%20plot.png"' in get(port, "/")[1]
+        assert get(port, "/files/0/my%20plot.png")[:2] == (200, b"picture")
+        for name in ("own.html", "own.svg", "evaluation.json"):
+            assert get(port, f"/files/0/{name}")[0] == 404
+    folder.release()
+
+
 @pytest.mark.parametrize("whole_folder", [False, True])
 def test_a_link_that_leads_out_of_the_run_is_not_followed(tmp_path: Path, whole_folder: bool) -> None:
     folder, _ = begin(tmp_path / "run", config_of())
-    summary = {"checkpoint": {"update": 1}, "ways": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    summary = {"checkpoint": {"update": 1}, "modes": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
     folder.save_evaluation(summary, {"heatmap.png": b"inside"})
     evaluation, outside = folder.path / "evaluation", tmp_path / "outside"
     outside.mkdir()

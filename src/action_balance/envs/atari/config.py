@@ -34,6 +34,9 @@ class AtariConfig(HostEnvConfig):
     episodes_at_once: ClassVar[int | None] = 128
     episode_steps: ClassVar[int | None] = 4500
     outcome: ClassVar[Literal["return", "score"]] = "score"
+    unit: ClassVar[str] = "game"
+    length_name: ClassVar[str] = "steps"
+    end_name: ClassVar[str] = "game over"
     frames_per_step: ClassVar[int | None] = SKIP
     replays: ClassVar[bool] = True
 

@@ -43,6 +43,16 @@ class Record:
         return tuple(in_words(name) for name in next(replay(self, pictures=False)).actions)
 
     @property
+    def steps_per_second(self) -> int:
+        """15: the console has 60 frames per second."""
+        return 60 // SKIP
+
+    @property
+    def pixel_aspect(self) -> float:
+        """How much wider than high a pixel of the console is on a television."""
+        return 5 / 3
+
+    @property
     def room_byte(self) -> int | None:
         """The byte of the memory that holds the number of the room; None if it is not known."""
         return ROOM_BYTE.get(self.game)

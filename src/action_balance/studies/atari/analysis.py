@@ -11,7 +11,8 @@ import numpy as np
 
 from action_balance.config.agent import AgentConfig
 from action_balance.studies import statistics
-from action_balance.studies.atari.settings import COMPARED, PRESET
+from action_balance.studies.atari.settings import COMPARED
+from action_balance.studies.atari_training import PRESET
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.records import Record
 from action_balance.studies.statistics import Agreement, Estimate

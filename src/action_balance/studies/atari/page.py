@@ -42,7 +42,7 @@ def atari_page(folder: Path, summary: Data) -> str:
         unfinished=sum(not row["final"] for row in rows),
         paper=summary["paper"],
         rooms=_rooms(rooms),
-        modes={mode: title for mode, title in ACTION_MODES.items() if any(row["way"] == mode for row in rooms)},
+        modes={mode: title for mode, title in ACTION_MODES.items() if any(row["mode"] == mode for row in rooms)},
         figures=read_figures(folder),
         recent=RECENT,
         fewest=FEWEST,
@@ -62,5 +62,5 @@ def _rooms(rows: list[Data]) -> Data:
     """Rooms by game, method and action mode."""
     found: Data = {}
     for row in rows:
-        found.setdefault(row["game"], {}).setdefault(row["method"], {})[row["way"]] = row
+        found.setdefault(row["game"], {}).setdefault(row["method"], {})[row["mode"]] = row
     return found

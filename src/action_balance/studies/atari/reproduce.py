@@ -7,7 +7,8 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
-from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
+from action_balance.envs.atari.config import AtariConfig
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import thinned
@@ -36,7 +37,7 @@ def reproduce_atari(
         out: folder of the study.
         evaluate: games that each finished run plays if its rooms can be counted; 0 for none.
         report_only: train nothing, only write the report.
-        overwrite: delete what is there and start again.
+        overwrite: delete the existing runs and start again.
         console: the screen.
     """
     check_count("--evaluate", evaluate, 0)
@@ -50,7 +51,7 @@ def reproduce_atari(
 
 
 def _belongs(config: TrainConfig) -> bool:
-    return method_name(config.agent) in COMPARED
+    return isinstance(config.env, AtariConfig) and method_name(config.agent) in COMPARED
 
 
 def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) -> bool:
@@ -146,7 +147,7 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
                 by_mode.setdefault(mode, []).extend(counts)
         for mode, counts in by_mode.items():
             numbers = {"games": len(counts), "mean": float(np.mean(counts)), "most": max(counts)}
-            rows.append({"game": cell.game, "method": cell.method, "way": mode, "runs": evaluated, **numbers})
+            rows.append({"game": cell.game, "method": cell.method, "mode": mode, "runs": evaluated, **numbers})
     return rows
 
 
@@ -165,4 +166,4 @@ def _conclude(summary: Data) -> Iterator[str]:
             yield f"  {method}: {ours}{published}"
 
 
-STUDY = Study(KIND, _belongs, _report, _conclude)
+STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)

@@ -18,7 +18,7 @@ from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.metrics import KEYS
 from action_balance.studies import statistics
-from action_balance.studies.compare.labels import Names, name_runs
+from action_balance.studies.labels import Names, name_runs
 from action_balance.studies.statistics import Estimate
 
 #: Rows of the metrics by seed and update.

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from action_balance.files import Data, own_file
-from action_balance.studies.training.data import CHARTS
+from action_balance.plots.drawing import method_name
+from action_balance.studies.charts import chart_title
 from action_balance.web.files import read_table
-from action_balance.web.render import render, title_of
+from action_balance.web.render import render
 
 
 def result_page(folder: Path) -> str:
@@ -22,7 +23,7 @@ def result_page(folder: Path) -> str:
             {
                 "key": f"c{len(curves)}",
                 "environment": row["environment"],
-                "label": title_of(method) + label[len(method) :].replace("_", " "),
+                "label": method_name(method) + label[len(method) :].replace("_", " "),
                 "method": method,
                 "seeds": int(float(row["seeds"] or 0)),
                 "bucket": 1,
@@ -34,7 +35,7 @@ def result_page(folder: Path) -> str:
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
             curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
     environments = list(dict.fromkeys(environment for environment, _ in curves))
-    charts = {metric: f"{CHARTS.get(metric, metric.replace('_', ' '))}, interquartile mean over seeds"}
+    charts = {metric: f"{chart_title(metric)}, interquartile mean over seeds"}
     runs = {"live": False, "environments": environments, "curves": list(curves.values()), "progress": []}
     return render(
         "studies/compare/page.html",

@@ -8,16 +8,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from action_balance.files import write_atomically
-from action_balance.runs.results import to_csv
+from action_balance.runs.results import ResultFolder, to_csv
 from action_balance.studies import statistics
-from action_balance.studies.compare import analysis
+from action_balance.studies.compare import KIND, analysis, holds_result
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison, Curve
 from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
 
-#: The files that are written or replaced.
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
+
+#: The columns of ``curves.csv``.
+CURVE_COLUMNS = ("environment", "curve", "steps", "iqm", "low", "high", "seeds")
 
 #: The environment of rows over all environments.
 ALL = "all environments"
@@ -36,29 +37,50 @@ def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: 
         console: the screen.
     """
     result = analysis.compare(paths, metric, baseline)
-    _write(result, out)
     _show(result, console)
+    _write(result, sorted(path.resolve().name for path in paths), out)
     say(console, f"wrote {FIGURE}.png, {FIGURE}.svg, {TABLE} and {CURVES} to {out}")
 
 
-def _write(result: Comparison, out: Path) -> None:
+def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
     from action_balance.plots import drawing
     from action_balance.studies.compare.figures import learning_curves
 
-    write_atomically(out / TABLE, to_csv(*_table(result)))
-    write_atomically(
-        out / CURVES,
-        to_csv(
-            ("environment", "curve", "steps", "iqm", "low", "high", "seeds"),
-            (
-                (name, curve.label, steps, *statistics.rounded(*row), len(curve.seeds))
-                for name, curves in result.environments.items()
-                for curve in curves
-                for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
-            ),
+    folder = ResultFolder.renew(out, KIND)
+    header, rows = _table(result)
+    if not folder.before and _is_old(out, header):
+        folder.summary["files"] = [TABLE, CURVES, f"{FIGURE}.png", f"{FIGURE}.svg"]
+    folder.summary |= {"runs": list(runs), "metric": result.metric, "baseline": result.baseline}
+    folder.summary["ours"] = {
+        name: {
+            curve.label: {
+                "seeds": len(curve.seeds),
+                "iqm": statistics.to_data(curve.score_iqm),
+                "mean": statistics.to_data(curve.score_mean),
+            }
+            for curve in curves
+        }
+        for name, curves in result.environments.items()
+    }
+    folder.write_csv(TABLE, header, rows)
+    folder.write_csv(
+        CURVES,
+        CURVE_COLUMNS,
+        (
+            (name, curve.label, steps, *statistics.rounded(*row), len(curve.seeds))
+            for name, curves in result.environments.items()
+            for curve in curves
+            for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
         ),
     )
-    drawing.save(learning_curves(result), lambda name, content: write_atomically(out / name, content), FIGURE)
+    drawing.save(learning_curves(result), folder.write, FIGURE)
+    folder.save()
+
+
+def _is_old(out: Path, header: Sequence[str]) -> bool:
+    """Whether a folder holds a comparison of version 0.1.0, which has tables but no summary."""
+    headers = {TABLE: to_csv(header, ()), CURVES: to_csv(CURVE_COLUMNS, ())}
+    return holds_result(out) and all((out / name).read_bytes().startswith(line) for name, line in headers.items())
 
 
 def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
+from action_balance.envs.atari.config import PREFIX, AtariConfig
+from action_balance.envs.atari.games import vector_class
 from action_balance.files import Data
 from action_balance.studies import campaign, statistics
 from action_balance.studies.campaign import Report, Study
@@ -27,7 +29,7 @@ def reproduce_entropy(
         settings: settings of the study.
         out: folder of the study.
         report_only: train nothing, only write the report.
-        overwrite: delete what is there and start again.
+        overwrite: delete the existing runs and start again.
         console: the screen.
     """
     campaign.reproduce(STUDY, settings, out, report_only, overwrite, console)
@@ -35,7 +37,7 @@ def reproduce_entropy(
 
 def _belongs(config: TrainConfig) -> bool:
     agent = config.agent
-    return config.env.short_name == GAME and (agent.method, agent.bonus.normalize) in VARIANTS.values()
+    return config.env == AtariConfig(f"{PREFIX}{GAME}") and (agent.method, agent.bonus.normalize) in VARIANTS.values()
 
 
 def _report(records: Sequence[Record]) -> Report:
@@ -113,4 +115,4 @@ def _described(row: Data, which: str) -> str:
     return f"{statistics.describe(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"
 
 
-STUDY = Study(KIND, _belongs, _report, _conclude)
+STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)

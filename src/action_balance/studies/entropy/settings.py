@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
-from action_balance.studies.atari.settings import AtariTraining
+from action_balance.studies.atari_training import AtariTraining
 from action_balance.studies.checks import check_seeds
 from action_balance.studies.plan import run_name
 

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from rich.table import Table
 
-from action_balance.config.env import EnvConfig
+from action_balance.config.env import EnvConfig, HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation
 from action_balance.envs.replay import Visit
@@ -17,23 +16,6 @@ from action_balance.studies import statistics
 
 #: Rooms of each episode, K x E, by action mode; None for an environment without rooms.
 Rooms = Mapping[ActionMode, list[list[Sequence[Visit]]]] | None
-
-
-@dataclass(frozen=True)
-class Words:
-    """Names in summaries and tables."""
-
-    length: str
-    mean_length: str
-    ended: str
-    end: str
-
-
-#: Names by what the sum of an episode's rewards is called.
-WORDS = {
-    "return": Words("length", "mean_length", "ended_by_task", "task"),
-    "score": Words("steps", "mean_steps", "ended_by_game_over", "game over"),
-}
 
 
 def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> Data:
@@ -50,22 +32,26 @@ def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms
     return {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
-        "ways": {mode: _numbers(config.env, one, rooms[mode] if rooms else None) for mode, one in found.items()},
+        "modes": {mode: _numbers(config.env, one, rooms[mode] if rooms else None) for mode, one in found.items()},
     }
 
 
 def _numbers(env: EnvConfig, one: Evaluation, rooms: list[list[Sequence[Visit]]] | None) -> Data:
-    words = WORDS[env.outcome]
     numbers: Data = {
         env.outcome: spread(one.returns),
-        words.mean_length: float(np.mean(one.lengths)),
-        words.ended: float(np.mean(one.terminated)),
+        f"mean_{env.length_name}": float(np.mean(one.lengths)),
+        ended_by(env): float(np.mean(one.terminated)),
     }
     if rooms:
         counts = [len(visits) for agent in rooms for visits in agent]
         per_game = {"mean_per_game": float(np.mean(counts)), "most_in_a_game": max(counts)}
         numbers["rooms"] = {"all": all_rooms(rooms), **per_game}
     return numbers
+
+
+def ended_by(env: EnvConfig) -> str:
+    """What the proportion of episodes that no time limit ended is called in summaries."""
+    return f"ended_by_{env.end_name.replace(' ', '_')}"
 
 
 def all_rooms(rooms: list[list[Sequence[Visit]]]) -> list[int]:
@@ -97,7 +83,7 @@ def visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[
 
 
 def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> bytes:
-    """A CSV file with a row for each episode; of games, with rooms in the order of first visits as room@step.
+    """A CSV file with a row for each episode; of replays, with rooms in the order of first visits as room@step.
 
     Args:
         config: config of the run.
@@ -107,20 +93,21 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
     Returns:
         The file.
     """
-    env, words, games = config.env, WORDS[config.env.outcome], config.env.frames_per_step is not None
-    header = ["way", "seed", "episode", env.outcome, words.length, *(["frames"] if games else []), "ended"]
+    env, frames = config.env, config.env.frames_per_step
+    has_rooms = isinstance(env, HostEnvConfig) and env.replays
+    header = ["mode", "seed", "episode", env.outcome, env.length_name, *(["frames"] if frames else []), "ended"]
     rows: list[list[object]] = []
     for mode, one in found.items():
         for (agent, episode), total in np.ndenumerate(np.asarray(one.returns)):
             steps = int(one.lengths[agent, episode])
             row = [mode, config.seed + agent, episode, f"{total:.9g}", steps]
-            row += [env.frames_per_step * steps] if env.frames_per_step else []
-            row += [words.end if one.terminated[agent, episode] else "time limit"]
-            if games:
+            row += [frames * steps] if frames else []
+            row += [env.end_name if one.terminated[agent, episode] else "time limit"]
+            if has_rooms:
                 visited = [f"{visit.room}@{visit.step}" for visit in rooms[mode][agent][episode]] if rooms else []
                 row += [len(visited) or "", " ".join(visited)]
             rows.append(row)
-    return to_csv([*header, *(["rooms", "visits"] if games else [])], rows)
+    return to_csv([*header, *(["rooms", "visits"] if has_rooms else [])], rows)
 
 
 def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
@@ -134,7 +121,7 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     Returns:
         The table.
     """
-    words, modes, seeds = WORDS[env.outcome], summary["ways"], len(summary["seeds"])
+    modes, seeds = summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
     shown = Table(title=title, caption=f"95 % interval of the mean {env.outcome} over {over}")
     shown.add_column("acting", no_wrap=True)
@@ -143,10 +130,13 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     names = {f"mean {env.outcome}": "mean", "  95 % from": "low", "  95 % to": "high"}
     names |= {f"median {env.outcome}": "median", f"lowest {env.outcome}": "min", f"highest {env.outcome}": "max"}
     rows = {name: [_short(one[env.outcome][key]) for one in modes.values()] for name, key in names.items()}
-    rows["mean steps"] = [_short(one[words.mean_length]) for one in modes.values()]
-    rows[words.ended.replace("_", " ")] = [f"{one[words.ended]:.0%}" for one in modes.values()]
+    rows["mean steps"] = [_short(one[f"mean_{env.length_name}"]) for one in modes.values()]
+    rows[f"ended by {env.end_name}"] = [f"{one[ended_by(env)]:.0%}" for one in modes.values()]
     if "rooms" in summary:
-        for name, key in (("rooms per game", "mean_per_game"), ("most rooms in a game", "most_in_a_game")):
+        for name, key in (
+            (f"rooms per {env.unit}", "mean_per_game"),
+            (f"most rooms in one {env.unit}", "most_in_a_game"),
+        ):
             rows[name] = [_short(one["rooms"][key]) for one in modes.values()]
     for name, row in rows.items():
         shown.add_row(name, *row)

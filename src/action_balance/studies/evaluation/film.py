@@ -11,27 +11,26 @@ from action_balance.core.balance import normalize
 from action_balance.engines.evaluate import Trace
 from action_balance.envs.replay import Replay
 from action_balance.envs.scene import Scene
-from action_balance.films.film import game_film, map_film, screen_shots
+from action_balance.films.film import map_film, replay_film, screen_shots
 from action_balance.films.panel import Story
 
 
 def film_of_map(config: TrainConfig, scene: Scene, trace: Trace) -> bytes:
     """A GIF of an episode on a map."""
-    verdict = "the task ended" if trace.terminated[-1] else "the time limit was reached"
     last = trace.next_state[-1] if scene.shows_the_end else trace.state[-1]
-    story = _story(config, trace, scene.actions, scene.order[trace.state], verdict)
+    story = _story(config, trace, scene.actions, scene.order[trace.state])
     return map_film(scene, story, np.append(trace.state, last), trace.reward)
 
 
-def film_of_game(config: TrainConfig, replay: Replay, trace: Trace, report: Callable[[float], None]) -> bytes:
-    """An MP4 of a game; ``report`` is called with the number of further frames."""
-    verdict = "game over" if trace.terminated[-1] else "the time limit was reached"
+def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Callable[[float], None]) -> bytes:
+    """An MP4 of an episode that can be replayed; ``report`` is called with the number of further frames."""
     names = replay.action_names
     order = np.tile(np.arange(len(names)), (len(trace.reward), 1))
-    return game_film(screen_shots(replay.moments()), _story(config, trace, names, order, verdict), report)
+    shots = screen_shots(replay.moments(), config.env.outcome, replay.pixel_aspect)
+    return replay_film(shots, _story(config, trace, names, order), replay.steps_per_second, report)
 
 
-def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray, verdict: str) -> Story:
+def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
     """What the panel shows, with actions in the given order, (T, A)."""
     decision, balances = trace.decision, config.agent.balances
     bonuses = jax.vmap(lambda one: normalize(one, config.agent.bonus.normalize))(jnp.asarray(decision.action_bonus))
@@ -45,5 +44,5 @@ def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.
         pi=pi,
         beta=beta if balances else None,
         bonus=bonus if balances else None,
-        verdict=verdict,
+        verdict=f"ended by {config.env.end_name if trace.terminated[-1] else 'time limit'}",
     )

@@ -25,7 +25,7 @@ from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.studies.parts import say
 from action_balance.terminal.progress import progress_bar
 
-#: Part of the work with a game that its replay for the rooms takes.
+#: Part of the work with an episode that its replay for the rooms takes.
 REPLAYING = 0.2
 
 #: The action mode whose first episode is filmed.
@@ -53,8 +53,8 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
     summary, files = play(config, restored.state, episodes, seed, console)
     about = {"method": config.agent.label, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
-    asked = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    out = folder.save_evaluation({**about, "asked": asked, "checkpoint": made, **summary}, files)
+    requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
+    out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
     show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
 
@@ -103,13 +103,14 @@ def play(
     """
     env, notes = config.env, []
     host = env if isinstance(env, HostEnvConfig) and env.replays else None
-    unit = "games" if env.outcome == "score" else "episodes"
 
     def note(line: str) -> None:
         notes.append(line)
         say(console, line)
 
-    with progress_bar(console, "playing", episodes * config.seeds * len(action_modes(config.agent)), unit) as report:
+    with progress_bar(
+        console, "playing", episodes * config.seeds * len(action_modes(config.agent)), f"{env.unit}s"
+    ) as report:
         share = REPLAYING if host else 0.0
 
         def playing(part: float) -> None:
@@ -143,27 +144,27 @@ def _replays(env: HostEnvConfig, found: Mapping[ActionMode, Evaluation]) -> Repl
 
 
 def _rooms(recorded: Replays, report: Callable[[], None]) -> Rooms:
-    """Replay all games for their rooms; None if rooms are not known."""
+    """Replay all episodes for their rooms; None if rooms are not known."""
 
-    def visits(game: Replay) -> Sequence[Visit]:
+    def visits(episode: Replay) -> Sequence[Visit]:
         report()
-        return game.visits() or ()
+        return episode.visits() or ()
 
-    rooms = {mode: [[visits(game) for game in agent] for agent in agents] for mode, agents in recorded.items()}
+    rooms = {mode: [[visits(episode) for episode in agent] for agent in agents] for mode, agents in recorded.items()}
     return rooms if any(visits for agents in rooms.values() for agent in agents for visits in agent) else None
 
 
 def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:
-    """The film of a game; none where it cannot be made."""
+    """The film of a replay; none where it cannot be made."""
     from action_balance.films.writer import check_mp4
-    from action_balance.studies.evaluation.film import film_of_game
+    from action_balance.studies.evaluation.film import film_of_replay
 
     if one.trace is None:
         return {}
     try:
         check_mp4()
         with progress_bar(console, "film", len(one.trace.reward) + 1, "frames") as report:
-            return {"episode.mp4": film_of_game(config, replay, one.trace, report)}
+            return {"episode.mp4": film_of_replay(config, replay, one.trace, report)}
     except UserError as error:
         say(console, f"the film is left out: {error}")
         return {}

@@ -1,6 +1,7 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, with ``--out``, as files."""
 
 import time
+from dataclasses import asdict
 from math import isnan
 from pathlib import Path
 
@@ -26,13 +27,13 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         map_file: file that draws the map.
         settings: settings of the runs.
         out: folder of the result; None writes no files.
-        overwrite: replace a result that is there.
+        overwrite: replace an existing result.
         console: the screen.
     """
     world = read_map(map_file, settings.episode_steps)
     folder = None
     if out is not None:
-        folder = ResultFolder.open(out, KIND, settings, overwrite, {"map": draw_map(world)})
+        folder = ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)})
         if folder.summary["ours"]:
             raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
     parts = 2 if world.goals.any() else 1
@@ -52,21 +53,21 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
 def _table(result: Exploration, settings: RunSettings) -> Table:
     covered = result.coverage
     title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} reachable cells"
-    given_up = any(found.given_up for found in result.first_reach.values())
+    timed_out = any(found.timed_out for found in result.first_reach.values())
     caption = "mean ± half of its 95 % interval"
-    if given_up:
-        caption += f"; runs given up count as {settings.max_steps:,} steps"
+    if timed_out:
+        caption += f"; runs that timed out count as {settings.max_steps:,} steps"
     table = Table(title=title, caption=caption)
     table.add_column("method", no_wrap=True)
     heads = ["cells covered", "coverage"]
     heads += ["steps to a goal"] if result.first_reach else []
-    for head in [*heads, *(["given up"] if given_up else [])]:
+    for head in [*heads, *(["timed out"] if timed_out else [])]:
         table.add_column(head, justify="right")
     for name in covered.methods:
         cells = statistics.mean(covered.final_cells(name))
         row = [name, _plus_minus(cells, 1), f"{cells.value / covered.reachable:.1%}"]
         row += [_plus_minus(result.first_reach[name].mean, 0)] if result.first_reach else []
-        row += [f"{result.first_reach[name].given_up:,}"] if given_up else []
+        row += [f"{result.first_reach[name].timed_out:,}"] if timed_out else []
         table.add_row(*row)
     return table
 

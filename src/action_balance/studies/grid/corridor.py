@@ -33,6 +33,7 @@ from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
 from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
+from action_balance.web.format import count
 
 #: Episodes after which the visits are shown.
 MOMENTS = (1, 5, 10, CORRIDOR_EPISODES)
@@ -191,9 +192,9 @@ def corridor_visits(result: Corridor) -> Figure:
     """Mean visits of the runs that entered the left room first, after more and more episodes (columns)."""
     methods = [name for name in result.digging if name in ("rnd", "action-balance-rnd")] or list(result.digging)
     episode = int(result.world.episode_steps)
-    moments = [figures.counted(moment // episode, "episode") for moment in result.moments]
+    moments = [count(moment // episode, "episode") for moment in result.moments]
     digging = [(NAMES[name].replace(" ", "\n", 1), result.digging[name]) for name in methods]
-    rows = {f"{name}\n{figures.counted(one.left_first, 'run')}": list(one.visits) for name, one in digging}
+    rows = {f"{name}\n{count(one.left_first, 'run')}": list(one.visits) for name, one in digging}
     side = sides(result.world)
     figure = heatmaps("Where runs went that entered the left room first", result.world, rows, moments, side != 0)
     for axes, visits in zip(figure.axes, (visits for row in rows.values() for visits in row), strict=False):

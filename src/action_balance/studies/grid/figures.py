@@ -14,6 +14,7 @@ from action_balance.plots import drawing
 from action_balance.plots.drawing import COLOURS, MUTED, NAMES, PERCENT, STYLED
 from action_balance.runs.results import ResultFolder
 from action_balance.studies.grid.first_reach import FirstReachSteps
+from action_balance.web.format import count
 
 
 @style.context(STYLED)
@@ -33,12 +34,12 @@ def first_reach_steps(found: Mapping[str, FirstReachSteps], title: str = "Share 
     begin, end, keys = 0.8 * least, 1.25 * most, []
     for name, one in found.items():
         reached, mean = np.sort(one.steps[one.reached]), one.mean
-        x = np.concatenate([[begin], reached, [most if one.given_up else end]])
+        x = np.concatenate([[begin], reached, [most if one.timed_out else end]])
         share = np.concatenate([[0], np.arange(1, len(reached) + 1), [len(reached)]]) / len(one.steps)
         axes.plot(x, share, drawstyle="steps-post", **drawing.line(name))
         label, key = f"{NAMES[name]}: {mean.value:,.0f}", drawing.line(name) | drawing.dot(name, 7)
-        if one.given_up:
-            label, key = f"{NAMES[name]}: unknown, {counted(one.given_up, 'run')} given up", drawing.line(name)
+        if one.timed_out:
+            label, key = f"{NAMES[name]}: unknown, {count(one.timed_out, 'run')} timed out", drawing.line(name)
         else:
             axes.plot(
                 mean.value, np.searchsorted(reached, mean.value, side="right") / len(reached), **drawing.dot(name)
@@ -50,11 +51,6 @@ def first_reach_steps(found: Mapping[str, FirstReachSteps], title: str = "Share 
     drawing.log_axis(axes.xaxis)
     axes.legend(handles=keys, loc="upper left", title="dots: mean steps [95 % interval]", alignment="left")
     return figure
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 run``, ``2 runs``."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def box(axes: Axes, x: float, width: float, samples: np.ndarray, name: str) -> None:

@@ -26,7 +26,7 @@ class FirstReachSteps:
     reached: np.ndarray  # (R,) bool
 
     @property
-    def given_up(self) -> int:
+    def timed_out(self) -> int:
         """Number of runs that hit the limit; if there are any, the mean is too small."""
         return int((~self.reached).sum())
 
@@ -41,12 +41,12 @@ class FirstReachSteps:
         return {
             "mean": statistics.to_data(self.mean),
             "median": float(np.median(self.steps)),
-            "given_up": self.given_up,
+            "given_up": self.timed_out,
         }
 
     @property
     def rows(self) -> list[tuple[int, float]]:
-        """Number and steps of each run for a table; nan, an empty field, for a run that was given up."""
+        """Number and steps of each run for a table; nan, an empty field, for a run that timed out."""
         known = zip(self.steps.tolist(), self.reached, strict=True)
         return [(run, steps if reached else np.nan) for run, (steps, reached) in enumerate(known)]
 
@@ -81,8 +81,8 @@ def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]
     folder.write_csv(name, ("method", "run", "steps"), rows)
 
 
-def given_up(numbers: Data) -> int:
-    """Number of runs that were given up in a part, from its numbers in the summary."""
+def timed_out(numbers: Data) -> int:
+    """Number of runs that timed out in a part, from its numbers in the summary."""
     cells = [
         cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
     ]

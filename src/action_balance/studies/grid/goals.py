@@ -19,6 +19,7 @@ from action_balance.studies.grid.settings import Cell, GridSettings
 from action_balance.studies.statistics import Agreement, Estimate
 from action_balance.tabular import simulate
 from action_balance.tabular.simulate import Cohort, Progress, silent
+from action_balance.web.format import count
 
 #: Names the random stream of this part.
 STREAM = 1
@@ -81,7 +82,7 @@ class Goals:
     def _goal(self, method: str, goal: Cell, published: float | None) -> Data:
         found = self.methods[method][goal]
         # A mean that cuts some runs short is not comparable.
-        verdict = None if published is None or found.given_up else self.agreement(method, goal)
+        verdict = None if published is None or found.timed_out else self.agreement(method, goal)
         return {
             "goal": list(goal),
             **found.numbers,
@@ -138,9 +139,9 @@ def goal_boxes(result: Goals) -> Figure:
     axes.tick_params(axis="x", length=0, labelsize=9.5, labelcolor=INK)
     axes.grid(visible=False, axis="x")
     log_axis(axes.yaxis)
-    given_up = sum(one.given_up for by_goal in result.methods.values() for one in by_goal.values())
-    if given_up:
-        axes.set_xlabel(f"{figures.counted(given_up, 'run')} given up, counted with the steps made until then")
+    timed_out = sum(one.timed_out for by_goal in result.methods.values() for one in by_goal.values())
+    if timed_out:
+        axes.set_xlabel(f"{count(timed_out, 'run')} timed out, counted with the steps made until then")
     keys = [Line2D([], [], color=COLOURS[name], linewidth=6, alpha=0.7, label=NAMES[name]) for name in result.methods]
     axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(keys))
     legend(figure, [*figures.box_legend(), *([marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])])

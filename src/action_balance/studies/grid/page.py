@@ -26,7 +26,7 @@ HEADLINES = {"coverage": "times_sooner", "goals": "ratio", "corridor": "ratio"}
 
 
 def result_page(folder: Path) -> str:
-    """The page of a result that is there."""
+    """The page of an existing result."""
     return grid_page(folder, read_summary(folder))
 
 
@@ -68,7 +68,7 @@ def headlines(summary: Data) -> Data:
     for study, key in HEADLINES.items():
         if study in summary["ours"]:
             numbers = summary["ours"][study]
-            timed_out = first_reach.given_up(numbers)
+            timed_out = first_reach.timed_out(numbers)
             found[study] = {
                 "study": study,
                 "estimate": numbers[key],
@@ -108,7 +108,7 @@ def _ruler(estimate: Data | None, published: float | None, least: float, most: f
 def _chance(goals: Data) -> float | None:
     """The probability that chance alone makes as many goals or more differ from Table I; None without a comparison."""
     compared, missed = goals["compared"], goals["compared"] - goals["agreeing"]
-    if not compared or first_reach.given_up(goals):
+    if not compared or first_reach.timed_out(goals):
         return None
     return sum(math.comb(compared, k) * 0.05**k * 0.95 ** (compared - k) for k in range(missed, compared + 1))
 

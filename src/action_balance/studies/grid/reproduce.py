@@ -8,10 +8,10 @@ from rich.console import Console
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.grid import KIND
-from action_balance.studies.grid.first_reach import given_up
+from action_balance.studies.grid.first_reach import timed_out
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
-from action_balance.studies.parts import finish_part, run_missing, say
+from action_balance.studies.parts import finish_part, run_missing, say, without_choice
 from action_balance.terminal.progress import progress_bar
 
 
@@ -21,12 +21,12 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
     Args:
         settings: settings of the study.
         out: folder of the result.
-        overwrite: replace a result that is there.
+        overwrite: replace an existing result.
         console: the screen.
     """
     papers = {name: load_part(name).paper for name in STUDIES}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
-    folder = ResultFolder.open(out, KIND, settings, overwrite, extra)
+    folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, extra)
 
     def run(name: str) -> None:
         _run(name, settings, folder, console)
@@ -56,6 +56,6 @@ def _conclude(folder: ResultFolder, console: Console) -> None:
         value = statistics.describe(numbers[key]) or "unknown with these methods and runs"
         published = (folder.summary["paper"][name] or {}).get(key) if folder.summary["as_in_paper"] else None
         beside = f" (paper: {published})" if published else ""
-        if count := given_up(numbers):
-            beside += f"; not reliable: {count:,} runs were given up"
+        if count := timed_out(numbers):
+            beside += f"; not reliable: {count:,} runs timed out"
         say(console, f"{text}: {value}{beside}")

@@ -42,7 +42,7 @@ class RunSettings:
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to compare: random, action-balance, rnd, action-balance-rnd."""
     max_steps: int = 1_000_000
-    """Steps after which a run that has not reached its goal is given up; results count such runs."""
+    """Steps after which a run that has not reached its goal times out; results count such runs."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MOST)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from action_balance.envs.grid.maps import draw_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.files import own_file
+from action_balance.runs import array_file
 from action_balance.runs.results import ResultFolder
 from action_balance.tabular.settings import METHODS
 from action_balance.tabular.simulate import Trace
@@ -64,16 +64,17 @@ def read(path: Path) -> dict[str, Recording]:
 
 
 def _traces(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Trace]:
-    there = [method for method in METHODS if f"{prefix}{method}_pairs" in arrays]
-    return {method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in there}
+    recorded = [method for method in METHODS if f"{prefix}{method}_pairs" in arrays]
+    return {
+        method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in recorded
+    }
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an ``.npz`` file; empty without the file."""
-    if not path.exists():
-        return {}
     try:
-        with np.load(path, allow_pickle=False) as found:
-            return dict(found)
-    except (OSError, ValueError, EOFError, BadZipFile):
+        return array_file.read_arrays(path)
+    except FileNotFoundError:
+        return {}
+    except (OSError, array_file.DamagedArrays):
         raise UserError(f"{path} is damaged: reproduce the result with --overwrite") from None

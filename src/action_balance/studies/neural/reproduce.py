@@ -18,7 +18,7 @@ from action_balance.studies.neural import KIND, analysis, counting, figures
 from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
-from action_balance.studies.parts import finish_part, run_missing, say
+from action_balance.studies.parts import finish_part, run_missing, say, without_choice
 
 BASE = "rnd"
 
@@ -29,10 +29,10 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
     Args:
         settings: settings of the study.
         out: folder of the result and its training runs.
-        overwrite: replace a result that is there.
+        overwrite: replace an existing result.
         console: the screen.
     """
-    folder = ResultFolder.open(out, KIND, settings, overwrite, {})
+    folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, {})
     if overwrite:
         for study, method in itertools.product(WORLDS, METHODS):
             RunFolder.delete(_path(out, study, method))

@@ -18,8 +18,9 @@ from action_balance.files import Data
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS
-from action_balance.runs.rows import METRICS, TIMING
-from action_balance.studies.compare.labels import name_runs
+from action_balance.runs.rows import METRICS, TIMING, first_row
+from action_balance.studies.charts import CHARTS
+from action_balance.studies.labels import name_runs
 
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
@@ -29,33 +30,6 @@ RECENT = 20
 
 #: A run that has been silent for longer than this and than so many updates may have been killed.
 SILENT_SECONDS, SILENT_UPDATES = 60.0, 20
-
-#: Metrics with a chart, in order: name and title. The first `FIRST_CHARTS` are shown, the others are collapsed.
-CHARTS = {
-    "episode_return": "Return of an episode",
-    "best_return": "Best return of an update",
-    "states": "Distinct states reached",
-    "bonus_mean": "Next-state bonus",
-    "action_bonus_mean": "Action bonus",
-    "entropy_pi": "Entropy of \u03c0",
-    "entropy_beta": "Entropy of \u03b2",
-    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
-    "entropy_bonus": "Entropy of the action bonus",
-    "entropy_added": "Entropy of softmax(Normalize(bonus))",
-    "bonus_scale": "Scale of the next-state bonus",
-    "explained_int": "Explained variance, intrinsic value",
-    "explained_ext": "Explained variance, extrinsic value",
-    "loss_policy": "Policy loss",
-    "loss_value_int": "Value loss, intrinsic",
-    "loss_value_ext": "Value loss, extrinsic",
-    "loss_next_state": "Distillation loss, next state",
-    "loss_action": "Distillation loss, action",
-    "clip_fraction": "Clipped share of samples",
-}
-FIRST_CHARTS = 4
-
-#: Columns that are read from a run's metrics.
-READ = (*KEYS, *CHARTS)
 
 
 @dataclass(frozen=True)
@@ -90,11 +64,19 @@ def bucket_of(config: TrainConfig) -> int:
     return -(-config.agent.updates // POINTS)
 
 
-def columns(table: np.ndarray, bucket: int) -> Data:
+def metric_names(runs: Sequence[Watched]) -> tuple[str, ...]:
+    """What is read from the metrics of runs: `KEYS`, the metrics of `CHARTS`, and every other number by its name."""
+    rows = [first_row(run.path / METRICS) for run in runs]
+    numbers = [name for row in rows for name, value in row.items() if isinstance(value, (int, float))]
+    return tuple(dict.fromkeys((*KEYS, *CHARTS, *numbers)))
+
+
+def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
     """Average metrics over buckets of updates.
 
     Args:
-        table: the metrics of all seeds, (U, S, `READ`); values that are not finite are ignored.
+        table: the metrics of all seeds, (U, S, names); values that are not finite are ignored.
+        names: as `metric_names` returns them.
         bucket: updates of a bucket.
 
     Returns:
@@ -105,20 +87,19 @@ def columns(table: np.ndarray, bucket: int) -> Data:
     if not updates:
         return {"steps": [], "metrics": {}}
     begins = range(0, updates, bucket)
-    by_seed = np.stack([_mean(table[begin : begin + bucket]) for begin in begins])  # (B, S, READ)
+    by_seed = np.stack([_mean(table[begin : begin + bucket]) for begin in begins])  # (B, S, names)
     known = np.isfinite(by_seed)
-    parts = {"mean": _mean(by_seed.swapaxes(0, 1))}  # (B, READ) each
+    parts = {"mean": _mean(by_seed.swapaxes(0, 1))}  # (B, names) each
     if seeds > 1:
         parts["low"] = np.where(known, by_seed, math.inf).min(axis=1)
         parts["high"] = np.where(known, by_seed, -math.inf).max(axis=1)
     metrics = {}
-    for name in CHARTS:
-        number = READ.index(name)
+    for number, name in enumerate(names[len(KEYS) :], len(KEYS)):
         if not known[..., number].any() or (name == "states" and not table[..., number].any()):
             continue  # no values, or states that cannot be counted
         metrics[name] = {part: [_plain(value) for value in values[:, number]] for part, values in parts.items()}
     ends = [min(begin + bucket, updates) for begin in begins]
-    return {"steps": [int(table[end - 1, -1, READ.index("steps")]) for end in ends], "metrics": metrics}
+    return {"steps": [int(table[end - 1, -1, KEYS.index("steps")]) for end in ends], "metrics": metrics}
 
 
 def _float(value: object) -> float:
@@ -159,7 +140,9 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
         alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
         method = config.agent.label
         text = method_name(method) + label[len(method) :].replace("_", " ")
-        table, place = _table([runs[number] for number in members])
+        together = [runs[number] for number in members]
+        metrics = metric_names(together)
+        table, place = _table(together, metrics)
         made.append(
             {
                 "key": f"c{len(made)}",
@@ -170,7 +153,7 @@ def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
                 "runs": members,
                 "bucket": bucket_of(config),
                 "place": str(place),
-                **columns(table, bucket_of(config)),
+                **columns(table, metrics, bucket_of(config)),
             }
         )
     return made
@@ -184,25 +167,25 @@ def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     ]
 
 
-def _table(runs: Sequence[Watched]) -> tuple[np.ndarray, Place]:
-    """Metrics of all seeds of runs, (U, S, `READ`), for the updates that all of them have."""
+def _table(runs: Sequence[Watched], names: Sequence[str]) -> tuple[np.ndarray, Place]:
+    """Metrics of all seeds of runs, (U, S, names), for the updates that all of them have."""
     tables = []
     place = Place()
     for run in runs:
         assert run.config is not None
         alone = len(runs) == 1 and status_of(run) == "running"
         together = run.config.seeds * (bucket_of(run.config) if alone else 1)
-        rows, place = read_numbers(run.path / METRICS, Place(), READ, together)
+        rows, place = read_numbers(run.path / METRICS, Place(), names, together)
         tables.append(whole(rows, run.config.seeds))
-    updates = [table[:, 0, READ.index("update")] for table in tables]
+    updates = [table[:, 0, KEYS.index("update")] for table in tables]
     common = reduce(np.intersect1d, updates)
     shared = [table[np.isin(one, common)] for table, one in zip(tables, updates, strict=True)]
     return np.concatenate(shared, axis=1), place if len(runs) == 1 else Place()
 
 
 def whole(rows: np.ndarray, seeds: int) -> np.ndarray:
-    """The updates that all seeds have, (R, `READ`) -> (U, S, `READ`); a damaged row does not shift others."""
-    update, seed = (rows[:, READ.index(name)] for name in ("update", "seed"))
+    """The updates that all seeds have, (R, names) -> (U, S, names); a damaged row does not shift others."""
+    update, seed = (rows[:, KEYS.index(name)] for name in ("update", "seed"))
     rows = rows[np.lexsort((seed, update))]
     _, counts = np.unique(update, return_counts=True)
     begins = np.cumsum(counts) - counts
@@ -221,10 +204,11 @@ def news(run: Watched, place: str) -> Data:
     before = Place.parse(place)
     now = progress(run)  # first: rows written after it come next time
     bucket = bucket_of(run.config) if now["status"] == "running" else 1
-    rows, after = read_numbers(run.path / METRICS, before, READ, run.config.seeds * bucket)
-    anew = after.is_anew(before)
-    fresh = columns(whole(rows, run.config.seeds), bucket_of(run.config))
-    return {"progress": now, "place": str(after), "anew": anew, **fresh}
+    names = metric_names([run])
+    rows, after = read_numbers(run.path / METRICS, before, names, run.config.seeds * bucket)
+    restarted = after.restarted(before)
+    fresh = columns(whole(rows, run.config.seeds), names, bucket_of(run.config))
+    return {"progress": now, "place": str(after), "restarted": restarted, **fresh}
 
 
 def progress(run: Watched) -> Data:

@@ -37,7 +37,7 @@ def _fresh(run: Watched, before: Place) -> Data | None:
         return None
     return {
         "place": str(after),
-        "anew": after.is_anew(before),
+        "restarted": after.restarted(before),
         "moments": [int(row["steps"]) for row in kept],
         "counts": packed(_tables(run, scene, kept)),
     }

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from action_balance.files import Data, found_inside
 from action_balance.plots.heatmaps import HEAT_STOPS
-from action_balance.runs.folder import EVALUATION
+from action_balance.runs.folder import EVALUATION, evaluation_files
 from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
+from action_balance.runs.legacy import renamed
+from action_balance.studies.charts import CHARTS, FIRST_CHARTS
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
-from action_balance.studies.training.data import CHARTS, FIRST_CHARTS, Watched, progress
-from action_balance.web.files import read_table
+from action_balance.studies.training.data import Watched, progress
+from action_balance.web.files import mime_type, read_table
 from action_balance.web.format import as_float, ends
 from action_balance.web.render import render
 
@@ -24,8 +26,8 @@ ASK_EVERY = 1.0
 #: A row for each episode of an evaluation.
 EPISODES = "episodes.csv"
 
-#: The media that an evaluation may have.
-MEDIA = ("heatmap.png", "episode.mp4", "episode.gif")
+#: The types of the files of an evaluation that are shown; an SVG image could run a script of its own.
+MEDIA = ("image/png", "image/gif", "image/jpeg", "image/webp", "video/mp4", "video/webm")
 
 
 def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = False) -> str:
@@ -68,7 +70,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
 
 
 def _world(curves: Sequence[Data]) -> Data:
-    """What is said about the curves of an environment."""
+    """What the text above the curves of an environment needs."""
     return {
         "several": any(curve["seeds"] > 1 for curve in curves),
         "bucket": max(curve["bucket"] for curve in curves),
@@ -83,23 +85,40 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
     if summary is None:
         return None
     try:
-        found = json.loads(summary.read_bytes())
-        scores = {str(mode): _score(one) for mode, one in found["ways"].items()}
+        found = renamed(json.loads(summary.read_bytes()))
+        scores = {str(mode): _score(one) for mode, one in found["modes"].items()}
         update = int(found["checkpoint"]["update"])
         rooms = found.get("rooms")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     if not scores:
         return None
-    media = [folder / name for name in MEDIA if found_inside(run.path, folder / name)]
     return {
         "name": run.name,
         "update": update,
         "scores": scores,
         "rooms": rooms["all"] if isinstance(rooms, dict) and isinstance(rooms.get("all"), list) else None,
         "rooms_each": _rooms_each(found_inside(run.path, folder / EPISODES)),
-        "media": {path.name: link(run.path, path) for path in media},
+        "media": [_medium(path, link(run.path, path)) for path in media(run.path)],
     }
+
+
+def media(run: Path) -> list[Path]:
+    """The pictures and films of a run's last evaluation.
+
+    Args:
+        run: the folder of the run.
+
+    Returns:
+        The files; a link that leads out of the folder is not followed.
+    """
+    return [path for path in evaluation_files(run) if mime_type(path) in MEDIA and found_inside(run, path)]
+
+
+def _medium(path: Path, source: str | None) -> Data:
+    """A picture or film, with its name as the title."""
+    title = path.stem.replace("_", " ").capitalize()
+    return {"file": path.name, "title": title, "source": source, "is_film": mime_type(path).startswith("video/")}
 
 
 def _score(one: Data) -> Data:
@@ -111,6 +130,6 @@ def _score(one: Data) -> Data:
 
 def _rooms_each(episodes: Path | None) -> list[int]:
     """The fewest and the most rooms of a game; empty where rooms were not counted."""
-    rows = read_table(episodes, ("way",)) if episodes else []
+    rows = read_table(episodes, ()) if episodes else []
     counts = [int(row["rooms"]) for row in rows if (row.get("rooms") or "").isdecimal()]
     return sorted({min(counts), max(counts)}) if counts else []

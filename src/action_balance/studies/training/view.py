@@ -3,19 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import EVALUATION
-from action_balance.runs.legacy import EVALUATION_FILES
 from action_balance.studies import registry
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
-from action_balance.studies.training.page import Link, runs_page
+from action_balance.studies.training.page import Link, media, runs_page
 from action_balance.web.files import Embedded
 from action_balance.web.render import as_bytes
 from action_balance.web.serve import Site, serve
@@ -52,9 +51,9 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
     if save is None:
         serve(site_of(shown, live), port, opens, console)
         return
-    asked: list[tuple[Path, Path]] = []
-    text = shown.page(lambda *file: asked.append(file), False)
-    content = as_bytes(shown.page(Embedded(len(text)).link, False) if asked else text)
+    linked: list[tuple[Path, Path]] = []
+    text = shown.page(lambda *file: linked.append(file), False)
+    content = as_bytes(shown.page(Embedded(len(text)).link, False) if linked else text)
     write_atomically(save, content)
     message = as_bytes(f"wrote {save}, {len(content) / 1e6:.1f} MB").decode()
     console.print(message, highlight=False, markup=False, soft_wrap=True)
@@ -102,7 +101,7 @@ def _of_result(path: Path) -> Shown:
 
 
 def site_of(shown: Shown, live: bool) -> Site:
-    """What a server offers: the page, the files of the runs' evaluations, and news of the runs.
+    """What a server offers: the page, the media of the runs' evaluations, and news of the runs.
 
     Args:
         shown: what is shown.
@@ -111,22 +110,20 @@ def site_of(shown: Shown, live: bool) -> Site:
     Returns:
         A site whose page can be made: an error in it is raised here, not in the browser.
     """
-    urls = {
-        (run / EVALUATION / name): f"/files/{number}/{name}"
-        for number, run in enumerate(shown.runs)
-        for name in EVALUATION_FILES
-    }
+    files: dict[str, tuple[Path, Path]] = {}
 
     def make() -> str:
+        for number, run in enumerate(shown.runs):
+            files.update({f"/files/{number}/{quote(path.name)}": (run, path) for path in media(run)})
+        urls = {path: url for url, (_, path) in files.items()}
         return shown.page(lambda _, path: urls.get(path), True)
 
     page = make()
 
-    def news(asked: Mapping[str, str]) -> Data | None:
-        number = asked.get("run", "")
+    def news(query: Mapping[str, str]) -> Data | None:
+        number = query.get("run", "")
         if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(shown.runs)):
             return None
-        return view_maps.news(shown.runs[int(number)], asked.get("place", ""), asked.get("visits", ""))
+        return view_maps.news(shown.runs[int(number)], query.get("place", ""), query.get("visits", ""))
 
-    files = {url: (path.parents[1], path) for path, url in urls.items()}
     return Site(make if live else lambda: page, files, news)

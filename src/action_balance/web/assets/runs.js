@@ -22,18 +22,25 @@ class RunCharts {
     this.charts = new Map();
     const used = {};
     for (const curve of curves) curve.dash = DASHES[(used[curve.method] = (used[curve.method] ?? -1) + 1) % DASHES.length];
-    const [main, more] = [make("div", { class: "charts" }), make("div", { class: "charts" })];
-    Object.entries(charts).forEach(([name, title], i) => {
-      const place = make("div", {});
-      (i < first ? main : more).append(place);
-      this.charts.set(name, new Chart(place, { title, xLabel: "steps", yFormat: short, height: i < first ? 220 : 180, from: 0 }));
-    });
-    host.append(main, make("details", {}, make("summary", {}, "All metrics"), more));
+    this.first = first;
+    [this.main, this.more] = [make("div", { class: "charts" }), make("div", { class: "charts" })];
+    for (const [name, title] of Object.entries(charts)) this.add(name, title);
+    host.append(this.main, make("details", {}, make("summary", {}, "All metrics"), this.more));
     this.show();
+  }
+
+  /** Add the chart of a metric; only the first ones are not collapsed. */
+  add(name, title) {
+    const isFirst = this.charts.size < this.first;
+    const place = make("div", {});
+    (isFirst ? this.main : this.more).append(place);
+    this.charts.set(name, new Chart(place, { title, xLabel: "steps", yFormat: short, height: isFirst ? 220 : 180, from: 0 }));
   }
 
   show() {
     if (this.curves.some((curve) => curve.steps.length)) this.host.parentElement.querySelector(".waiting")?.remove();
+    const known = this.curves.flatMap((curve) => Object.keys(curve.metrics));
+    for (const name of known) if (!this.charts.has(name)) this.add(name, name);
     for (const [name, chart] of this.charts) {
       const series = this.curves.filter((curve) => curve.metrics[name]).map((curve) => {
         const { mean, low, high } = curve.metrics[name];
@@ -48,7 +55,7 @@ class RunCharts {
 
 /** Append new points to a curve, with gaps where a metric starts later. */
 function extend(curve, fresh) {
-  if (fresh.anew) Object.assign(curve, { steps: [], metrics: {} });
+  if (fresh.restarted) Object.assign(curve, { steps: [], metrics: {} });
   const before = curve.steps.length;
   curve.steps.push(...fresh.steps);
   for (const name of new Set([...Object.keys(curve.metrics), ...Object.keys(fresh.metrics)])) {
@@ -66,8 +73,8 @@ class Progress {
   constructor(host, count) {
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     this.rows = Array.from({ length: count }, () => {
-      const row = { name: make("strong", {}), bar: make("progress", { max: 1, value: 0 }), said: make("output", {}) };
-      host.append(make("div", { class: "progress" }, row.name, row.bar, row.said));
+      const row = { name: make("strong", {}), bar: make("progress", { max: 1, value: 0 }), text: make("output", {}) };
+      host.append(make("div", { class: "progress" }, row.name, row.bar, row.text));
       return row;
     });
     host.append(this.spoken);
@@ -80,14 +87,14 @@ class Progress {
     row.name.textContent = name;
     row.bar.value = updates ? update / updates : 0;
     row.bar.setAttribute("aria-label", `Progress of ${name}`);
-    const said = [STATES[status] ?? status];
-    if (status === "silent") said[0] = `no updates for ${duration(silent)}: it may have been killed`;
-    if (updates) said.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
-    if (rate && ["running", "silent"].includes(status)) said.push(`${shown(rate)} steps/s`);
-    if (left !== null && left !== undefined && status === "running") said.push(`${duration(left)} left`);
-    row.said.textContent = said.join(" \u00b7 ");
-    row.said.dataset.status = status;
-    if (this.before[number] !== undefined && this.before[number] !== status) this.spoken.textContent = `${name}: ${said[0]}`;
+    const parts = [STATES[status] ?? status];
+    if (status === "silent") parts[0] = `no updates for ${duration(silent)}: it may have been killed`;
+    if (updates) parts.push(`update ${shown(update)} of ${shown(updates)}`, `${shown(steps)} steps`);
+    if (rate && ["running", "silent"].includes(status)) parts.push(`${shown(rate)} steps/s`);
+    if (left !== null && left !== undefined && status === "running") parts.push(`${duration(left)} left`);
+    row.text.textContent = parts.join(" \u00b7 ");
+    row.text.dataset.status = status;
+    if (this.before[number] !== undefined && this.before[number] !== status) this.spoken.textContent = `${name}: ${parts[0]}`;
     this.before[number] = status;
   }
 }
@@ -135,11 +142,11 @@ async function follow(data, all, bars, players) {
         const fresh = await news({ run: number, place: curve?.place ?? "", visits: map?.panel.place ?? "" });
         // A run that starts, starts again or is resumed, and its first map, need places that this page lacks.
         const other = curve ? fresh.progress.began !== began : fresh.place !== undefined;
-        if (other || (fresh.visits && (!map || fresh.visits.anew))) { location.reload(); return; }
+        if (other || (fresh.visits && (!map || fresh.visits.restarted))) { location.reload(); return; }
         if (fresh.visits) await map.player.extend(map.panel, fresh.visits);
         data.progress[number] = fresh.progress;
         bars.show(number, fresh.progress);
-        if (curve && (fresh.anew || fresh.steps.length)) {
+        if (curve && (fresh.restarted || fresh.steps.length)) {
           extend(curve, fresh);
           all.get(curve.environment).show();
         } else if (curve) curve.place = fresh.place;

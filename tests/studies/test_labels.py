@@ -3,7 +3,7 @@ from dataclasses import replace
 from action_balance.config.agent import AgentConfig, HostConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.studies.compare.labels import name_runs
+from action_balance.studies.labels import name_runs
 
 SEA = TrainConfig(env_config("deep-sea", size=4), AgentConfig(method="rnd"))
 FAST = replace(SEA, agent=replace(SEA.agent, ppo=PPOConfig(learning_rate=1e-3)))
