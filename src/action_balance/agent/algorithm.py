@@ -52,7 +52,7 @@ class Algorithm:
         return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
 
     def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Real[Array, "..."]:
-        """An observation as the policy sees it: normalised where nobody knows its scale, images as stacks.
+        """An observation as the policy sees it: normalised where its scale is unknown, images as stacks.
 
         Args:
             observation: One observation.
