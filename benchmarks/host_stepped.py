@@ -17,7 +17,7 @@ import plain_grid
 
 from action_balance.agent import update
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState, Trajectory
 from action_balance.agent.update import UpdateInfo
 from action_balance.config.agent import AgentConfig
@@ -98,7 +98,7 @@ class HostLoop:
             return replace(state, updates=state.updates + 1), info
 
         self._draw, self._decide, self.learn = jax.jit(draw), jax.jit(decide), jax.jit(learn)
-        self._actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
+        self._actor = jax.jit(lambda state: make_actor(state, algorithm))
         self._structure: Any = None
 
     def start(self, state: TrainState) -> TrainState:

@@ -6,9 +6,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from small_agent import SMALL, WORLD, algorithm, trained
+from small_agent import SMALL, WORLD, algorithm, begun, trained
 
 from action_balance.agent import rollout
+from action_balance.agent.state import TrainState
 
 
 def test_actions_are_sampled_from_beta_and_its_log_prob_is_stored() -> None:
@@ -32,6 +33,9 @@ def test_the_states_of_a_rollout_are_numbered() -> None:
 
 
 def test_coefficient_follows_its_schedule() -> None:
+    def after(updates: int) -> TrainState:
+        return replace(begun(), updates=jnp.array(updates))
+
     config = replace(SMALL, steps=64 * 11, bonus=replace(SMALL.bonus, action_coef=2.0, action_coef_end=1.0))
-    assert [float(rollout.action_coef(config, jnp.array(update))) for update in (0, 5, 10, 20)] == [2, 1.5, 1, 1]
-    assert float(rollout.action_coef(SMALL, jnp.array(7))) == 1
+    assert [float(rollout.action_coef(config, after(update))) for update in (0, 5, 10, 20)] == [2, 1.5, 1, 1]
+    assert float(rollout.action_coef(SMALL, after(7))) == 1

@@ -69,7 +69,9 @@ def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bon
         """Gradients of one term of the loss."""
 
         def of(params: Params, bonus_states: Any) -> jax.Array:
-            return update.loss(params, bonus_states, batch, samples, transitions, totals, algorithm())[1][name]
+            return update.loss(params, bonus_states, batch, samples, transitions, totals, algorithm(), state.key)[1][
+                name
+            ]
 
         return jax.grad(of, argnums=(0, 1))(state.params, state.bonus_states)
 
@@ -187,7 +189,7 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
     assert bonus is not None
     transitions: Transitions = flat(update.bonus_transitions(trajectory))
     params, target = state.params.bonuses[ACTION], state.bonus_states[ACTION]
-    losses = bonus.loss(params, target, Batch(transitions, state.obs_stats, 5.0))
+    losses = bonus.loss(params, target, Batch(transitions, state.obs_stats, 5.0, jax.random.key(0)))
     module = Distillation(target, params)
     table = jax.vmap(lambda obs: module.all_errors(state.obs_stats.normalize(obs)))(transitions.frame)
     taken = table[jnp.arange(len(table)), transitions.action]

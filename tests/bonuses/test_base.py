@@ -19,6 +19,7 @@ from action_balance.errors import UserError
 
 SPEC = EnvSpec("vector", (2,), (3,), states=4)
 STATS = RunningMeanStd(jnp.float32(4), jnp.array([1.0, 10.0]), jnp.array([16.0, 400.0]))  # std 2 and 10
+KEY = jax.random.key(0)
 
 
 def transitions() -> Transitions:
@@ -40,7 +41,7 @@ def test_an_observation_is_normalised_and_clipped() -> None:
 
 
 def test_a_function_sees_every_transition_of_a_rollout_and_of_a_minibatch() -> None:
-    rollout = Batch(transitions(), STATS, 5.0)
+    rollout = Batch(transitions(), STATS, 5.0, KEY)
 
     def look(obs: BonusObs, action: Any, next_obs: BonusObs) -> Any:
         return jnp.stack([obs.normalized[0], action, next_obs.normalized[1], obs.index, next_obs.index])
@@ -48,15 +49,15 @@ def test_a_function_sees_every_transition_of_a_rollout_and_of_a_minibatch() -> N
     found = rollout.each(look)
     assert found.tolist() == [[[0, 2, 1, 0, 1]], [[1, 0, 5, 1, 3]]]
     flat = Transitions(*(getattr(transitions(), name)[:, 0] for name in Transitions.__dataclass_fields__))
-    assert Batch(flat, STATS, 5.0).each(look).tolist() == found[:, 0].tolist()
+    assert Batch(flat, STATS, 5.0, KEY).each(look).tolist() == found[:, 0].tolist()
 
 
 def test_names_stand_for_classes_and_a_class_can_be_anywhere() -> None:
-    assert bonus_class("rnd") is RND
-    assert bonus_class("action_balance.bonuses.rnd:RND") is RND
+    assert bonus_class("rnd", INTRINSIC) is RND
+    assert bonus_class("action_balance.bonuses.rnd:RND", ACTION) is RND
     assert make_bonus("none", INTRINSIC, AgentConfig(), SPEC) is None
     with pytest.raises(UserError, match="not a subclass"):
-        bonus_class("action_balance.envs.spec:EnvSpec")
+        bonus_class("action_balance.envs.spec:EnvSpec", INTRINSIC)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Nothing(Bonus):
 
 def test_a_bonus_that_neither_scores_nor_rewards_is_refused_for_both_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     bonus = Nothing(SPEC, AgentConfig(), None)
-    assert bonus.init(jax.random.key(0)) == (None, None)
+    assert bonus.init(KEY, STATS) == (None, None)
     monkeypatch.setitem(INTRINSIC_BONUSES, "nothing", "nothing:Nothing")
     monkeypatch.setattr(base, "load_object", lambda _: Nothing)
     for slot, option in ((INTRINSIC, "--intrinsic"), (ACTION, "--action-bonus")):

@@ -19,13 +19,13 @@ def rollout(next_frame: Any) -> Batch:
     frames = jnp.asarray(next_frame, jnp.float32)
     zeros = jnp.zeros(frames.shape[:-1], jnp.int32)
     transitions = Transitions(jnp.zeros_like(frames), frames, zeros, zeros, zeros, zeros > 0, zeros > 0)
-    return Batch(transitions, STATS, 5.0)
+    return Batch(transitions, STATS, 5.0, jax.random.key(0))
 
 
 def test_reward_and_loss_are_the_squared_error_of_the_normalised_next_state() -> None:
     bonus = make_bonus("rnd", INTRINSIC, AGENT, EnvSpec("vector", (2,), (3,)))
     assert bonus is not None
-    predictor, target = bonus.init(jax.random.key(0))
+    predictor, target = bonus.init(jax.random.key(0), STATS)
     batch = rollout([[[0.0, 1.0]], [[1.0, 1.0]]])
     reward, state = bonus.reward(predictor, target, batch)
     seen = (np.array([[0.0, 1.0], [1.0, 1.0]]) - 0.5) / 0.5
@@ -39,7 +39,7 @@ def test_reward_and_loss_are_the_squared_error_of_the_normalised_next_state() ->
 def test_no_gradient_reaches_the_target() -> None:
     bonus = make_bonus("rnd", INTRINSIC, AGENT, EnvSpec("vector", (2,), (3,)))
     assert bonus is not None
-    predictor, target = bonus.init(jax.random.key(0))
+    predictor, target = bonus.init(jax.random.key(0), STATS)
     flat = rollout([[0.0, 1.0]])
     gradients = jax.grad(lambda p, t: bonus.loss(p, t, flat).sum(), argnums=(0, 1))(predictor, target)
     assert any(np.asarray(leaf).any() for leaf in jax.tree.leaves(gradients[0]))

@@ -11,6 +11,7 @@ import pytest
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.learner import init_agent
+from action_balance.agent.rollout import make_actor
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines import evaluate as module
@@ -26,9 +27,8 @@ BONUS = jnp.array([3.0, 0.0, 4.0, 0.0, 1.0])
 def program(with_bonus: bool) -> Callable[..., Decision]:
     """A decision of an agent with these logits and bonuses, and c = 10."""
     state = jax.eval_shape(lambda: init_agent(ALGORITHM, RunningMeanStd.empty((1,)), jax.random.key(0)))
-    actor = jax.tree.map(
-        lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
-    )
+    shapes = jax.eval_shape(lambda state: make_actor(state, ALGORITHM), state)
+    actor = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     actor = replace(actor, coef=jnp.asarray(10.0))
     return jax.jit(lambda key, mode: decide(actor, jnp.zeros(1), 0, key, mode, ALGORITHM, with_bonus))
 

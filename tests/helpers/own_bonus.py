@@ -24,9 +24,9 @@ class CellCounts(Bonus):
     Config = CellConfig
     uses_obs_stats = True
 
-    def init(self, key: PRNGKeyArray) -> tuple[None, Float[Array, "cells A"]]:
+    def init(self, key: PRNGKeyArray, stats: Any) -> tuple[None, Float[Array, "cells A"]]:
         """No visits."""
-        del key
+        del key, stats
         return None, jnp.zeros((self.config.cells ** self.spec.frame_shape[0], sum(self.spec.nvec)))
 
     def _cell(self, obs: BonusObs) -> Int[Array, ""]:

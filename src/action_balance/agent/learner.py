@@ -36,7 +36,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         The state before the first update.
     """
     config, spec = algorithm.config, algorithm.spec
-    made = {slot: bonus.init(named_key(key, slot)) for slot, bonus in algorithm.bonuses.items()}
+    made = {slot: bonus.init(named_key(key, slot), obs_stats) for slot, bonus in algorithm.bonuses.items()}
     policy = make_policy(spec, config, named_key(key, "policy"))
     params = Params(policy, {slot: one[0] for slot, one in made.items()})
     return TrainState(
@@ -54,6 +54,20 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         key=named_key(key, "training"),
         updates=jnp.zeros((), jnp.int32),
     )
+
+
+def new_episodes(algorithm: Algorithm, state: TrainState) -> TrainState:
+    """The agent when all environments begin new episodes, as environments on the host do when a run is resumed.
+
+    Args:
+        algorithm: Settings, distribution and bonuses.
+        state: The agent.
+
+    Returns:
+        The agent, whose bonuses have forgotten the episodes that were under way.
+    """
+    states = {slot: bonus.new_episodes(state.bonus_states[slot]) for slot, bonus in algorithm.bonuses.items()}
+    return replace(state, bonus_states=states)
 
 
 def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> TrainState:
@@ -115,7 +129,7 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
         The state after the update, and its metrics.
     """
     config = algorithm.config
-    coef = action_coef(config, state.updates)
+    coef = action_coef(config, state)
     state, trajectory = rollout(environment, state, algorithm)
     info = None
     if not config.uniform:

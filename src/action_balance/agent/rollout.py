@@ -12,16 +12,18 @@ from jaxtyping import Array, Float, Int, Real
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.state import Actor, TrainState, Trajectory
+from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.envs.base import Environment
+from action_balance.nets.image import cast_kernels
 
 
-def action_coef(config: AgentConfig, updates: Int[Array, ""]) -> Float[Array, ""]:
-    """c of Eq. 5 after a number of updates: constant, or linear from start to end.
+def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
+    """c of Eq. 5 in the next rollout: constant, or linear from start to end.
 
     Args:
         config: Settings of the agent.
-        updates: Updates so far.
+        state: The agent.
 
     Returns:
         The coefficient.
@@ -29,7 +31,24 @@ def action_coef(config: AgentConfig, updates: Int[Array, ""]) -> Float[Array, ""
     start, end = config.bonus.action_coef, config.bonus.action_coef_end
     if end is None:
         return jnp.asarray(start, jnp.float32)
-    return start + (end - start) * jnp.minimum(updates / max(config.updates - 1, 1), 1.0)
+    return start + (end - start) * jnp.minimum(state.updates / max(config.updates - 1, 1), 1.0)
+
+
+def make_actor(state: TrainState, algorithm: Algorithm) -> Actor:
+    """The policy and the action bonus as they are now.
+
+    Args:
+        state: The agent.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        What the next rollout acts with.
+    """
+    params, bonus_state = state.params.bonuses.get(ACTION), state.bonus_states.get(ACTION)
+    if algorithm.action_bonus is not None:
+        bonus_state = algorithm.action_bonus.acting_state(bonus_state)
+    acting = cast_kernels((state.params.policy, params, bonus_state))
+    return Actor(*acting, state.obs_stats, action_coef(algorithm.config, state))
 
 
 def act(
@@ -68,7 +87,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     """
     config, distribution = algorithm.config, algorithm.distribution
     key, action_key, step_key = jax.random.split(state.key, 3)
-    actor = state.actor(action_coef(config, state.updates))
+    actor = make_actor(state, algorithm)
     # All randomness is drawn at once.
     steps = (config.ppo.rollout_steps, config.envs)
     noise = jax.random.gumbel(action_key, (*steps, distribution.choices))

@@ -10,9 +10,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
 from action_balance.agent.networks import Policy
-from action_balance.bonuses.base import ACTION
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
-from action_balance.nets.image import cast_kernels
 
 
 class Params(eqx.Module):
@@ -65,15 +63,4 @@ class TrainState(eqx.Module):
     first_reward: Int[Array, ""]  # environment steps until the first positive reward; -1 before
     key: PRNGKeyArray
     updates: Int[Array, ""]
-
-    def actor(self, coef: Float[Array, ""]) -> Actor:
-        """The policy and the action bonus as they are now.
-
-        Args:
-            coef: c of Eq. 5.
-
-        Returns:
-            The actor.
-        """
-        params, state = self.params.bonuses.get(ACTION), self.bonus_states.get(ACTION)
-        return Actor(*cast_kernels((self.params.policy, params, state)), self.obs_stats, coef)
+    action_coef: Float[Array, ""] | None = None  # c of Eq. 5, where it adapts

@@ -14,11 +14,12 @@ import optax
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import action_coef
+from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
 from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo, returns
+from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.frame_stack import Frames
 
@@ -103,9 +104,10 @@ def intrinsic_rewards(
     Returns:
         Raw rewards, zero without a next-state bonus, and the new states by slot.
     """
-    rollout = Batch(transitions, state.obs_stats, algorithm.config.bonus.observation_clip)
     rewards, states = jnp.zeros(transitions.index.shape), {}
     for slot, bonus in algorithm.bonuses.items():
+        clip, key = algorithm.config.bonus.observation_clip, named_key(state.key, slot)
+        rollout = Batch(transitions, state.obs_stats, clip, key)
         found, states[slot] = bonus.reward(state.params.bonuses[slot], state.bonus_states[slot], rollout)
         rewards = found if slot == INTRINSIC else rewards
     return rewards, states
@@ -154,6 +156,7 @@ def loss(
     transitions: Transitions,
     totals: Totals,
     algorithm: Algorithm,
+    key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Losses]:
     """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus the losses of the bonuses.
 
@@ -165,6 +168,7 @@ def loss(
         transitions: Those of its samples that the bonuses learn from; axes (P,).
         totals: What the means of the whole minibatch are over.
         algorithm: Settings, distribution and bonuses.
+        key: Random key of this part of the minibatch, for what the bonuses draw.
 
     Returns:
         The loss, and its terms.
@@ -194,9 +198,9 @@ def loss(
     learns_int = float(config.intrinsic_coef > 0)
     values = terms["value_ext"] + learns_int * terms["value_int"]
     total = terms["policy"] + values - config.ppo.entropy_coef * terms["entropy"]
-    seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip)
     for slot, bonus in algorithm.bonuses.items():
         if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
+            seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip, named_key(key, slot))
             errors = bonus.loss(params.bonuses[slot], bonus_states[slot], seen)
             terms[slot] = errors.sum() / totals.transitions
             total = total + terms[slot]
@@ -318,7 +322,8 @@ def gradients(
     rows = chosen if chosen.ndim > 1 else slice(None)
     transitions = jax.tree.map(lambda leaf: _merge_axes(leaf[rows, environments]), batch.transitions)
     gradient: Any = jax.grad(loss, has_aux=True)
-    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm)
+    key = jax.random.fold_in(batch.subset_keys[number], part)
+    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm, key)
     return found
 
 
@@ -355,11 +360,10 @@ def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tu
         The agent after the update, and what to report.
     """
     config = algorithm.config
-    coef = action_coef(config, state.updates)
-    policy = state.actor(coef).policy
-    last_values = jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, state.obs_stats))[1])(state.observation)
+    actor = make_actor(state, algorithm)
+    last_values = jax.vmap(lambda obs: actor.policy(algorithm.policy_obs(obs, state.obs_stats))[1])(state.observation)
     acting_stats = state.obs_stats if algorithm.spec.normalize_obs else None
-    state, batch, info = prepare(state, trajectory, last_values, coef, algorithm, acting_stats)
+    state, batch, info = prepare(state, trajectory, last_values, actor.coef, algorithm, acting_stats)
     adam = optimizer(config)
 
     def minibatch(carry: tuple[Params, optax.OptState], number: Array) -> tuple[tuple[Params, optax.OptState], Losses]:

@@ -3,7 +3,7 @@
 The agent asks a bonus four things: create your parameters and state for this environment (`init`); score all actions of
 a state, which balances the policy (`scores`); reward a rollout, with what was known before it, and return your state
 after it (`reward`); and what is your loss on this minibatch (`loss`). The parameters are trained by the agent's
-optimiser together with the policy. The state holds what is not trained, such as target networks or counts.
+optimiser together with the policy. The state holds what is not trained, such as target networks, counts or memories.
 
 A bonus of your own is a subclass of `Bonus` in any module, named on the command line as ``--intrinsic MODULE:CLASS`` or
 ``--action-bonus MODULE:CLASS``. It implements `reward`, `scores` or both.
@@ -34,6 +34,9 @@ INTRINSIC, ACTION = "intrinsic", "action"
 
 #: The method that a bonus implements for each use, and the option that selects it.
 NEEDED = {INTRINSIC: ("reward", "--intrinsic"), ACTION: ("scores", "--action-bonus")}
+
+#: The built-in bonuses of each use.
+BUILT_IN = {INTRINSIC: INTRINSIC_BONUSES, ACTION: ACTION_BONUSES}
 
 #: Trees of arrays; only the bonus itself knows their structure.
 Params: TypeAlias = Any
@@ -72,6 +75,7 @@ class Batch(eqx.Module):
     transitions: Transitions
     stats: RunningMeanStd
     clip: float = eqx.field(static=True)
+    key: PRNGKeyArray  # for what the bonus draws; another one for every rollout and every minibatch
 
     def each(self, function: Callable[[BonusObs, Int[Array, "..."], BonusObs], Any]) -> Any:
         """Apply a function to every transition.
@@ -122,17 +126,40 @@ class Bonus:
     def check(self) -> None:
         """Raise a `UserError` if the bonus cannot be used with this environment and these settings."""
 
-    def init(self, key: PRNGKeyArray) -> tuple[Params, State]:
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Params, State]:
         """Create the trained parameters and the rest of the state.
 
         Args:
             key: Random key of this bonus.
+            stats: Statistics of the observations of a random agent, if the bonus has `uses_obs_stats`; empty otherwise.
 
         Returns:
             Parameters, which the optimiser trains, and the state; None where there is nothing to keep.
         """
-        del key
+        del key, stats
         return None, None
+
+    def acting_state(self, state: State) -> State:
+        """The part of the state that `scores` needs, which is copied for every rollout.
+
+        Args:
+            state: State of the bonus.
+
+        Returns:
+            The state without what only training needs, such as a memory.
+        """
+        return state
+
+    def new_episodes(self, state: State) -> State:
+        """The state when all environments begin new episodes without an end of the previous ones, as after a resume.
+
+        Args:
+            state: State of the bonus.
+
+        Returns:
+            The state without what belongs to episodes.
+        """
+        return state
 
     def scores(self, params: Params, state: State, obs: BonusObs) -> Float[Array, " A"]:
         """The bonus of every action of a state, which balances the policy (Eq. 5): the higher, the rarer.
@@ -192,16 +219,17 @@ class Bonus:
         return {}
 
 
-def bonus_class(name: str) -> type[Bonus]:
+def bonus_class(name: str, slot: str) -> type[Bonus]:
     """The class of a bonus.
 
     Args:
         name: A built-in name, or ``MODULE:CLASS``.
+        slot: What it is used for; a name may stand for one class that rewards and another that balances.
 
     Returns:
         A subclass of `Bonus`.
     """
-    found = load_object({**INTRINSIC_BONUSES, **ACTION_BONUSES}.get(name, name))
+    found = load_object(BUILT_IN[slot].get(name, name))
     if not (isinstance(found, type) and issubclass(found, Bonus)):
         raise UserError(f"{name} is not a subclass of action_balance.bonuses.base.Bonus")
     return found
@@ -221,7 +249,7 @@ def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus
     """
     if name == NONE:
         return None
-    kind, (needed, option) = bonus_class(name), NEEDED[slot]
+    kind, (needed, option) = bonus_class(name, slot), NEEDED[slot]
     if getattr(kind, needed) is getattr(Bonus, needed):
         raise UserError(f"{name} has no method {needed}, so it cannot be used with {option}")
     bonus = kind(spec, agent, from_dict(kind.Config, agent.settings_of(name)))

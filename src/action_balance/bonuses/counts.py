@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.errors import UserError
 
 
@@ -29,9 +30,9 @@ class StateCounts(Bonus):
                 "bonus, e.g. --method rnd"
             )
 
-    def init(self, key: PRNGKeyArray) -> tuple[None, Int[Array, " S"]]:
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, " S"]]:
         """No visits."""
-        del key
+        del key, stats
         return None, jnp.zeros(self.spec.states, jnp.int32)
 
     def reward(self, params: Any, state: Int[Array, " S"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:

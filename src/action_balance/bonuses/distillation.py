@@ -17,6 +17,7 @@ from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.networks import bonus_network
 from action_balance.config.bonuses import DistillationConfig
 from action_balance.core.keys import named_key
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.errors import UserError
 
 
@@ -94,8 +95,9 @@ class PairDistillation(Bonus):
         if self.config.embedding == "channel" and not self.spec.is_image:
             raise UserError("an action channel needs images, and this environment has none: use action-balance-rnd")
 
-    def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         """A fresh predictor and its target."""
+        del stats
         sizes: dict[str, Any] = {"pairs": True, "as_channel": self.config.embedding == "channel"}
         return (
             bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor"), **sizes),

@@ -12,6 +12,7 @@ from action_balance.bonuses.base import Batch, Bonus
 from action_balance.bonuses.distillation import Distillation
 from action_balance.bonuses.networks import bonus_network
 from action_balance.core.keys import named_key
+from action_balance.core.running_stats import RunningMeanStd
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class RND(Bonus):
 
     uses_obs_stats: ClassVar[bool] = True
 
-    def init(self, key: PRNGKeyArray) -> tuple[Any, Any]:
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         """A fresh predictor and its target."""
+        del stats
         return (
             bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor")),
             bonus_network(self.spec, self.agent, predictor=False, key=named_key(key, "target")),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from action_balance.config.bonuses import bonus_parts
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, Method
 from action_balance.core.options import Normalization
@@ -182,7 +183,7 @@ class AgentConfig:
                 f"{self.steps} steps are less than one rollout of {self.envs} environments x "
                 f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
             )
-        if unused := self.bonus_settings.keys() - {self.intrinsic_name, self.action_bonus_name}:
+        if unused := self.bonus_settings.keys() - set(self.bonus_names):
             raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
         for name in () if self.balances else ("action_coef", "action_coef_end", "normalize"):
             default = getattr(BonusConfig, name)
@@ -203,6 +204,13 @@ class AgentConfig:
     def action_bonus_name(self) -> str:
         """Name of the bonus that balances the policy, or none."""
         return self.preset.action_bonus if self.action_bonus is None else self.action_bonus
+
+    @property
+    def bonus_names(self) -> tuple[str, ...]:
+        """Names of the bonuses in use, with those that they are made of."""
+        names = [self.intrinsic_name, self.action_bonus_name]
+        parts = [part for name in names for part in bonus_parts(name, self.settings_of(name))]
+        return tuple(dict.fromkeys([*names, *parts]))
 
     @property
     def label(self) -> str:

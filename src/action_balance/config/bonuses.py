@@ -1,16 +1,24 @@
 """Settings of the built-in bonuses, apart from the bonuses themselves: the command line reads them without JAX."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.registry import load_object
-from action_balance.errors import check_name, flag
+from action_balance.config.serialization import from_dict
+from action_balance.errors import MOST, check_name, check_numbers, flag
 
 #: What the predictor of pairs can learn from.
 LearnsFrom = Literal["taken", "all"]
 #: How the networks of pairs see an action: a vector at every fully connected layer, or also an image (Eq. 3).
 Embedding = Literal["one-hot", "channel"]
+#: What is hashed: signs of random projections of any observation, or the coarse cells of an image.
+HashKind = Literal["auto", "simhash", "cells"]
+#: Which past visits a full memory keeps: the rarer the state, the more likely, or all with the same probability.
+Keeps = Literal["rare", "uniform"]
+#: Action bonuses that estimate the number of visits of every pair.
+Counter = Literal["count", "hash", "coin-flip"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,128 @@ class DistillationConfig:
         check_name(flag("embedding"), self.embedding, get_args(Embedding))
 
 
+@dataclass(frozen=True)
+class HashConfig:
+    """Counts of hashed observations (Tang et al., 2017)."""
+
+    hash_kind: HashKind = "auto"
+    """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels), or auto: cells
+    for images larger than a cell image, simhash otherwise."""
+    hash_bits: int = 32
+    """Projections of a SimHash: the more, the fewer observations share a count."""
+    cell_rows: int = 8
+    """Rows of a cell image."""
+    cell_columns: int = 11
+    """Columns of a cell image."""
+    grey_levels: int = 8
+    """Grey levels of a cell image."""
+    table_bits: int = 18
+    """The table has 2 to the power of this many rows; different hashes may share one."""
+
+    def __post_init__(self) -> None:
+        check_name(flag("hash_kind"), self.hash_kind, get_args(HashKind))
+        check_numbers(self, "hash_bits", low=1, high=4096)
+        check_numbers(self, "cell_rows", "cell_columns", low=1, high=1024)
+        check_numbers(self, "grey_levels", low=2, high=256)
+        check_numbers(self, "table_bits", low=1, high=28)
+
+
+@dataclass(frozen=True)
+class CoinFlipConfig:
+    """Coin-flip network (Lobel et al., 2023) with a memory of past visits."""
+
+    coins: int = 32
+    """Coins of a visit, which are the outputs of the network for a state or for an action."""
+    memory: int = 16_384
+    """Past visits that the memory keeps."""
+    keeps: Keeps = "rare"
+    """Visits that a full memory keeps: the rarer the state, the more likely (rare), or all alike (uniform)."""
+    replay: float = 0.5
+    """Proportion of the training samples that are drawn from the memory; the others are from the rollout."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "coins", "memory", low=1, high=MOST)
+        check_name(flag("keeps"), self.keeps, get_args(Keeps))
+        check_numbers(self, "replay", high=1)
+
+
+@dataclass(frozen=True)
+class ICMConfig:
+    """Intrinsic curiosity module (Pathak et al., 2017)."""
+
+    features: int = 64
+    """Features of an observation, which the inverse model learns and the forward model predicts."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "features", low=1, high=MOST)
+
+
+@dataclass(frozen=True)
+class NGUConfig:
+    """Episodic novelty times RND (Never Give Up, Badia et al., 2020)."""
+
+    features: int = 32
+    """Features of an observation, which the inverse model learns."""
+    neighbours: int = 10
+    """Nearest neighbours in the episode that an observation is compared with."""
+    episodic_memory: int = 1_024
+    """Observations of the current episode that are remembered; new ones replace the oldest."""
+    kernel_epsilon: float = 0.001
+    """Constant of the kernel: the smaller, the faster similarity falls with distance."""
+    cluster_distance: float = 0.008
+    """Normalised squared distances below this count as zero."""
+    max_similarity: float = 8.0
+    """Observations with a higher similarity get no reward."""
+    max_modulation: float = 5.0
+    """Largest factor by which RND scales the episodic novelty."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "features", "neighbours", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
+        check_numbers(self, "cluster_distance")
+        check_numbers(self, "max_modulation", low=1)
+
+
+@dataclass(frozen=True)
+class E3BConfig:
+    """Elliptical episodic bonus (Henaff et al., 2022)."""
+
+    features: int = 32
+    """Features of an observation, which the inverse model learns."""
+    ridge: float = 0.1
+    """Diagonal of the covariance of features at the start of an episode."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "features", low=1, high=MOST)
+        check_numbers(self, "ridge", above=True)
+
+
+@dataclass(frozen=True)
+class UCBConfig:
+    """Upper confidence bound of every action (UCB1, Auer et al., 2002)."""
+
+    counter: Counter = "hash"
+    """What counts the pairs: count, hash or coin-flip. Its own settings are flags as well."""
+
+    def __post_init__(self) -> None:
+        check_name(flag("counter"), self.counter, get_args(Counter))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The counter."""
+        return (self.counter,)
+
+
 #: Settings classes of the built-in bonuses that have settings, by name of the bonus.
-BUILT_IN: dict[str, type[Any]] = {"distillation": DistillationConfig}
+BUILT_IN: dict[str, type[Any]] = {
+    "distillation": DistillationConfig,
+    "hash": HashConfig,
+    "coin-flip": CoinFlipConfig,
+    "icm": ICMConfig,
+    "ngu": NGUConfig,
+    "e3b": E3BConfig,
+    "ucb": UCBConfig,
+}
 
 
 def bonus_settings(name: str) -> type[Any] | None:
@@ -43,3 +171,17 @@ def bonus_settings(name: str) -> type[Any] | None:
     if name in {NONE, *INTRINSIC_BONUSES, *ACTION_BONUSES} or ":" not in name:
         return BUILT_IN.get(name)
     return getattr(load_object(name), "Config", None)
+
+
+def bonus_parts(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The bonuses that a bonus is made of, whose settings it uses.
+
+    Args:
+        name: Name of the bonus.
+        settings: Its settings that differ from the defaults.
+
+    Returns:
+        Names of built-in bonuses; most bonuses have none.
+    """
+    kind = BUILT_IN.get(name)
+    return from_dict(kind, dict(settings)).parts if kind is not None and hasattr(kind, "parts") else ()

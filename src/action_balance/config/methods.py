@@ -11,15 +11,24 @@ NONE = "none"
 INTRINSIC_BONUSES = {
     "rnd": "action_balance.bonuses.rnd:RND",
     "count": "action_balance.bonuses.counts:StateCounts",
+    "hash": "action_balance.bonuses.hashing:HashedStates",
+    "coin-flip": "action_balance.bonuses.coin_flip:CoinFlipStates",
+    "icm": "action_balance.bonuses.icm:ICM",
+    "ngu": "action_balance.bonuses.ngu:NGU",
+    "e3b": "action_balance.bonuses.e3b:E3B",
 }
 
 #: Bonuses that can score all actions of a state and so balance the policy (Eq. 5), by name; also any ``MODULE:CLASS``.
 ACTION_BONUSES = {
     "distillation": "action_balance.bonuses.distillation:PairDistillation",
+    "count": "action_balance.bonuses.counts:PairCounts",
+    "hash": "action_balance.bonuses.hashing:HashedPairs",
+    "coin-flip": "action_balance.bonuses.coin_flip:CoinFlipPairs",
+    "ucb": "action_balance.bonuses.ucb:UCB",
 }
 
 #: Bonuses that train no networks.
-WITHOUT_NETWORKS = {NONE, "count"}
+WITHOUT_NETWORKS = {NONE, "count", "hash"}
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,9 @@ def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
     Returns:
         The learner.
     """
-    params, state = bonus.init(jax.random.key(seed))
-    return Learner(params, state, _adam(0.0).init(params), RunningMeanStd.empty(bonus.spec.frame_shape))
+    stats = RunningMeanStd.empty(bonus.spec.frame_shape)
+    params, state = bonus.init(jax.random.key(seed), stats)
+    return Learner(params, state, _adam(0.0).init(params), stats)
 
 
 def _adam(rate: Array | float) -> optax.GradientTransformation:
@@ -77,7 +78,8 @@ def _batch(learner: Learner, obs: Array, actions: Array | None) -> Batch:
     """Observations as transitions: those of pairs start from them, those of states lead to them."""
     zeros = jnp.zeros(len(obs), jnp.int32)
     taken = zeros if actions is None else actions
-    return Batch(Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0), learner.obs_stats, _CLIP)
+    transitions = Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0)
+    return Batch(transitions, learner.obs_stats, _CLIP, jax.random.key(0))  # these bonuses draw nothing
 
 
 @partial(jax.jit, static_argnums=0)

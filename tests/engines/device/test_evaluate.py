@@ -11,7 +11,7 @@ import numpy as np
 
 from action_balance.agent import learner
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import action_coef
+from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
@@ -62,7 +62,7 @@ def program(config: AgentConfig, episodes: int) -> Callable[[TrainState, int, ja
     algorithm = Algorithm(config, ROW.spec)
 
     def play(state: TrainState, mode: jax.Array, key: jax.Array) -> Evaluation:
-        actor = state.actor(action_coef(config, state.updates))
+        actor = make_actor(state, algorithm)
         return evaluate_agent(ROW, actor, algorithm, mode, episodes, key)
 
     return jax.jit(play)
@@ -133,7 +133,7 @@ def test_divers_end_where_the_meaning_of_their_action_leads() -> None:
     plain = replace(CONFIG, method="ppo")
     sea = DeepSea(4, jax.random.key(0))
     state = agent(0, 50, environment=sea, config=plain)
-    algorithm, actor = Algorithm(plain, sea.spec), state.actor(jnp.zeros(()))
+    algorithm, actor = Algorithm(plain, sea.spec), make_actor(state, Algorithm(plain, sea.spec))
 
     def dive(right_is: jax.Array) -> Evaluation:
         made = eqx.tree_at(lambda sea: sea.right_is, sea, right_is)

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, get_args
 
@@ -14,6 +14,7 @@ import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
 from action_balance.config.env import HostEnvConfig
@@ -110,7 +111,7 @@ def agents(*favourites: int | None) -> TrainState:
 def actor(favourite: int | None, coef: float = 1.0) -> Actor:
     """One of them, on the device."""
     state: TrainState = jax.tree.map(lambda leaf: leaf[0], agents(favourite))
-    return state.actor(jnp.asarray(coef))
+    return replace(make_actor(state, Algorithm(run_config().agent, run_config().env.spec)), coef=jnp.asarray(coef))
 
 
 @cache

@@ -12,7 +12,7 @@ from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame
 from scipy import stats
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act
+from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
 from action_balance.core.running_stats import RunningMeanStd
@@ -46,7 +46,7 @@ def actor() -> Actor:
     """An agent with statistics of noise."""
     noise = np.random.default_rng(1).uniform(0, 255, (8, SIZE, SIZE)).astype(np.float32)
     moments = RunningMeanStd(jnp.asarray(8.0), jnp.asarray(noise.mean(axis=0)), jnp.asarray(8 * noise.var(axis=0)))
-    return agent(programs(2), moments, 3).actor(jnp.asarray(COEF))
+    return replace(make_actor(agent(programs(2), moments, 3), programs(2).algorithm), coef=jnp.asarray(COEF))
 
 
 class Script(NamedTuple):

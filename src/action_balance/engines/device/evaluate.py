@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import action_coef
+from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
@@ -96,7 +96,7 @@ def evaluate(
     def one_agent(agent: tuple[Array, TrainState]) -> Evaluation:
         number, state = agent
         environment = config.environment(jax.random.key(number))
-        actor = state.actor(action_coef(config.agent, state.updates))
+        actor = make_actor(state, algorithm)
         key = jax.random.fold_in(jax.random.key(seed), number)
 
         def one_mode(mode: Array) -> Evaluation:

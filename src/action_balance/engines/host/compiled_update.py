@@ -21,7 +21,7 @@ from action_balance.agent import learner, update
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.episodes import first_reward
 from action_balance.agent.metrics import Metrics, update_metrics
-from action_balance.agent.rollout import action_coef
+from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
 from action_balance.agent.update import LARGEST, Losses, UpdateBatch, UpdateInfo
 from action_balance.config.agent import AgentConfig
@@ -155,6 +155,7 @@ class CompiledUpdate:
         self.adam = update.optimizer(config)
         algorithm = self.algorithm
         self.init = jax.jit(partial(learner.init_agent, algorithm))
+        self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
         self.update_stats = jax.jit(RunningMeanStd.update, donate_argnums=0)
         self.empty = jax.jit(lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key))
         self._pack = jax.jit(self._pack_actor)
@@ -162,7 +163,7 @@ class CompiledUpdate:
             self._unpack_and_decide, donate_argnums=1, out_shardings=(None, host_memory(self.sharding))
         )
         self.conclude = jax.jit(partial(rollout_buffer.conclude, algorithm=algorithm), donate_argnums=0)
-        self.actor = jax.jit(lambda state: state.actor(action_coef(config, state.updates)))
+        self.actor = jax.jit(lambda state: make_actor(state, algorithm))
         self.evaluate_actions = jax.jit(
             partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, algorithm=algorithm)
         )
@@ -175,7 +176,7 @@ class CompiledUpdate:
     def _packers(self) -> _Packers:
         stats = RunningMeanStd.empty(self.algorithm.spec.frame_shape)
         state = jax.eval_shape(self.init, stats, jax.random.key(0))
-        actor = jax.eval_shape(lambda state: state.actor(jnp.zeros(())), state)
+        actor = jax.eval_shape(lambda state: make_actor(state, self.algorithm), state)
         return _Packers(TreePacker(actor, LARGE), TreePacker(state.params), TreePacker(state.bonus_states, LARGE))
 
     def decider(self, actor: Actor) -> Decider:

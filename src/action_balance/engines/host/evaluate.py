@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
@@ -219,7 +219,8 @@ def evaluate(
     """
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
-    actors = jax.vmap(lambda state: state.actor(action_coef(config.agent, state.updates)))(states)
+    algorithm = Algorithm(config.agent, env.spec)
+    actors = jax.vmap(lambda state: make_actor(state, algorithm))(states)
 
     def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> list[Evaluation]:
         # On the device: arrays of the host would be copied there for every step.
@@ -243,7 +244,7 @@ def evaluate(
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
         environment = env.make(envs, 1, (0,), config.agent.host.threads, on_message)
-        runner = EpisodeRunner(env, Algorithm(config.agent, env.spec), environment, report, stop, record)
+        runner = EpisodeRunner(env, algorithm, environment, report, stop, record)
         try:
             found = {
                 mode: _join([of_agent(runner, mode, place) for place in range(config.seeds)])

@@ -154,6 +154,7 @@ class HostTrainer(Trainer):
         self._left = self.config.updates - done
         for row, environment in enumerate(self._environments):
             state = jax.tree.map(lambda leaf, row=row: jnp.asarray(leaf)[row], states)
+            state = self.compiled.new_episodes(state)
             self.actors.append(HostActor(self.compiled, environment, jax.device_put(state, self.compiled.sharding)))
         self.begin_rollout()
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act, action_coef
+from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.envs.grid.environment import GridEnvironment
@@ -103,7 +103,7 @@ def study(config: TrainConfig, states: TrainState) -> Counting:
         return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
 
     def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
-        actor = state.actor(action_coef(config.agent, state.updates))
+        actor = make_actor(state, algorithm)
         return jax.vmap(lambda number: one_state(actor, number))(numbers)
 
     learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)
