@@ -111,7 +111,8 @@ class NGUConfig:
     """Largest factor by which RND scales the episodic novelty."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", "neighbours", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "features", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "neighbours", low=1, high=self.episodic_memory)
         check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
         check_numbers(self, "cluster_distance")
         check_numbers(self, "max_modulation", low=1)
