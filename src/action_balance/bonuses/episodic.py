@@ -41,8 +41,7 @@ def scan_episodes(
 
     Args:
         step: From the memory and the inputs of one environment at one step: the memory after it, and the output.
-        clear: The memory of one environment at the beginning of an episode. Where it returns a part of the memory as
-            it is, that part costs nothing.
+        clear: The memory of one environment at the beginning of an episode.
         memories: The memories before the rollout, with a leading axis (N,).
         inputs: A tree of arrays with leading axes (T, N).
         ended: Whether a step is the last of an episode.

@@ -4,12 +4,13 @@ Axes: T steps, N environments, M embeddings of a memory, D features, K nearest n
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus, NoSettings
 from action_balance.bonuses.episodic import episode_ends, scan_episodes
@@ -27,53 +28,80 @@ HORIZON = 1_000
 
 
 class EpisodicMemory(eqx.Module):
-    """Embeddings of the episode under way, of one environment or, with a leading axis (N,), of all."""
+    """Embeddings of the episode under way, of one environment or, with a leading axis (N,), of all.
+
+    The embeddings of an episode are numbered from 0, which is its first observation. Number i is in row i modulo M, so
+    a new one replaces the oldest.
+    """
 
     embeddings: Float[Array, "*N M D"]
-    added: Int[Array, "*N"]  # embeddings of the episode so far; the newest M are kept
+    added: Int[Array, "*N"]  # embeddings of the episode so far; 0 at its beginning
 
     def cleared(self) -> "EpisodicMemory":
-        """The memory without an episode. Its rows are overwritten, and not read before."""
+        """The memory without an episode. Its rows are overwritten before they are read."""
         return EpisodicMemory(self.embeddings, jnp.zeros_like(self.added))
 
-    def add(self, embedding: Float[Array, " D"]) -> "EpisodicMemory":
-        """Add an embedding in place of the oldest.
 
-        Args:
-            embedding: The embedding.
+def count_embeddings(added: Int[Array, ""], _: None) -> tuple[Int[Array, ""], tuple[Int[Array, ""], Bool[Array, ""]]]:
+    """How the number of embeddings of an episode grows in one step: its first observation, then one per step.
 
-        Returns:
-            The memory with it.
-        """
-        row = self.added % len(self.embeddings)
-        return EpisodicMemory(self.embeddings.at[row].set(embedding), self.added + 1)
+    Args:
+        added: Embeddings before the step.
 
-    def begin(self, embedding: Float[Array, " D"]) -> "EpisodicMemory":
-        """Add an embedding if the memory is empty.
+    Returns:
+        Embeddings after the step; those that the state that it reached is compared with; whether an episode began.
+    """
+    known = jnp.maximum(added, 1)
+    return known + 1, (known, added == 0)
 
-        Args:
-            embedding: Embedding of an observation that is the first one of an episode if the memory is empty.
 
-        Returns:
-            The memory, with one embedding or more.
-        """
-        empty = self.added == 0
-        first = jnp.where(empty, embedding, self.embeddings[0])
-        return EpisodicMemory(self.embeddings.at[0].set(first), self.added + empty)
+def nearest_neighbours(
+    memory: EpisodicMemory,
+    before: Float[Array, "T D"],
+    after: Float[Array, "T D"],
+    known: Int[Array, " T"],
+    began: Bool[Array, " T"],
+    added: Int[Array, ""],
+    count: int,
+) -> tuple[EpisodicMemory, Float[Array, "T K"]]:
+    """Squared distances of the states that one environment reached to their nearest neighbours in the episode.
 
-    def nearest(self, embedding: Float[Array, " D"], count: int) -> Float[Array, " K"]:
-        """Squared distances of the nearest neighbours.
+    All steps are computed at once, by a matrix product with everything that may be in the memory at any of them: step
+    by step, reading the memory would take most of the time of an update.
 
-        Args:
-            embedding: The embedding that they are neighbours of.
-            count: K.
+    Args:
+        memory: The memory before the rollout.
+        before: Embeddings of s_t.
+        after: Embeddings of s_{t+1}.
+        known: Embeddings of the episode before s_{t+1}, of which the newest M are compared with it.
+        began: Whether s_t is the first observation of an episode.
+        added: Embeddings of the episode under way after the rollout.
+        count: K.
 
-        Returns:
-            The smallest distances, in ascending order; infinite where the memory has fewer embeddings.
-        """
-        distances = ((self.embeddings - embedding) ** 2).sum(axis=-1)
-        known = jnp.arange(len(distances)) < self.added
-        return -jax.lax.top_k(-jnp.where(known, distances, jnp.inf), count)[0]
+    Returns:
+        The memory after the rollout, and distances in ascending order, infinite where there are fewer than K.
+    """
+    rows = len(memory.embeddings)
+    entries = jnp.concatenate([memory.embeddings, before, after])
+    # Each entry has its number in its episode, and the number of the episode in the rollout. What is not an entry has
+    # a negative number: rows never written, and observations that are not the first.
+    newest = memory.added - 1
+    numbers = jnp.concatenate([newest - (newest - jnp.arange(rows)) % rows, jnp.where(began, 0, -1), known])
+    episode = jnp.cumsum(began)
+    episodes = jnp.concatenate([jnp.zeros(rows, episode.dtype), episode, episode])
+
+    def kept(episode: Array, size: Array) -> Array:
+        """Which entries the memory of an episode has when it has ``size`` embeddings."""
+        return (episodes == episode) & (numbers >= jnp.maximum(size - rows, 0)) & (numbers < size)
+
+    with jax.default_matmul_precision("highest"):
+        products = after @ entries.T
+    squares = (after**2).sum(axis=-1)[:, None] + (entries**2).sum(axis=-1) - 2 * products
+    distances = jnp.where(jax.vmap(kept)(episode, known), jnp.maximum(squares, 0.0), jnp.inf)
+    nearest = -jax.lax.top_k(-distances, count)[0]
+    places = jnp.where(kept(episode[-1], added), numbers % rows, rows)  # outside: dropped
+    embeddings = memory.embeddings.at[places].set(entries, mode="drop")
+    return EpisodicMemory(embeddings, added), nearest
 
 
 def episodic_novelty(
@@ -201,12 +229,12 @@ class NGU(Bonus):
         errors, _ = self.rnd.reward(params.rnd, state.rnd, rollout)
         before, after = params.dynamics.features(rollout)
 
-        def step(memory: EpisodicMemory, features: tuple[Array, Array]) -> tuple[EpisodicMemory, Array]:
-            memory = memory.begin(features[0])
-            return memory.add(features[1]), memory.nearest(features[1], settings.neighbours)
-
         ended = episode_ends(rollout.transitions)
-        memory, neighbours = scan_episodes(step, EpisodicMemory.cleared, state.memory, (before, after), ended)
+        added, (known, began) = scan_episodes(count_embeddings, jnp.zeros_like, state.memory.added, None, ended)
+        compare = partial(nearest_neighbours, count=settings.neighbours)
+        memory, neighbours = jax.vmap(compare, in_axes=(0, 1, 1, 1, 1, 0), out_axes=(0, 1))(
+            state.memory, before, after, known, began, added
+        )
 
         def follow(distance: MeanDistance, now: Array) -> tuple[MeanDistance, Array]:
             distance = distance.update(now)

@@ -84,7 +84,7 @@ class CoinFlipConfig:
 class ICMConfig:
     """Intrinsic curiosity module (Pathak et al., 2017)."""
 
-    features: int = 64
+    features: int = 32
     """Features of an observation, which the inverse model learns and the forward model predicts."""
 
     def __post_init__(self) -> None:
