@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.helpers.known_features import STATS, Identity, small_bonus, steps, transitions
+from known_features import STATS, Identity, small_bonus, steps, transitions
 
 from action_balance.bonuses.e3b import elliptical
 
@@ -18,7 +18,7 @@ BONUSES = [2.0, 2 / 3 + 2, 10 / 11]
 
 def start(envs: int) -> tuple[Any, Any, Any]:
     bonus = small_bonus("e3b", envs, ridge=0.5)
-    params, state = bonus.init(jax.random.key(0), STATS)
+    params, state = jax.jit(bonus.init)(jax.random.key(0), STATS)
     return bonus, eqx.tree_at(lambda d: d.encoder, params, Identity()), state
 
 
@@ -43,7 +43,7 @@ def test_the_covariance_begins_anew_at_the_ends_of_episodes_and_only_there() -> 
     bonus, params, state = start(envs=2)
     frames = [[row, row] for row in [*FEATURES, [0.0, 2.0]]]
     ended = [[False, False], [False, False], [False, True], [False, False]]
-    reward, state = bonus.reward(params, state, transitions(frames, ended=ended))
+    reward, state = jax.jit(bonus.reward)(params, state, transitions(frames, ended=ended))
     # The last C of the first environment is [[5/2, 1], [1, 5/2]], whose determinant is 21/4.
     assert reward[:, 0].tolist() == pytest.approx([*BONUSES, 4 * 2.5 / 5.25], rel=1e-5)
     assert reward[:, 1].tolist() == pytest.approx([*BONUSES, 8.0], rel=1e-5)
@@ -55,8 +55,9 @@ def test_the_covariance_survives_the_boundary_between_rollouts() -> None:
     bonus, params, state = start(envs=2)
     frames = jax.random.normal(jax.random.key(1), (4, 2, 2))
     rollout = transitions(frames, ended=[[False, False], [False, False], [True, False], [False, False]])
-    whole, after = bonus.reward(params, state, rollout)
-    first, half = bonus.reward(params, state, steps(rollout, 0, 2))
-    second, again = bonus.reward(params, half, steps(rollout, 2, 4))
+    rewards = jax.jit(bonus.reward)
+    whole, after = rewards(params, state, rollout)
+    first, half = rewards(params, state, steps(rollout, 0, 2))
+    second, again = rewards(params, half, steps(rollout, 2, 4))
     np.testing.assert_allclose(jnp.concatenate([first, second]), whole, rtol=1e-6)
     np.testing.assert_allclose(again.inverses, after.inverses, rtol=1e-6)

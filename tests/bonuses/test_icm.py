@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.helpers.known_features import Identity, small_bonus, transitions
+from known_features import STATS, Identity, small_bonus, transitions
 
 from action_balance.bonuses.icm import Curiosity
 
@@ -18,7 +18,7 @@ def any_nonzero(tree: Any) -> bool:
 
 def test_the_reward_is_half_the_mean_squared_error_of_the_predicted_features() -> None:
     bonus = small_bonus("icm")
-    params, state = bonus.init(jax.random.key(0), transitions([[0.0, 0.0]]).stats)
+    params, state = jax.jit(bonus.init)(jax.random.key(0), STATS)
     last = params.forward.joined[-1]
     params = eqx.tree_at(  # whatever happens, the forward model predicts (1, -1)
         lambda p: (p.dynamics.encoder, p.forward.joined[-1].weight, p.forward.joined[-1].bias),
@@ -26,13 +26,13 @@ def test_the_reward_is_half_the_mean_squared_error_of_the_predicted_features() -
         (Identity(), jnp.zeros_like(last.weight), jnp.array([1.0, -1.0])),
     )
     rollout = transitions([[[1.0, -1.0]], [[1.0, 2.0]], [[4.0, -1.0]]])
-    reward, _ = bonus.reward(params, state, rollout)
+    reward, _ = jax.jit(bonus.reward)(params, state, rollout)
     assert reward[:, 0].tolist() == pytest.approx([0.0, 9 / 4, 9 / 4])
 
 
 def test_the_forward_model_sees_the_features_of_the_state_and_the_action() -> None:
     bonus = small_bonus("icm")
-    params, _ = bonus.init(jax.random.key(0), transitions([[0.0, 0.0]]).stats)
+    params, _ = jax.jit(bonus.init)(jax.random.key(0), STATS)
     predicted = params.forward(jnp.array([1.0, 2.0, 0.0, 0.0, 1.0]))
     error = params.forward_error(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), jnp.array(2))
     assert float(error) == pytest.approx(float(((predicted - jnp.array([3.0, 4.0])) ** 2).mean() / 2), rel=1e-5)
@@ -40,7 +40,7 @@ def test_the_forward_model_sees_the_features_of_the_state_and_the_action() -> No
 
 def test_features_get_no_gradient_from_the_bonus() -> None:
     bonus = small_bonus("icm")
-    params, state = bonus.init(jax.random.key(0), transitions([[0.0, 0.0]]).stats)
+    params, state = jax.jit(bonus.init)(jax.random.key(0), STATS)
     batch = transitions([[0.5, 1.0], [1.0, -1.0]], frame=[[1.0, 0.0], [0.2, 0.3]], action=[1, 2])
 
     def forward(params: Curiosity) -> Any:
@@ -50,8 +50,8 @@ def test_features_get_no_gradient_from_the_bonus() -> None:
     def inverse(params: Curiosity) -> Any:
         return params.dynamics.losses(*params.dynamics.features(batch), batch).sum()
 
-    from_forward, from_inverse = jax.grad(forward)(params), jax.grad(inverse)(params)
-    whole = jax.grad(lambda params: bonus.loss(params, state, batch).sum())(params)
+    from_forward, from_inverse = jax.jit(jax.grad(forward))(params), jax.jit(jax.grad(inverse))(params)
+    whole = jax.jit(jax.grad(lambda params: bonus.loss(params, state, batch).sum()))(params)
     assert not any_nonzero(from_forward.dynamics)
     assert any_nonzero(from_forward.forward)
     assert any_nonzero(from_inverse.dynamics.encoder)

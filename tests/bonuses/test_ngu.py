@@ -1,6 +1,7 @@
 """NGU by hand: neighbours within the episode, the kernel, and the modulation by RND."""
 
 from collections import deque
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array
-from tests.helpers.known_features import STATS, Identity, small_bonus, steps, transitions
+from known_features import STATS, Identity, small_bonus, steps, transitions
 
 from action_balance.bonuses.base import Batch
 from action_balance.bonuses.ngu import HORIZON, NGU, MeanDistance, NGUState, episodic_novelty, modulation
@@ -24,7 +25,7 @@ KERNEL = NGUConfig(neighbours=2, kernel_epsilon=0.1, cluster_distance=0.1, max_s
 def start(envs: int = 1, **settings: Any) -> tuple[NGU, Any, Any]:
     bonus = small_bonus("ngu", envs, **{"neighbours": 2, "episodic_memory": 3, **settings})
     assert isinstance(bonus, NGU)
-    params, state = bonus.init(jax.random.key(0), STATS)
+    params, state = jax.jit(bonus.init)(jax.random.key(0), STATS)
     return bonus, eqx.tree_at(lambda p: p.dynamics.encoder, params, Identity()), state
 
 
@@ -60,16 +61,17 @@ def test_rnd_scales_novelty_by_its_standardised_error_within_limits() -> None:
     assert modulation(jnp.array([9.0]), RunningMeanStd.empty(), 5.0).tolist() == [1]
 
 
-def reference(rollout: Batch, memories: list[deque[Array]]) -> list[list[list[float]]]:
+def reference(rollout: Batch, memories: list[deque[Any]]) -> list[list[list[float]]]:
     """Distances of the two nearest neighbours, step by step with a queue per environment."""
-    found, t = [], rollout.transitions
+    t = jax.tree.map(np.asarray, rollout.transitions)
+    found: list[list[list[float]]] = []
     for before, after, ended in zip(t.frame, t.next_frame, t.truncated, strict=True):
-        found.append([[] for _ in memories])
+        found.append([])
         for n, memory in enumerate(memories):
             if not memory:
                 memory.append(before[n])
             distances = sorted(float(((one - after[n]) ** 2).sum()) for one in memory)
-            found[-1][n] = [*distances, INF][:2]
+            found[-1].append([*distances, INF][:2])
             memory.append(after[n])
             if ended[n]:
                 memory.clear()
@@ -84,32 +86,29 @@ def mean_distances(neighbours: list[list[list[float]]]) -> list[float]:
 
 def test_neighbours_are_those_of_the_newest_embeddings_of_the_episode() -> None:
     bonus, params, state = start(envs=2)
-    frames = jax.random.randint(jax.random.key(0), (7, 2, 2), -3, 4)
-    first = jax.random.randint(jax.random.key(1), (7, 2, 2), -3, 4)  # matters only where an episode begins
+    draws = np.random.default_rng(0)
+    frames, first = draws.integers(-3, 4, (2, 8, 2, 2))  # where an episode begins, the first observation matters
     # One environment has an episode of one step and one that ends with the first rollout, the other none that ends.
-    ended = [[t in (1, 2, 3), False] for t in range(7)]
-    rollout = transitions(frames, frame=first, ended=ended)
-    memories: list[deque[Array]] = [deque(maxlen=3), deque(maxlen=3)]
-    neighbours = reference(rollout, memories)
-    expected = [
-        [float(episodic_novelty(jnp.array(near), mean, bonus.config)) for near in now]
-        for now, mean in zip(neighbours, mean_distances(neighbours), strict=True)
-    ]
+    rollout = transitions(frames, frame=first, ended=[[t in (1, 2, 3), False] for t in range(8)])
+    memories: list[deque[Any]] = [deque(maxlen=3), deque(maxlen=3)]
+    neighbours, no_errors = reference(rollout, memories), RunningMeanStd.empty()
+    each_step = jax.vmap(jax.vmap(partial(episodic_novelty, config=bonus.config), in_axes=(0, None)))
+    expected = each_step(jnp.array(neighbours), jnp.array(mean_distances(neighbours)))
 
+    @jax.jit
     def novelty(state: NGUState, rollout: Batch) -> tuple[Array, NGUState]:
         # Without moments, RND does not change the novelty.
-        state = eqx.tree_at(lambda s: s.errors, state, RunningMeanStd.empty())
-        return bonus.reward(params, state, rollout)
+        return bonus.reward(params, eqx.tree_at(lambda s: s.errors, state, no_errors), rollout)
 
     whole, after = novelty(state, rollout)
     np.testing.assert_allclose(whole, expected, rtol=1e-5)
     # Two rollouts give the same as one of both.
     begun, half = novelty(state, steps(rollout, 0, 4))
-    rest, again = novelty(half, steps(rollout, 4, 7))
-    np.testing.assert_allclose(jnp.concatenate([begun, rest]), expected, rtol=1e-5)
+    rest, again = novelty(half, steps(rollout, 4, 8))
+    np.testing.assert_allclose(np.concatenate([begun, rest]), expected, rtol=1e-5)
     assert half.memory.added.tolist() == [0, 5]
     for found in (after, again):
-        assert found.memory.added.tolist() == [4, 8]
+        assert found.memory.added.tolist() == [5, 9]
         for rows, memory in zip(found.memory.embeddings.tolist(), memories, strict=True):
             assert sorted(rows) == sorted(one.tolist() for one in memory)
         assert float(found.distance.mean) == pytest.approx(mean_distances(neighbours)[-1])
@@ -121,7 +120,7 @@ def test_the_first_observation_is_known_when_an_episode_begins() -> None:
     bonus, params, state = start(kernel_epsilon=1.0, cluster_distance=0.0)
     # The first state reached is the first observation: the kernel is 1, twice. The second is 1 away from both.
     rollout = transitions([[[1.0, 2.0]], [[1.0, 3.0]]], frame=[[[1.0, 2.0]], [[1.0, 2.0]]])
-    reward, state = bonus.reward(params, state, rollout)
+    reward, state = jax.jit(bonus.reward)(params, state, rollout)
     assert float(state.distance.mean) == 0.5
     assert reward[:, 0].tolist() == pytest.approx([1 / (2**0.5 + 0.001), 1 / ((2 / 3) ** 0.5 + 0.001)], rel=1e-5)
 
@@ -129,10 +128,11 @@ def test_the_first_observation_is_known_when_an_episode_begins() -> None:
 def test_the_modulation_uses_the_networks_and_moments_from_before_the_rollout() -> None:
     bonus, params, state = start()
     rollout = transitions([[[1.0, 2.0]], [[-1.0, 3.0]]])
-    novelty, _ = bonus.reward(params, state, rollout)
+    rewards = jax.jit(bonus.reward)
+    novelty, _ = rewards(params, state, rollout)
     errors, _ = bonus.rnd.reward(params.rnd, state.rnd, rollout)
     moments = RunningMeanStd(jnp.float32(4), errors.min() / 2, 4 * errors.max() ** 2)
-    reward, after = bonus.reward(params, eqx.tree_at(lambda s: s.errors, state, moments), rollout)
+    reward, after = rewards(params, eqx.tree_at(lambda s: s.errors, state, moments), rollout)
     factors = 1 + (errors - errors.min() / 2) / errors.max()
     assert (factors > 1).all()
     np.testing.assert_allclose(reward, novelty * factors, rtol=1e-5)
