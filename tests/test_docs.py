@@ -214,6 +214,8 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "PPO": lambda config, _: not config.uniform,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
+    "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
+    "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
     "trained action bonus": lambda config, _: config.balances,
 }
