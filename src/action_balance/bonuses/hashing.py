@@ -108,7 +108,11 @@ class Hashed(Bonus):
     """A table of counts of hashed observations, which rewards states or scores actions in the subclasses."""
 
     Config: ClassVar[type] = HashConfig
-    uses_obs_stats: ClassVar[bool] = True
+
+    @property
+    def uses_obs_stats(self) -> bool:
+        """A SimHash is one of normalised observations."""
+        return not self.hashes_cells
 
     @property
     def hashes_cells(self) -> bool:
