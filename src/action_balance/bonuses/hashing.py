@@ -5,8 +5,8 @@ is either a SimHash, the signs of random projections; or, for images, a cell as 
 https://arxiv.org/abs/1901.10995), the image in very few pixels and grey levels. A random hash function maps the code to
 a row of a table of counts, which is part of the bonus's state.
 
-Axes: T steps, N environments, D numbers of a frame, f axes of a frame, K integers of a code, R rows of the table,
-A columns of a row: one per choice of the action components, or a single one for the state itself.
+Axes: T steps, N environments, f axes of a frame, D numbers of a frame and a constant, K integers of a code, R rows of
+the table, A columns of a row: one per choice of the action components, or a single one for the state itself.
 """
 
 import math
@@ -35,7 +35,7 @@ class Projections(eqx.Module):
 
     mean: Float[Array, " *f"]  # of the observations of the warm-up
     scale: Float[Array, " *f"]  # the inverse of their standard deviation
-    directions: Float[Array, "K D+1"]
+    directions: Float[Array, "K D"]  # of the numbers of a frame, and of the constant
 
 
 class HashTable(eqx.Module):
