@@ -26,7 +26,8 @@ DIRECTIONS = jnp.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, -1.0, 1.0]])
 def make(slot: str, spec: EnvSpec = VECTOR, **settings: Any) -> Hashed:
     agent = AgentConfig(
         method="ppo",
-        **{"intrinsic" if slot == INTRINSIC else "action_bonus": "hash"},
+        intrinsic="hash" if slot == INTRINSIC else None,
+        action_bonus="hash" if slot == ACTION else None,
         bonus_settings=FrozenDict(hash=settings),
     )
     bonus = make_bonus("hash", slot, agent, spec)
@@ -73,6 +74,7 @@ def test_a_code_is_multiplied_into_a_row_and_a_fingerprint() -> None:
 def test_the_bonus_of_a_state_uses_the_counts_before_the_rollout() -> None:
     bonus = make(INTRINSIC, hash_bits=3, table_bits=3)
     before = by_hand(bonus)
+    assert before.owners is not None
     before = replace(before, counts=before.counts.at[0b001, 0].set(8), owners=before.owners.at[0b001].set(19))
     before = replace(before, occupied=jnp.int32(1))
     new, old = [1.0, -1.0], [-1.0, -1.0]
