@@ -218,6 +218,10 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
     "trained action bonus": lambda config, _: config.balances,
+    "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
+    "hash counts of pairs": lambda config, _: (
+        config.balances and "hash" in (config.action_bonus_name, *config.bonus_names[2:])
+    ),
 }
 TIMING = "`timing.jsonl`"
 
