@@ -90,7 +90,10 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
     }
     if algorithm.action_bonus is None:
         return found
-    kind = algorithm.config.bonus.normalize
+    settings = algorithm.config.bonus
+    if settings.adapts or settings.action_coef_end is not None:
+        found |= {"action_coef": coef}
+    kind = settings.normalize
     proportions = _each(lambda r: distribution.per_component(_proportions, r))(bonus)
     added = _each(lambda r: distribution.per_component(lambda one: normalize(one, kind), r))(bonus)
     return found | {

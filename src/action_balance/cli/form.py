@@ -72,12 +72,13 @@ class Flag:
         if "metavar" in self.metadata:
             return str(self.metadata["metavar"])
         kind = values.element(self.kind) or self.kind
-        words = ",".join(values.choices(kind))
-        if words and len(words) <= WIDEST_CHOICES:
+        known = [METAVARS[one] for one in values.options(kind) if one in METAVARS]
+        words = ",".join([*known[:1], *values.choices(kind)])
+        if values.choices(kind) and len(words) <= WIDEST_CHOICES:
             return f"{{{words}}}"
         if get_origin(kind) is tuple:
             return "X,Y"
-        return next((METAVARS[one] for one in values.options(kind) if one in METAVARS), "NAME")
+        return known[0] if known else "NAME"
 
     @property
     def help(self) -> str:
@@ -98,8 +99,8 @@ class Flag:
         try:
             return values.from_text(kind, word)
         except ValueError:
-            if choices := values.choices(kind):
-                check_name(self.name, word, choices)
+            if values.only_choices(kind):
+                check_name(self.name, word, values.choices(kind))
             raise UserError(f"{self.name} takes {values.expected(kind)}, not '{word:.40}'") from None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from action_balance.cli.form import Command, Form
 from action_balance.cli.parser import split
-from action_balance.config.agent import AgentConfig
+from action_balance.config.agent import ADAPTS, AUTO, AgentConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.frozen import FrozenDict
@@ -36,6 +36,7 @@ NETWORKS = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", 
 NEEDS = {
     "a bonus with networks": (*NETWORKS, "image.bonus_features"),
     "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
+    "--action-coef auto": tuple(f"bonus.{name}" for name in ADAPTS),
 }
 #: Help texts that list names.
 DOCS = {
@@ -87,7 +88,8 @@ class Train(Command):
         start["settings.agent.bonus_settings"] = FrozenDict(used)
         if env is None:
             return _form(name, EnvConfig, start, bonuses, variants)
-        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names))
+        adapts = (typed.get("settings.agent.bonus.action_coef") or agent.bonus.action_coef) == AUTO
+        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names, adapts))
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -122,11 +124,12 @@ def _start(preset: str | None, config: str | None) -> dict[str, Any]:
     return {"settings.agent": AgentConfig()}
 
 
-def _unused(intrinsic: str, action_bonus: str) -> dict[str, str]:
-    """The flags that have no effect with two bonuses, by path, each with what it would need."""
+def _unused(intrinsic: str, action_bonus: str, adapts: bool) -> dict[str, str]:
+    """The flags that have no effect with two bonuses and c as it is, by path, each with what it would need."""
     missing = {
         "a bonus with networks": {intrinsic, action_bonus} <= WITHOUT_NETWORKS,
         "a next-state bonus": intrinsic == NONE,
+        "--action-coef auto": not adapts,
     }
     return {f"settings.agent.{path}": need for need, paths in NEEDS.items() if missing[need] for path in paths}
 

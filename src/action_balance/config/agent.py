@@ -11,6 +11,9 @@ from action_balance.errors import MOST, UserError, check_name, check_numbers, fl
 
 #: Where the intrinsic return can be cut.
 Ends = Literal["never", "terminated", "episode"]
+#: A coefficient that adapts.
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
 #: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
 
@@ -52,14 +55,30 @@ class PPOConfig:
         check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
 
 
+#: Settings of c where it adapts: the limits in their order, and all.
+COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
+ADAPTS = ("target_kl", *COEF_LIMITS, "action_coef_rate")
+
+
 @dataclass(frozen=True)
 class BonusConfig:
     """Settings that all bonuses share."""
 
-    action_coef: float = 1.0
-    """c, the weight of the normalised action bonus in the logits (Eq. 5)."""
+    action_coef: float | Auto = 1.0
+    """c, the weight of the normalised action bonus in the logits (Eq. 5); auto: adapted so that KL(beta || pi) stays
+    near --target-kl."""
     action_coef_end: float | None = None
     """c at the last update, approached linearly (default: c is constant)."""
+    target_kl: float = 0.1
+    """With --action-coef auto: the mean KL(beta || pi) of a rollout, in nats, that c is adapted to."""
+    action_coef_start: float = 1.0
+    """With --action-coef auto: c in the first rollout."""
+    action_coef_min: float = 0.01
+    """With --action-coef auto: least c."""
+    action_coef_max: float = 10.0
+    """With --action-coef auto: greatest c."""
+    action_coef_rate: float = 0.1
+    """With --action-coef auto: largest change of log c after a rollout."""
     normalize: Normalization = "l2"
     """How the vector of action bonuses is normalised: raw, l2 or standard."""
     update_proportion: float = 1.0
@@ -70,11 +89,28 @@ class BonusConfig:
     """Normalised observations are clipped to +- this."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "action_coef", *(["action_coef_end"] if self.action_coef_end is not None else []), high=1e6)
+        if isinstance(self.action_coef, str):
+            check_name(flag("action_coef"), self.action_coef, get_args(Auto))
+        numbers = [name for name in ("action_coef", "action_coef_end") if getattr(self, name) not in (None, AUTO)]
+        check_numbers(self, *numbers, high=1e6)
+        check_numbers(self, "target_kl", *COEF_LIMITS, "action_coef_rate", high=1e6, above=True)
+        if not self.action_coef_min <= self.action_coef_start <= self.action_coef_max:
+            low, start, high = (f"{flag(name)} {getattr(self, name):g}" for name in COEF_LIMITS)
+            raise UserError(f"c must start within its limits: choose {low} <= {start} <= {high}")
+        if self.adapts and self.action_coef_end is not None:
+            raise UserError("--action-coef auto adapts c: leave out --action-coef-end")
+        for name in () if self.adapts else ADAPTS:
+            if getattr(self, name) != getattr(type(self), name):
+                raise UserError(f"{flag(name)} needs --action-coef auto: add it, or leave out {flag(name)}")
         check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
         check_numbers(self, "warmup_rollouts", high=MOST)
         check_numbers(self, "observation_clip", above=True)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether c adapts."""
+        return self.action_coef == AUTO
 
 
 @dataclass(frozen=True)
@@ -227,6 +263,11 @@ class AgentConfig:
     def balances(self) -> bool:
         """Whether an action bonus balances the policy (Eq. 5)."""
         return self.action_bonus_name != NONE
+
+    @property
+    def adapts(self) -> bool:
+        """Whether c of Eq. 5 adapts."""
+        return self.balances and self.bonus.adapts
 
     def settings_of(self, bonus: str) -> FrozenDict:
         """Settings of one bonus that differ from its defaults: the method's, then those of the config."""
