@@ -167,7 +167,7 @@ def adapt_coef(state: TrainState, metrics: Metrics, config: AgentConfig) -> Trai
         return state
     bonus = config.bonus
     limits = bonus.action_coef_min, bonus.action_coef_max
-    adapted = adapt(state.action_coef, metrics["kl_beta_pi"], bonus.target_kl, bonus.action_coef_rate, *limits)
+    adapted = adapt(state.action_coef, metrics["kl_beta_pi"], config.target_kl, bonus.action_coef_rate, *limits)
     return replace(state, action_coef=adapted)
 
 

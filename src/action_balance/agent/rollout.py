@@ -30,7 +30,7 @@ def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
     """
     if state.action_coef is not None:
         return state.action_coef
-    start, end = config.bonus.action_coef, config.bonus.action_coef_end
+    start, end = config.action_coef, config.bonus.action_coef_end
     if isinstance(start, str):
         raise ValueError("this coefficient adapts, but the state has none")
     if end is None:

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from action_balance.cli.form import Command, Form
 from action_balance.cli.parser import split
-from action_balance.config.agent import ADAPTS, AUTO, AgentConfig
+from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, WITHOUT_NETWORKS, Method
+from action_balance.config.methods import (
+    ACTION_BONUSES,
+    AUTO,
+    INTRINSIC_BONUSES,
+    METHODS,
+    NONE,
+    WITHOUT_NETWORKS,
+    Method,
+)
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
@@ -88,7 +96,10 @@ class Train(Command):
         start["settings.agent.bonus_settings"] = FrozenDict(used)
         if env is None:
             return _form(name, EnvConfig, start, bonuses, variants)
-        adapts = (typed.get("settings.agent.bonus.action_coef") or agent.bonus.action_coef) == AUTO
+        coefs = (typed.get("settings.agent.bonus.action_coef"), agent.bonus.action_coef, preset.action_coef)
+        adapts = next(one for one in coefs if one is not None) == AUTO
+        if not adapts:  # what an earlier run adapted to has no effect
+            start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
         return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names, adapts))
 
     @classmethod
