@@ -28,8 +28,8 @@ ACTION_BONUSES = {
     "ucb": "action_balance.bonuses.ucb:UCB",
 }
 
-#: Bonuses that train no networks.
-WITHOUT_NETWORKS = {NONE, "count", "hash"}
+#: Bonuses that train no networks of their own; what UCB1 is made of may train some.
+WITHOUT_NETWORKS = {NONE, "count", "hash", "ucb"}
 
 
 #: A coefficient that adapts.
