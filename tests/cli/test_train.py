@@ -121,7 +121,7 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
         (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
         (("open", "--rollout-step", "3"), ("did you mean --rollout-steps?",)),
         (("--unknown", "3", "open"), ("unknown option --unknown",)),
-        (("open", "--action-coef", "atuo"), ("--action-coef takes a number or auto or none, not 'atuo'",)),
+        (("open", "--action-coef", "atuo"), ("--action-coef takes a number, auto or none, not 'atuo'",)),
         (("open", "--target-kl", "0.1"), ("--target-kl needs --action-coef auto: leave it out, or add",)),
         (("open", "--action-coef", "auto", "--action-coef-end", "1"), ("leave out --action-coef-end",)),
         (("open", "--action-bonus", "ucb", "--counter", "hsh", "--coins", "3"), ("--counter", "did you mean hash?")),
@@ -180,6 +180,8 @@ class Maze(DeviceEnvConfig):
     \"\"\"Seed of the maze.\"\"\"
     dark: bool = True
     \"\"\"Turn off the light.\"\"\"
+
+    def make(self, key): ...
 
 class MyBonus:
     @dataclass(frozen=True)

@@ -95,4 +95,5 @@ def expected(kind: Any) -> str:
     if get_origin(kind) is tuple:
         example = ",".join(str(number) for number in range(1, len(get_args(kind)) + 1))
         return f"{len(get_args(kind))} values separated by commas, such as {example}"
-    return " or ".join(words.get(one, "none") if get_origin(one) is None else expected(one) for one in options(kind))
+    *others, last = [words.get(one, "none") if get_origin(one) is None else expected(one) for one in options(kind)]
+    return f"{', '.join(others)} or {last}" if others else last
