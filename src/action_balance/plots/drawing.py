@@ -21,6 +21,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 COLOURS = {
     **{"random": "#737a84", "action-balance": "#0b5f45", "rnd": "#1f77d0", "action-balance-rnd": "#c04a0a"},
     **{"ppo": "#bd8f00", "count": "#5b2a86", "action-balance-rnd-channel": "#7a0f5c"},
+    **{"epsilon-greedy": "#0f8594", "entropy": "#85573d"},
 }
 
 #: Names of the methods in figures and tables.
