@@ -72,12 +72,12 @@ class BonusConfig:
 
     action_coef: float | Auto | None = None
     """c, the weight of the normalised action bonus in the logits (Eq. 5), or auto: adapted after every rollout so that
-    KL(beta || pi) stays near --target-kl (default: 1)."""
+    KL(beta || pi) stays near --target-kl (default: 1; with --method action-balance-hash auto)."""
     action_coef_end: float | None = None
     """c at the last update, approached linearly (default: c is constant)."""
     target_kl: float | None = None
-    """With --action-coef auto: the mean KL(beta || pi) of a rollout, in nats, that c is adapted to (default: 0.1)."""
-    action_coef_start: float = 1.0
+    """With --action-coef auto: the mean KL(beta || pi) of a rollout, in nats, that c is adapted to (default: 0.05)."""
+    action_coef_start: float = 3.0
     """With --action-coef auto: c in the first rollout."""
     action_coef_min: float = 0.01
     """With --action-coef auto: least c."""

@@ -51,7 +51,7 @@ class Method:
     """Settings of the bonuses that differ from their defaults, by name of the bonus."""
     action_coef: float | Auto = 1.0
     """c, the weight of the action bonus (Eq. 5)."""
-    target_kl: float = 0.1
+    target_kl: float = 0.05
     """KL(beta || pi) that c is adapted to, where it adapts."""
     entropy_coef: float = 0.001
     """Weight of the entropy of the behaviour policy."""
@@ -69,6 +69,8 @@ METHODS: dict[str, Method] = {
     "entropy": Method(entropy_coef=0.01),
     # PPO with 1 / sqrt(1 + N(s')), where states can be enumerated
     "count": Method(intrinsic="count"),
+    # the same with counts of hashed observations, in any environment (Tang et al., 2017)
+    "hash": Method(intrinsic="hash"),
     # Burda et al., 2019; the paper's baseline
     "rnd": Method(intrinsic="rnd"),
     # Section III-D of the paper alone, as in its heat maps (Figure 5)
@@ -81,4 +83,6 @@ METHODS: dict[str, Method] = {
         action_bonus="distillation",
         bonus_settings=FrozenDict(distillation={"embedding": "channel"}),
     ),
+    # action balance with counts in place of the learned error, and a coefficient that adapts
+    "action-balance-hash": Method(intrinsic="rnd", action_bonus="hash", action_coef="auto"),
 }
