@@ -68,16 +68,13 @@ class CoinFlipConfig:
     coins: int = 32
     """Coins of a visit, which are the outputs of the network for a state or for an action."""
     memory: int = 16_384
-    """Past visits that the memory keeps."""
+    """Past visits that the memory keeps; all training samples are drawn from it."""
     keeps: Keeps = "rare"
     """Visits that a full memory keeps: the rarer the state, the more likely (rare), or all alike (uniform)."""
-    replay: float = 0.5
-    """Proportion of the training samples that are drawn from the memory; the others are from the rollout."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "coins", "memory", low=1, high=MOST)
         check_name(flag("keeps"), self.keeps, get_args(Keeps))
-        check_numbers(self, "replay", high=1)
 
 
 @dataclass(frozen=True)

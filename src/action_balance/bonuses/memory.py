@@ -1,0 +1,109 @@
+"""A memory of fixed size that holds a weighted random sample of all visits so far.
+
+Every visit gets the key ``log(u) / w`` with u uniform in (0, 1) and its weight w, and the memory holds the visits with
+the largest keys (A-Res, Efraimidis & Spirakis, 2006, https://doi.org/10.1016/j.ipl.2005.11.003). With the largest key
+that was not kept, kappa, a visit of weight w is kept with probability ``1 - exp(kappa w)``: each kept visit stands for
+the inverse of that many visits, so sums over all visits are estimated without bias (Cohen & Kaplan, 2007,
+https://doi.org/10.1145/1281100.1281133).
+
+Axes: M visits of the memory, K new visits, P visits drawn from the memory.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+
+class Memory(eqx.Module):
+    """The visits with the largest keys of all visits so far."""
+
+    visits: PyTree  # arrays (M, ...)
+    weights: Float[Array, " M"]
+    keys: Float[Array, " M"]  # minus infinity where nothing is kept
+    threshold: Float[Array, ""]  # kappa, the largest key that was not kept; minus infinity as long as all are
+
+    @classmethod
+    def empty(cls, size: int, visit: PyTree) -> "Memory":
+        """A memory without visits.
+
+        Args:
+            size: M.
+            visit: Shapes and types of one visit.
+
+        Returns:
+            The memory.
+        """
+        visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
+        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(-jnp.inf))
+
+    @property
+    def filled(self) -> Float[Array, ""]:
+        """Number of visits that are kept."""
+        return jnp.isfinite(self.keys).sum().astype(jnp.float32)
+
+    @property
+    def kept(self) -> Float[Array, " M"]:
+        """Probability with which a visit of the weight of each kept one is kept: 1 as long as all are."""
+        return -jnp.expm1(self.threshold * self.weights)
+
+    def insert(self, key: PRNGKeyArray, visits: PyTree, weights: Float[Array, " K"]) -> "Memory":
+        """The memory after further visits. Only the places of visits that give way are written to.
+
+        Args:
+            key: Random key.
+            visits: The visits, arrays (K, ...).
+            weights: Their weights, positive.
+
+        Returns:
+            The new memory.
+        """
+        return self.merge(visits, weights, -jax.random.exponential(key, weights.shape) / weights)
+
+    def merge(self, visits: PyTree, weights: Float[Array, " K"], keys: Float[Array, " K"]) -> "Memory":
+        """The memory after further visits whose keys are known.
+
+        Args:
+            visits: The visits, arrays (K, ...).
+            weights: Their weights.
+            keys: Their keys.
+
+        Returns:
+            The new memory.
+        """
+        size, count = len(self.keys), min(len(self.keys), len(keys))
+        # The largest new key against the smallest kept one, and so on: whoever loses a pair is not among the largest.
+        best, new = jax.lax.top_k(keys, len(keys))
+        worst, place = jax.lax.top_k(-self.keys, count)
+        wins = best[:count] > -worst
+        lost = jnp.concatenate([jnp.minimum(best[:count], -worst), best[count:]])
+        place, new = jnp.where(wins, place, size), new[:count]
+
+        def write(kept: Array, given: Array) -> Array:
+            return kept.at[place].set(given[new].astype(kept.dtype), mode="drop")
+
+        return Memory(
+            jax.tree.map(write, self.visits, visits),
+            write(self.weights, weights),
+            write(self.keys, keys),
+            jnp.maximum(self.threshold, lost.max()),
+        )
+
+    def draw(self, key: PRNGKeyArray, count: int) -> tuple[Any, Float[Array, " P"], Float[Array, " P"]]:
+        """Draw visits with probability proportional to their weights and to how many visits they stand for.
+
+        Args:
+            key: Random key.
+            count: P.
+
+        Returns:
+            The visits, their weights, and the probability with which each was kept.
+        """
+        shares = jnp.where(jnp.isfinite(self.keys), self.weights / self.kept, 0.0)
+        ends = jnp.cumsum(shares)
+        at = ends[-1] * jax.random.uniform(key, (count,))  # never the end itself
+        drawn = jnp.searchsorted(ends, at, side="right", method="scan_unrolled")
+        visits = jax.tree.map(lambda leaf: leaf[drawn], self.visits)
+        return visits, self.weights[drawn], self.kept[drawn]
