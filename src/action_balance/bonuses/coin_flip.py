@@ -134,7 +134,6 @@ class CoinFlips(Bonus):
             return (self._taken(action) * self.rareness(params, state, visited.frame, visited.clip)).max()
 
         rarest: Array = rollout.each(one)
-        weights = rarest.ravel() if self.config.keeps == "rare" else jnp.ones(rarest.size)
         transitions = rollout.transitions
         frames = transitions.frame if self.pairs else transitions.next_frame
         coins = jax.random.rademacher(named_key(rollout.key, "coins"), (rarest.size, self.config.coins), jnp.int8)
@@ -144,8 +143,17 @@ class CoinFlips(Bonus):
             coins,
         )
         assert state.memory is not None
-        memory = state.memory.insert(named_key(rollout.key, "memory"), visits, weights)
+        memory = self._refreshed(params, state, state.memory, rollout.clip, min(rarest.size, self.config.memory))
+        memory = memory.insert(named_key(rollout.key, "memory"), visits, rarest.ravel())
         return jnp.sqrt(rarest), replace(state, memory=memory)
+
+    def _refreshed(self, params: Any, state: CoinFlipState, memory: Memory, clip: float, count: int) -> Memory:
+        """The memory with the rareness of now as the weight of some of its visits, in turn: most have become common."""
+
+        def one(visit: Visit) -> Array:
+            return (self._taken(visit.action) * self.rareness(params, state, visit.frame, clip)).max()
+
+        return memory.lower(jax.vmap(one)(jax.tree.map(lambda leaf: leaf[memory.oldest(count)], memory.visits)))
 
     def loss(self, params: Any, state: CoinFlipState, batch: Batch) -> Float[Array, " P"]:
         """``||f - c||^2 / D`` of visits that are drawn from the memory.
@@ -161,16 +169,15 @@ class CoinFlips(Bonus):
             share = jnp.minimum(rareness, 0.5)[:, None]  # of the prior among 1 + N visits, of which there is one
             target = (1 - share) * jnp.sqrt(kept) * visit.coins + share * prior
             errors = ((found - target) ** 2).mean(axis=-1)
-            action = jnp.zeros((), jnp.int32) if visit.action is None else visit.action
-            return (self._taken(action) * jnp.minimum(rareness / weight, 1.0) * errors).sum()
+            return (self._taken(visit.action) * jnp.minimum(rareness / weight, 1.0) * errors).sum()
 
         drawn = state.memory.draw(batch.key, len(batch.transitions.index))
         errors: Array = jax.vmap(one)(*drawn)
         return errors
 
-    def _taken(self, action: Array) -> Array:
+    def _taken(self, action: Array | None) -> Array:
         """Which heads a visit belongs to, (H,), 0 or 1."""
-        return self.distribution.one_hot(action) if self.pairs else jnp.ones(1)
+        return self.distribution.one_hot(action) if self.pairs and action is not None else jnp.ones(1)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ that was not kept, kappa, a visit of weight w is kept with probability ``1 - exp
 the inverse of that many visits, so sums over all visits are estimated without bias (Cohen & Kaplan, 2007,
 https://doi.org/10.1145/1281100.1281133).
 
-Axes: M visits of the memory, K new visits, P visits drawn from the memory.
+Axes: M visits of the memory, K new visits, R visits whose weights are lowered, P visits drawn from the memory.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -24,6 +25,7 @@ class Memory(eqx.Module):
     weights: Float[Array, " M"]
     keys: Float[Array, " M"]  # minus infinity where nothing is kept
     threshold: Float[Array, ""]  # kappa, the largest key that was not kept; minus infinity as long as all are
+    turn: Int[Array, ""]  # place whose weight was given longest ago
 
     @classmethod
     def empty(cls, size: int, visit: PyTree) -> "Memory":
@@ -37,7 +39,7 @@ class Memory(eqx.Module):
             The memory.
         """
         visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
-        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(-jnp.inf))
+        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(-jnp.inf), jnp.zeros((), jnp.int32))
 
     @property
     def filled(self) -> Float[Array, ""]:
@@ -77,18 +79,53 @@ class Memory(eqx.Module):
         # The largest new key against the smallest kept one, and so on: whoever loses a pair is not among the largest.
         best, new = jax.lax.top_k(keys, len(keys))
         worst, place = jax.lax.top_k(-self.keys, count)
-        wins = best[:count] > -worst
+        # A place may be free although visits were refused before, so the threshold is a competitor as well.
+        wins = best[:count] > jnp.maximum(-worst, self.threshold)
         lost = jnp.concatenate([jnp.minimum(best[:count], -worst), best[count:]])
         place, new = jnp.where(wins, place, size), new[:count]
 
         def write(kept: Array, given: Array) -> Array:
             return kept.at[place].set(given[new].astype(kept.dtype), mode="drop")
 
-        return Memory(
-            jax.tree.map(write, self.visits, visits),
-            write(self.weights, weights),
-            write(self.keys, keys),
-            jnp.maximum(self.threshold, lost.max()),
+        return replace(
+            self,
+            visits=jax.tree.map(write, self.visits, visits),
+            weights=write(self.weights, weights),
+            keys=write(self.keys, keys),
+            threshold=jnp.maximum(self.threshold, lost.max()),
+        )
+
+    def oldest(self, count: int) -> Int[Array, " R"]:
+        """The places whose weights were given longest ago, in turn.
+
+        Args:
+            count: R.
+
+        Returns:
+            Their numbers.
+        """
+        return (self.turn + jnp.arange(count)) % len(self.keys)
+
+    def lower(self, weights: Float[Array, " R"]) -> "Memory":
+        """The memory if the visits at the oldest places had had these weights, where they are lower than before.
+
+        It is the memory that the lower weights would have led to from the beginning: the key of a visit becomes what
+        the same u gives, and visits whose key is then below the largest one that was not kept are forgotten.
+
+        Args:
+            weights: New weights of the visits at the oldest places.
+
+        Returns:
+            The new memory.
+        """
+        places, size = self.oldest(len(weights)), len(self.keys)
+        lower = jnp.minimum(weights, self.weights[places])
+        keys = self.keys[places] * self.weights[places] / lower
+        return replace(
+            self,
+            weights=self.weights.at[places].set(lower),
+            keys=self.keys.at[places].set(jnp.where(keys > self.threshold, keys, -jnp.inf)),
+            turn=(self.turn + len(weights)) % size,
         )
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Any, Float[Array, " P"], Float[Array, " P"]]:
