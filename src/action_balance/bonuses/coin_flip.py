@@ -8,8 +8,9 @@ output counts. Three things make it count from 0 to many:
   ``sqrt(D)``. The prior counts as one more visit, so the estimate is ``1 / (1 + N)``, and 1 where nothing was seen.
 - All training samples are drawn from a memory of past visits, which is a weighted sample of all visits so far
   (`Memory`): what is not visited any more is not forgotten.
-- A visit that was kept with probability p stands for 1 / p visits: its coins are multiplied by ``sqrt(p)``, the spread
-  of the mean of that many coins. So counts do not saturate at the number of visits in the memory.
+- Of a state with many visits, the memory keeps few. One that was kept with probability p stands for 1 / p visits: its
+  coins are multiplied by ``sqrt(p)``, the spread of the mean of that many coins. So counts do not saturate at the
+  number of visits in the memory, and there is less noise to learn from.
 
 Axes: T steps, N environments, P samples of a minibatch, A choices of all action components, H heads of the network,
 D coins of a visit, M visits of the memory.
@@ -31,7 +32,7 @@ from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 
 #: Factor of the trained network's outputs: with Adam, by how much faster they move.
-SPEED = 4.0
+SPEED = 8.0
 
 #: Smallest weight of a visit.
 RAREST = 1e-6
@@ -80,7 +81,7 @@ class CoinFlips(Bonus):
             jax.ShapeDtypeStruct(self.distribution.action_shape, jnp.int32) if self.pairs else None,
             jax.ShapeDtypeStruct((self.config.coins,), jnp.int8),
         )
-        return trained, CoinFlipState(prior, stats, Memory.empty(self.config.memory, visit))
+        return trained, CoinFlipState(prior, stats, Memory.empty(self.config.memory, visit, -self.config.kept))
 
     def acting_state(self, state: CoinFlipState) -> CoinFlipState:
         """The state without its memory."""

@@ -24,22 +24,24 @@ class Memory(eqx.Module):
     visits: PyTree  # arrays (M, ...)
     weights: Float[Array, " M"]
     keys: Float[Array, " M"]  # minus infinity where nothing is kept
-    threshold: Float[Array, ""]  # kappa, the largest key that was not kept; minus infinity as long as all are
+    threshold: Float[Array, ""]  # kappa, the largest key that was not kept
     turn: Int[Array, ""]  # place whose weight was given longest ago
 
     @classmethod
-    def empty(cls, size: int, visit: PyTree) -> "Memory":
+    def empty(cls, size: int, visit: PyTree, threshold: float = -jnp.inf) -> "Memory":
         """A memory without visits.
 
         Args:
             size: M.
             visit: Shapes and types of one visit.
+            threshold: Keys up to this are never kept, even where there is room; 1 - exp(threshold w) of the visits
+                of weight w are.
 
         Returns:
             The memory.
         """
         visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
-        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(-jnp.inf), jnp.zeros((), jnp.int32))
+        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(threshold, jnp.float32), jnp.zeros((), jnp.int32))
 
     @property
     def filled(self) -> Float[Array, ""]:
