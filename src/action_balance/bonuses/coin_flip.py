@@ -77,9 +77,9 @@ class CoinFlips(Bonus):
         )
         trained = eqx.tree_at(lambda net: net.joined[-1].weight, trained, replace_fn=jnp.zeros_like)
         visit = Visit(
-            jax.ShapeDtypeStruct(self.spec.frame_shape, jnp.dtype(self.spec.dtype)),
-            jax.ShapeDtypeStruct(self.distribution.action_shape, jnp.int32) if self.pairs else None,
-            jax.ShapeDtypeStruct((self.config.coins,), jnp.int8),
+            jnp.zeros(self.spec.frame_shape, self.spec.dtype),
+            jnp.zeros(self.distribution.action_shape, jnp.int32) if self.pairs else None,
+            jnp.zeros(self.config.coins, jnp.int8),
         )
         return trained, CoinFlipState(prior, stats, Memory.empty(self.config.memory, visit, -self.config.kept))
 
@@ -107,9 +107,7 @@ class CoinFlips(Bonus):
         prior = prior * jax.lax.rsqrt((prior**2).mean(axis=-1, keepdims=True) + 1e-12)
         return SPEED * trained + prior, prior
 
-    def rareness(
-        self, params: Any, state: CoinFlipState, frame: Real[Array, "..."], clip: float
-    ) -> Float[Array, " H"]:
+    def rareness(self, params: Any, state: CoinFlipState, frame: Real[Array, "..."], clip: float) -> Float[Array, " H"]:
         """The estimate of ``1 / (1 + N)`` of every head: ``||f||^2 / D``, at most 1.
 
         Args:

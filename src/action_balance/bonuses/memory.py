@@ -33,7 +33,7 @@ class Memory(eqx.Module):
 
         Args:
             size: M.
-            visit: Shapes and types of one visit.
+            visit: Any visit, for its shapes and types.
             threshold: Keys up to this are never kept, even where there is room; 1 - exp(threshold w) of the visits
                 of weight w are.
 
@@ -41,7 +41,13 @@ class Memory(eqx.Module):
             The memory.
         """
         visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
-        return cls(visits, jnp.ones(size), jnp.full(size, -jnp.inf), jnp.array(threshold, jnp.float32), jnp.zeros((), jnp.int32))
+        return cls(
+            visits,
+            jnp.ones(size),
+            jnp.full(size, -jnp.inf),
+            jnp.array(threshold, jnp.float32),
+            jnp.zeros((), jnp.int32),
+        )
 
     @property
     def filled(self) -> Float[Array, ""]:

@@ -175,7 +175,9 @@ class ImageBonusNet(eqx.Module):
             both = self.convolutions[0].weight
             self.channel = both[:, :, colours:]
             self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :colours])
-        widths = [_outputs(shape[:2], self.convolutions)] + [width] * (layers - 1) + [width if outputs is None else outputs]
+        widths = (
+            [_outputs(shape[:2], self.convolutions)] + [width] * (layers - 1) + [width if outputs is None else outputs]
+        )
         keys = jax.random.split(joined_key, layers)
         self.joined = [
             Linear(a, b, gain=_GAIN, actions=actions, key=k)
