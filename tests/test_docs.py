@@ -214,8 +214,14 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "PPO": lambda config, _: not config.uniform,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
+    "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
+    "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
     "trained action bonus": lambda config, _: config.balances,
+    "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
+    "hash counts of pairs": lambda config, _: (
+        config.balances and "hash" in (config.action_bonus_name, *config.bonus_names[2:])
+    ),
 }
 TIMING = "`timing.jsonl`"
 

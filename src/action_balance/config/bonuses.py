@@ -40,7 +40,7 @@ class HashConfig:
     hash_kind: HashKind = "auto"
     """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels), or auto: cells
     for images larger than a cell image, simhash otherwise."""
-    hash_bits: int = 32
+    hash_bits: int = 64
     """Projections of a SimHash: the more, the fewer observations share a count."""
     cell_rows: int = 8
     """Rows of a cell image."""
@@ -78,7 +78,7 @@ class CoinFlipConfig:
 class ICMConfig:
     """Intrinsic curiosity module (Pathak et al., 2017)."""
 
-    features: int = 64
+    features: int = 32
     """Features of an observation, which the inverse model learns and the forward model predicts."""
 
     def __post_init__(self) -> None:
@@ -105,7 +105,8 @@ class NGUConfig:
     """Largest factor by which RND scales the episodic novelty."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", "neighbours", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "features", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "neighbours", low=1, high=self.episodic_memory)
         check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
         check_numbers(self, "cluster_distance")
         check_numbers(self, "max_modulation", low=1)
