@@ -72,7 +72,7 @@ def test_the_bonus_is_the_length_of_the_sum_of_both_networks() -> None:
     reward, _ = bonus.reward(params, state, rollout())
     prior = np.asarray(state.prior(jnp.array([1.0, 1.0])))  # B, normalised
     found = prior * 2 / np.linalg.norm(prior) + SPEED * np.array([0.1, 0.0, -0.05, 0.0])
-    expected = min(np.linalg.norm(found) / 2, 1)
+    expected = np.minimum(np.linalg.norm(found) / 2, 1)
     np.testing.assert_allclose(reward[:, 0], expected, rtol=1e-5)
 
 

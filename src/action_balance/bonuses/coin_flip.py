@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
+from action_balance.bonuses.counter import PairCounter
 from action_balance.bonuses.memory import Memory
 from action_balance.bonuses.networks import bonus_network
 from action_balance.config.bonuses import CoinFlipConfig
@@ -187,12 +188,13 @@ class CoinFlipStates(CoinFlips):
 
     def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
         """Visits in the memory."""
+        del params
         assert state.memory is not None
-        return {"coin_flip_states_memory": state.memory.filled}
+        return {"coin_flip_memory": state.memory.filled}
 
 
 @dataclass(frozen=True)
-class CoinFlipPairs(CoinFlips):
+class CoinFlipPairs(PairCounter, CoinFlips):
     """The action bonus ``||f_a(s)|| / sqrt(D)`` of all actions of a state, an estimate of ``1 / sqrt(1 + N(s, a))``.
 
     The network has one head per action, so all actions of a state need one pass; only the head of the action taken
@@ -214,11 +216,8 @@ class CoinFlipPairs(CoinFlips):
         """
         return 1 / self.rareness(params, state, obs.frame, obs.clip) - 1
 
-    def scores(self, params: Any, state: CoinFlipState, obs: BonusObs) -> Float[Array, " A"]:
-        """The bonus of all actions."""
-        return jnp.sqrt(self.rareness(params, state, obs.frame, obs.clip))
-
     def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
         """Visits in the memory."""
+        del params
         assert state.memory is not None
-        return {"coin_flip_pairs_memory": state.memory.filled}
+        return {"action_coin_flip_memory": state.memory.filled}
