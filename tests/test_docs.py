@@ -31,7 +31,8 @@ from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.agent import AgentConfig
-from action_balance.config.methods import METHODS, NONE
+from action_balance.config.bonuses import bonus_parts
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, WITHOUT_NETWORKS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.runs.folder import RunFolder
@@ -206,6 +207,12 @@ def _without_output(words: list[str]) -> list[str]:
     return words[: words.index(">")] if ">" in words else words
 
 
+def _counters(config: AgentConfig) -> tuple[str, ...]:
+    """The action bonus and what it is made of."""
+    name = config.action_bonus_name
+    return name, *bonus_parts(name, config.settings_of(name))
+
+
 #: When each part in the table of metrics writes, given the settings of the agent and whether states are enumerable.
 WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "every row": lambda *_: True,
@@ -213,17 +220,17 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "enumerable states": lambda _, states: states,
     "PPO": lambda config, _: not config.uniform,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
-    "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
+    "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in WITHOUT_NETWORKS,
     "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
     "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
     "action bonus or epsilon": lambda config, _: config.beta_differs,
     "changing coefficient": lambda config, _: config.adapts or config.bonus.action_coef_end is not None,
-    "trained action bonus": lambda config, _: config.balances,
+    "trained action bonus": lambda config, _: not {*_counters(config)} <= WITHOUT_NETWORKS,
     "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
-    "hash counts of pairs": lambda config, _: (
-        config.balances and "hash" in (config.action_bonus_name, *config.bonus_names[2:])
-    ),
+    "hash counts of pairs": lambda config, _: "hash" in _counters(config),
+    "coin flips of states": lambda config, _: config.intrinsic_name == "coin-flip",
+    "coin flips of pairs": lambda config, _: "coin-flip" in _counters(config),
 }
 TIMING = "`timing.jsonl`"
 
@@ -246,6 +253,16 @@ def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str, auto:
     config = replace(small_agent.SMALL, method=method)
     if auto and config.balances:
         config = replace(config, bonus=replace(config.bonus, action_coef="auto"))
+    _check_metrics(config)
+
+
+@pytest.mark.parametrize("bonus", {**INTRINSIC_BONUSES, **ACTION_BONUSES})
+def test_the_table_of_metrics_has_the_metrics_of_every_bonus(bonus: str) -> None:
+    intrinsic, action = (bonus if bonus in known else NONE for known in (INTRINSIC_BONUSES, ACTION_BONUSES))
+    _check_metrics(replace(small_agent.SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action))
+
+
+def _check_metrics(config: AgentConfig) -> None:
     algorithm = small_agent.algorithm(config)
 
     def metrics(key: jax.Array) -> Metrics:
