@@ -256,7 +256,7 @@ def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str, auto:
     _check_metrics(config)
 
 
-@pytest.mark.parametrize("bonus", {**INTRINSIC_BONUSES, **ACTION_BONUSES})
+@pytest.mark.parametrize("bonus", sorted({*INTRINSIC_BONUSES, *ACTION_BONUSES}))
 def test_the_table_of_metrics_has_the_metrics_of_every_bonus(bonus: str) -> None:
     intrinsic, action = (bonus if bonus in known else NONE for known in (INTRINSIC_BONUSES, ACTION_BONUSES))
     _check_metrics(replace(small_agent.SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action))
