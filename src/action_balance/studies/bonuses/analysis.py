@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 
+from action_balance.config.methods import NONE
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
@@ -17,7 +18,6 @@ from action_balance.studies.bonuses.settings import (
     EXACT,
     INTRINSICS,
     MATRIX_WORLD,
-    RANDOM,
     WORLDS,
     Setup,
 )
@@ -133,7 +133,7 @@ def setup_numbers(world: World, name: str) -> Data:
 def matrix_numbers(world: World) -> Data:
     """Every next-state bonus with every action bonus, in one world."""
     setups = [one for one in map(Setup.of, world.setups) if one.action in ACTIONS]
-    combined = {one.intrinsic for one in setups if one.action != ACTIONS[0]}
+    combined = {one.intrinsic for one in setups if one.action != NONE}
     return {
         "world": world.name,
         "intrinsics": [one for one in INTRINSICS if one in combined],
@@ -145,7 +145,7 @@ def counting_numbers(world: World) -> Data:
     """Every bonus of a world that was compared with true counts, by what it counts."""
     found: Data = {}
     for record in world.setups.values():
-        bonus = record.setup.intrinsic if record.setup.action == ACTIONS[0] else record.setup.action
+        bonus = record.setup.intrinsic if record.setup.action == NONE else record.setup.action
         for kind, compared in record.comparisons.items():
             # A next-state bonus of transitions is compared with pairs, but balances nothing.
             found.setdefault(kind, {})[bonus] = comparison_numbers(compared, record, bonus, kind)
@@ -206,7 +206,7 @@ def gain(setup: Data, has_treasure: bool) -> str:
 
 def verdict(ours: Data) -> Data:
     """What the numbers support, by world: lists of names for sentences that the page and the terminal make."""
-    found: Data = {"counting": {}, "states": {}, "actions": {}}
+    found: Data = {"counting": {}, "next_state": {}, "actions": {}}
     for world, kinds in ours["counting"].items():
         found["counting"][world] = {
             kind: {
@@ -216,22 +216,23 @@ def verdict(ours: Data) -> Data:
             for kind, bonuses in kinds.items()
         }
     for world, about in ours["worth"].items():
-        others = {name: one for name, one in about["setups"].items() if name not in (BASE, RANDOM)}
-        for part, is_part in (("states", _rewards), ("actions", _balances)):
+        if BASE not in about["setups"]:
+            continue
+        for part, belongs in (("next_state", is_next_state), ("actions", is_action)):
             sides: dict[str, list[str]] = {"above": [], "around": [], "below": [], "unknown": []}
-            for name, one in others.items():
-                if is_part(one):
+            for name, one in about["setups"].items():
+                if belongs(one) and name != BASE:
                     sides[gain(one, about["has_treasure"])].append(name)
             if any(sides.values()):
                 found[part][world] = sides
     return found
 
 
-def _rewards(setup: Data) -> bool:
-    """Whether it is compared as a next-state bonus."""
-    return bool(setup["action"] == ACTIONS[0])
+def is_next_state(setup: Data) -> bool:
+    """Whether a setup of the summary is one of a next-state bonus alone."""
+    return bool(setup["action"] == NONE)
 
 
-def _balances(setup: Data) -> bool:
-    """Whether it is compared as an action bonus on top of RND."""
-    return bool(setup["intrinsic"] == BASE and setup["action"] != ACTIONS[0])
+def is_action(setup: Data) -> bool:
+    """Whether a setup of the summary chooses actions in some way on top of RND."""
+    return bool(setup["intrinsic"] == BASE and setup["action"] != NONE)

@@ -22,8 +22,8 @@ from action_balance.envs.grid.environment import GridEnvironment
 #: Next-state bonuses of a transition, which are compared with how often the transition was made.
 OF_TRANSITIONS = ("icm",)
 
-#: What to subtract from 1 / bonus^2 to have an estimated count, for bonuses that are calibrated.
-CALIBRATED = {"count": 1.0, "hash": 1.0, "coin-flip": 0.0}
+#: Bonuses that estimate 1 / sqrt(1 + N); all others are only meant to be larger where N is smaller.
+CALIBRATED = ("count", "hash", "coin-flip")
 
 #: Smaller estimates count as this, so that a ratio has a logarithm.
 SMALLEST = 0.5
@@ -168,18 +168,19 @@ def pair_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Ar
 
 
 def estimated_counts(bonus: np.ndarray, counts: np.ndarray, name: str) -> np.ndarray:
-    """The counts that a bonus of the form 1 / sqrt(N) would have for these values.
+    """The counts that a bonus stands for: 1 / bonus^2 - 1 for one that is calibrated.
 
     Args:
         bonus: its values, (K,).
         counts: the true counts, (K,), which are 1 or more.
-        name: of the bonus. One that is not calibrated is scaled so that the median of estimate over truth is 1.
+        name: of the bonus. One that is not calibrated is read as being proportional to 1 / sqrt(N), and scaled so that
+            the median of estimate over truth is 1.
 
     Returns:
         Estimates, (K,), none below `SMALLEST`.
     """
     found = 1 / np.maximum(bonus.astype(np.float64), 1e-12) ** 2
-    found = found - CALIBRATED[name] if name in CALIBRATED else found / np.median(found / counts)
+    found = found - 1 if name in CALIBRATED else found / np.median(found / counts)
     return np.maximum(found, SMALLEST)
 
 

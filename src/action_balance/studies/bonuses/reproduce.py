@@ -1,6 +1,8 @@
 """``reproduce bonuses``: train the cells that have no record, and report all records that exist."""
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -58,10 +60,10 @@ def reproduce_bonuses(
             rest = f"{same_command(overwrite)} continues from there"
             if train_only or not read_records(out):
                 raise KeyboardInterrupt(f"finished groups of agents are kept in {out / CELLS}; {rest}") from None
-            write_report(out)
+            write_report(out, settings)
             raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
     if not train_only:
-        write_report(out)
+        write_report(out, settings, report_only)
         say(console, f"open {out / 'report.html'} in a browser", *conclusions(ResultFolder.read(out).summary["ours"]))
 
 
@@ -80,16 +82,20 @@ def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
             record.save(record_path(out, name))
 
 
-def write_report(out: Path) -> None:
+def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:
     """Write the summary, tables, figures and page of the records that exist.
 
     Args:
         out: folder of the study.
+        settings: settings of the study, for the command that the page shows.
+        keep: whether the settings of an earlier report are kept instead.
     """
     records = read_records(out)
     if not records:
         raise UserError(f"{out / CELLS} has no record: train first, or give another --out")
     folder = ResultFolder.renew(out, KIND)
+    given = json.loads(json.dumps(asdict(settings)))
+    folder.summary["settings"] = folder.before.get("settings", given) if keep else given
     _write(folder, records)
 
 
@@ -98,7 +104,7 @@ def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
 
     ours = analysis.numbers(records)
     ours["verdict"] = analysis.verdict(ours)
-    folder.summary |= {"settings": _settings(records), "ours": ours, "made_by": _made_by(records)}
+    folder.summary |= {"ours": ours, "made_by": _made_by(records)}
     folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
     folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
     folder.write_csv("worth.csv", WORTH_COLUMNS, _worth_rows(ours))
@@ -107,12 +113,6 @@ def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
         drawing.save(figure, folder.write, f"figures/{name}")
     folder.write("report.html", page.bonuses_page(folder.path, folder.summary).encode())
     folder.save()
-
-
-def _settings(records: Sequence[Record]) -> Data:
-    """Agents, seeds and steps of the records, by world where they differ."""
-    worlds = {one.world: {"seed": one.config.seed, "agents": one.config.seeds, "steps": one.limit} for one in records}
-    return {"worlds": worlds}
 
 
 def _made_by(records: Sequence[Record]) -> list[Data]:

@@ -28,6 +28,13 @@ RANDOM = "random"
 INTRINSICS = (NONE, *INTRINSIC_BONUSES)
 ACTIONS = (NONE, *ACTION_BONUSES)
 
+#: What tables and figures call bonuses and baselines.
+LABELS = {
+    **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
+    **{"icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
+    **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
+}
+
 #: c of Eq. 5 for each action bonus: the paper's 1, and otherwise adapted so that KL(beta || pi) stays near its target.
 COEFFICIENTS: dict[str, BonusConfig] = {"distillation": BonusConfig(action_coef=1.0)}
 ADAPTIVE: dict[str, Any] = {"action_coef": "auto"}
@@ -109,6 +116,14 @@ class Setup:
         if self.action == RANDOM:
             return RANDOM
         return self.intrinsic if self.action == NONE else f"{self.intrinsic}+{self.action}"
+
+    @property
+    def label(self) -> str:
+        """What tables call it: e.g. ``RND + hash counts``; PPO without any bonus."""
+        if self.action == RANDOM:
+            return LABELS[RANDOM]
+        rewards = "PPO" if self.intrinsic == NONE else LABELS[self.intrinsic]
+        return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
     @classmethod
     def of(cls, name: str) -> "Setup":
