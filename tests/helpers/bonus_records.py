@@ -15,7 +15,7 @@ MADE_BY = {"versions": {"jax": "1"}, "hardware": {"devices": ["cpu"]}}
 def comparison(
     rank: Sequence[Sequence[float]], log_ratio: Sequence[float], within: float = np.nan, number: int = 4
 ) -> Comparison:
-    """A comparison of agents with these rank correlations, (R, C), which all have these log2 ratios in the first bins."""
+    """Agents with these rank correlations, (R, C), who all have these log2 ratios in their first bins."""
     agents, checkpoints = np.shape(rank)
     ratio = np.full((agents, checkpoints, BINS), np.nan, np.float16)
     ratio[..., : len(log_ratio)] = log_ratio

@@ -20,8 +20,8 @@ from action_balance.web.format import ends
 
 #: Colours of the bonuses that are compared with counts, by the method whose colour they have.
 PALETTE = {
-    **{"rnd": "rnd", "count": "count", "hash": "action-balance", "coin-flip": "action-balance-rnd"},
-    **{"icm": "ppo", "distillation": "action-balance-rnd-channel"},
+    **{"rnd": "rnd", "count": "count", "hash": "action-balance", "coin-flip": "action-balance-rnd-channel"},
+    **{"icm": "ppo", "distillation": "action-balance-rnd"},
 }
 
 #: Better and worse than what is compared with, and neither.
@@ -69,28 +69,31 @@ def _panels(counting: Data) -> list[tuple[str, Data]]:
     ]
 
 
-def _grid(title: str, shown: Sequence[tuple[str, Data]]) -> tuple[Figure, list[Axes]]:
-    size = (8, 3.6) if len(shown) == 1 else (11, 3.1 * -(-len(shown) // 2) + 0.7)
-    return drawing.new_panels(title, len(shown), size)
+def _grid(title: str, count: int, columns: int) -> tuple[Figure, list[Axes]]:
+    size = (8, 3.6) if count == 1 else (min(13.0, 4.6 * columns + 1), 3.0 * -(-count // columns) + 0.7)
+    return drawing.new_panels(title, count, size, columns)
 
 
 @style.context(STYLED)
 def ranks(counting: Data) -> Figure:
-    """Rank correlation of bonus and rarity over training, a panel for every world and kind."""
-    shown = _panels(counting)
-    figure, panels = _grid("Rank correlation of the bonus and minus the true count, over all visited", shown)
-    for axes, (title, bonuses) in zip(panels, shown, strict=True):
+    """Rank correlation of bonus and rarity over training, over all states or pairs of a world and within states."""
+    shown = [(title, bonuses, "rank") for title, bonuses in _panels(counting)]
+    for place, (title, bonuses, _) in reversed(list(enumerate(shown))):
+        if all(one["within"] for one in bonuses.values()):
+            shown.insert(place + 1, (f"{title} within one state", bonuses, "within"))
+    figure, panels = _grid("Rank correlation of the bonus and minus the true count", len(shown), min(3, len(shown)))
+    for axes, (title, bonuses, key) in zip(panels, shown, strict=True):
         labels = []
         for bonus, one in bonuses.items():
-            middle, low, high = zip(*map(ends, one["rank"]), strict=True)
-            look = {"color": _colour(bonus), "linewidth": 1.6}
-            axes.fill_between(one["steps"], low, high, color=look["color"], alpha=0.12, linewidth=0)
-            axes.plot(one["steps"], middle, marker="o", markersize=3.5, markeredgecolor=PAPER, **look)
+            middle, low, high = zip(*map(ends, one[key]), strict=True)
+            axes.fill_between(one["steps"], low, high, color=_colour(bonus), alpha=0.12, linewidth=0)
+            dots: dict[str, Any] = {"marker": "o", "markersize": 3.5, "markeredgecolor": PAPER}
+            axes.plot(one["steps"], middle, color=_colour(bonus), linewidth=1.6, **dots)
             labels.append((0.0 if math.isnan(middle[-1]) else middle[-1], PALETTE[bonus], LABELS[bonus]))
         axes.set_title(title, loc="left", fontsize=9)
         axes.set(xscale="log", xlabel="environment steps of an agent", ylim=(min(-0.05, axes.get_ylim()[0]), 1.03))
         axes.axhline(RANK, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
-        axes.xaxis.set_major_locator(FixedLocator(next(iter(bonuses.values()))["steps"][::2]))
+        axes.xaxis.set_major_locator(FixedLocator(next(iter(bonuses.values()))["steps"][-1::-2]))
         axes.xaxis.set_major_formatter(THOUSANDS)
         axes.xaxis.set_minor_locator(NullLocator())
         drawing.end_labels(axes, labels, gap=0.1)
@@ -101,7 +104,7 @@ def ranks(counting: Data) -> Figure:
 def ratios(counting: Data) -> Figure:
     """Estimated over true count by number of visits at the end of training, a panel for every world and kind."""
     shown = _panels(counting)
-    figure, panels = _grid("Estimated over true count, by true count", shown)
+    figure, panels = _grid("Estimated over true count, by true count", len(shown), min(2, len(shown)))
     for axes, (title, bonuses) in zip(panels, shown, strict=True):
         labels = []
         for bonus, one in bonuses.items():

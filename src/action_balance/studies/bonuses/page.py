@@ -31,6 +31,9 @@ from action_balance.web.files import read_figures
 from action_balance.web.format import as_float
 from action_balance.web.render import render
 
+#: Settings of agents that are not the same in all worlds, or that have no effect in them.
+LEFT_OUT = ("method", "steps", "envs", "minibatches", "image", "host")
+
 #: The world of the headline: the first of these that has agents.
 HEADLINE = ("deep-sea-14", "deep-sea-10")
 
@@ -68,7 +71,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         factor=FACTOR,
         least_share=LEAST_SHARE,
         smallest=SMALLEST,
-        hyperparameters=flat(asdict(AgentConfig(method="ppo")), without=("method", "steps", "envs", "minibatches")),
+        hyperparameters=flat(asdict(AgentConfig(method="ppo")), without=LEFT_OUT),
         versions=summary["versions"],
         devices=sorted({device for made in summary["made_by"] for device in made["hardware"]["devices"]}),
         command=_command(summary["settings"]),
