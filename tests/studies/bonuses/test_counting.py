@@ -1,11 +1,21 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.learner import init_agent
+from action_balance.bonuses.base import ACTION, BonusObs
+from action_balance.bonuses.distillation import Distillation
 from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.studies.bonuses import counting
 from action_balance.studies.bonuses.counting import BINS
+from action_balance.studies.bonuses.settings import Setup
+
+KEY = jax.random.key(0)
 
 
 def test_an_exact_bonus_has_the_true_counts() -> None:
@@ -85,3 +95,30 @@ def test_observations_and_successors_are_those_of_the_environment(name: str, siz
         assert not np.asarray(reached[8]).any()
     else:
         np.testing.assert_array_equal(numbers, environment.world.successor)
+
+
+def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig(env_config("deep-sea", size=3), Setup("rnd", "distillation").agent(1024, 8))
+    algorithm = Algorithm(config.agent, config.env.spec)
+    stats = RunningMeanStd(jnp.float32(50), jnp.full(9, 0.1), jnp.full(9, 5.0))
+    agent = init_agent(algorithm, stats, KEY)
+    environment = config.environment(KEY)
+    observed = counting.observe_all(environment, KEY)
+    rnd = Distillation(agent.bonus_states["intrinsic"], agent.params.bonuses["intrinsic"])
+    expected = [float(rnd.error(stats.normalize(one, 5.0))) for one in observed]
+    of_states = counting.state_bonuses(config)(agent, KEY)
+    np.testing.assert_allclose(of_states, expected, rtol=1e-5)  # 9 states do not divide 8 environments
+
+    pairs = counting.pair_bonuses(config)(agent, KEY)
+    obs = BonusObs(observed[4], jnp.int32(4), stats, 5.0)
+    bonus = algorithm.action_bonus
+    assert bonus is not None
+    scores = bonus.scores(agent.params.bonuses[ACTION], agent.bonus_states[ACTION], obs)
+    np.testing.assert_allclose(pairs[4], scores, rtol=1e-5)
+
+    # RND pays for what a transition leads to; the end is another observation than the first cell.
+    monkeypatch.setattr(counting, "OF_TRANSITIONS", ("rnd",))
+    of_transitions = counting.state_bonuses(config)(agent, KEY)
+    numbers = np.asarray(counting.successors(environment, KEY)[1])
+    np.testing.assert_allclose(of_transitions[:6], np.asarray(of_states)[numbers[:6]], rtol=1e-5)
+    assert np.ptp(of_transitions[6:]) < 1e-6
