@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-atari bench-gym bench-devices dist clean
+.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices dist clean
 
 install: .venv/.installed
 
@@ -41,13 +41,16 @@ docs: .venv/.docs
 	@echo "open site/index.html"
 
 # All benchmarks; all of them take ARGS="--quick".
-bench: bench-grid bench-agent bench-atari bench-gym
+bench: bench-grid bench-agent bench-bonuses bench-atari bench-gym
 
 bench-grid: .venv/.developer
 	$(bin)/python benchmarks/grid.py $(ARGS)
 
 bench-agent: .venv/.developer
 	$(bin)/python benchmarks/agent.py $(ARGS)
+
+bench-bonuses: .venv/.developer
+	$(bin)/python benchmarks/bonuses.py $(ARGS)
 
 bench-atari: .venv/.developer
 	$(bin)/python benchmarks/atari.py $(ARGS)

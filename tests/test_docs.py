@@ -216,6 +216,10 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
     "action bonus": lambda config, _: config.balances,
     "trained action bonus": lambda config, _: config.balances,
+    "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
+    "hash counts of pairs": lambda config, _: (
+        config.balances and "hash" in (config.action_bonus_name, *config.bonus_names[2:])
+    ),
 }
 TIMING = "`timing.jsonl`"
 

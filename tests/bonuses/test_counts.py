@@ -1,26 +1,71 @@
 """Exact counts, by hand."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
 
-from action_balance.bonuses.base import INTRINSIC, Batch, Transitions, make_bonus
+from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, Transitions, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+
+STATS = RunningMeanStd.empty((2,))
+
+
+def steps(states: Any, actions: Any) -> Batch:
+    """Steps of one environment from these states."""
+    index, action = jnp.asarray(states)[:, None], jnp.asarray(actions)[:, None]
+    frames, ended = jnp.zeros((*index.shape, 2)), jnp.zeros(index.shape, bool)
+    transitions = Transitions(frames, frames, action, index, index, ended, ended)
+    return Batch(transitions, STATS, 5.0, jax.random.key(0))
 
 
 def test_the_bonus_is_one_over_the_root_of_the_visits_before_the_rollout() -> None:
     bonus = make_bonus("count", INTRINSIC, AgentConfig(method="count"), EnvSpec("vector", (2,), (3,), states=4))
     assert bonus is not None
-    params, state = bonus.init(jax.random.key(0), RunningMeanStd.empty((2,)))
+    params, state = bonus.init(jax.random.key(0), STATS)
     assert params is None
     assert state.tolist() == [0, 0, 0, 0]
     zeros, reached = jnp.zeros((2, 2), jnp.int32), jnp.array([[1, 1], [3, 1]])
     frames = jnp.zeros((2, 2, 2))
     transitions = Transitions(frames, frames, zeros, zeros, reached, zeros > 0, zeros > 0)
-    rollout = Batch(transitions, RunningMeanStd.empty((2,)), 5.0, jax.random.key(0))
+    rollout = Batch(transitions, STATS, 5.0, jax.random.key(0))
     reward, state = bonus.reward(None, jnp.array([7, 3, 0, 8]), rollout)
     # A state that is reached three times within the rollout has the same bonus each time.
     assert reward.tolist() == [pytest.approx([0.5, 0.5]), pytest.approx([1 / 3, 0.5])]
     assert state.tolist() == [7, 6, 0, 9]
+
+
+def test_only_the_count_of_the_pair_that_was_taken_rises() -> None:
+    bonus = make_bonus(
+        "count", ACTION, AgentConfig(method="ppo", action_bonus="count"), EnvSpec("vector", (2,), (3,), states=2)
+    )
+    assert bonus is not None
+    assert bonus.init(jax.random.key(0), STATS)[1].tolist() == [[0, 0, 0], [0, 0, 0]]
+    before = jnp.array([[3, 0, 8], [1, 1, 1]])
+    reward, after = bonus.reward(None, before, steps([0, 0, 0], [2, 1, 1]))
+    # A pair that is taken twice within the rollout has the same bonus each time.
+    assert reward[:, 0].tolist() == pytest.approx([1 / 3, 1, 1])
+    assert after.tolist() == [[3, 2, 9], [1, 1, 1]]
+    obs = BonusObs(jnp.zeros(2), jnp.int32(0), STATS, 5.0)
+    assert bonus.scores(None, before, obs).tolist() == pytest.approx([0.5, 1, 1 / 3])
+
+
+def test_every_choice_of_every_action_component_is_counted() -> None:
+    bonus = make_bonus(
+        "count", ACTION, AgentConfig(method="ppo", action_bonus="count"), EnvSpec("vector", (2,), (2, 3), states=2)
+    )
+    assert bonus is not None
+    before = jnp.array([[0, 0, 0, 0, 0], [3, 0, 0, 0, 8]])
+    reward, after = bonus.reward(None, before, steps([1, 1], [[0, 2], [1, 2]]))
+    assert reward[:, 0].tolist() == pytest.approx([1 / 2 + 1 / 3, 1 + 1 / 3])
+    assert after.tolist() == [[0, 0, 0, 0, 0], [4, 1, 0, 0, 10]]
+
+
+@pytest.mark.parametrize("slot", [INTRINSIC, ACTION])
+def test_exact_counts_need_states_that_can_be_enumerated(slot: str) -> None:
+    with pytest.raises(UserError, match="hash"):
+        make_bonus("count", slot, AgentConfig(), EnvSpec("vector", (2,), (3,)))

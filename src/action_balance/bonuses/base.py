@@ -111,12 +111,15 @@ class Bonus:
 
     #: Dataclass of the bonus's own settings, which become flags of the command line.
     Config: ClassVar[type] = NoSettings
-    #: Whether the bonus sees normalised observations; a random agent then initialises their statistics.
-    uses_obs_stats: ClassVar[bool] = False
 
     spec: EnvSpec
     agent: AgentConfig
     config: Any
+
+    @property
+    def uses_obs_stats(self) -> bool:
+        """Whether the bonus sees normalised observations; a random agent then initialises their statistics."""
+        return False
 
     @property
     def distribution(self) -> MultiCategorical:

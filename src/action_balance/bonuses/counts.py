@@ -1,6 +1,6 @@
 """Exact counts, for environments whose states can be enumerated.
 
-Axes: T steps, N environments, S states.
+Axes: T steps, N environments, S states, A choices of all action components.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,25 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from action_balance.bonuses.base import Batch, Bonus
+from action_balance.bonuses.base import Batch, Bonus, BonusObs
+from action_balance.bonuses.counter import PairCounter
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
+
+
+def check_enumerable(spec: EnvSpec, instead: str) -> None:
+    """Raise a `UserError` if states cannot be enumerated.
+
+    Args:
+        spec: Observations and actions of the environment.
+        instead: Option that selects another bonus, for the message.
+    """
+    if not spec.states:
+        raise UserError(
+            "the states of this environment cannot be enumerated, so exact counts do not work: use another bonus, "
+            f"e.g. {instead}"
+        )
 
 
 @dataclass(frozen=True)
@@ -24,11 +40,7 @@ class StateCounts(Bonus):
 
     def check(self) -> None:
         """States must be enumerable."""
-        if not self.spec.states:
-            raise UserError(
-                "the states of this environment cannot be enumerated, so exact counts do not work: use another "
-                "bonus, e.g. --method rnd"
-            )
+        check_enumerable(self.spec, "--intrinsic hash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, " S"]]:
         """No visits."""
@@ -40,3 +52,34 @@ class StateCounts(Bonus):
         del params
         reached = rollout.transitions.next_index
         return 1 / jnp.sqrt(1.0 + state[reached]), state.at[reached].add(1)
+
+
+@dataclass(frozen=True)
+class PairCounts(PairCounter):
+    """The action bonus ``r_ab(s, a) = 1 / sqrt(1 + N(s, a))``, with N(s, a) from before the rollout.
+
+    This is what the paper's distillation (Eq. 2) estimates where states cannot be enumerated. The state is N, how often
+    each choice of each action component was taken in each state.
+    """
+
+    def check(self) -> None:
+        """States must be enumerable."""
+        check_enumerable(self.spec, "--action-bonus hash")
+
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, "S A"]]:
+        """No visits."""
+        del key, stats
+        return None, jnp.zeros((self.spec.states, self.distribution.choices), jnp.int32)
+
+    def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
+        """The counts of the state's actions."""
+        del params
+        return state[obs.index].astype(jnp.float32)
+
+    def reward(self, params: Any, state: Int[Array, "S A"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
+        """The bonus of every pair that was taken, summed over components, and the counts with this rollout."""
+        del params
+        left = rollout.transitions.index
+        taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
+        bonus = (taken / jnp.sqrt(1.0 + state[left])).sum(axis=-1)
+        return bonus, state.at[left].add(taken.astype(jnp.int32))

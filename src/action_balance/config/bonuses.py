@@ -42,7 +42,7 @@ class HashConfig:
     hash_kind: HashKind = "auto"
     """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels), or auto: cells
     for images larger than a cell image, simhash otherwise."""
-    hash_bits: int = 32
+    hash_bits: int = 64
     """Projections of a SimHash: the more, the fewer observations share a count."""
     cell_rows: int = 8
     """Rows of a cell image."""

@@ -1,0 +1,34 @@
+"""What all counters of state-action pairs have in common. Axes: A choices of all action components."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from action_balance.bonuses.base import Bonus, BonusObs
+
+
+@dataclass(frozen=True)
+class PairCounter(Bonus):
+    """The action bonus ``r_ab(s, a) = 1 / sqrt(1 + N(s, a))`` of a counter, which a subclass implements as `counts`.
+
+    Of an action with several components, every choice of every component is a pair of its own.
+    """
+
+    def counts(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
+        """The number of visits of every pair of a state, or an estimate of it.
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus.
+            obs: One observation.
+
+        Returns:
+            One count per choice of the action components, zero or more.
+        """
+        raise NotImplementedError
+
+    def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
+        """The bonus of every action."""
+        return 1 / jnp.sqrt(1 + self.counts(params, state, obs))
