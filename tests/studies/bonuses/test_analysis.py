@@ -1,17 +1,19 @@
 import numpy as np
 import pytest
+from bonus_records import comparison, record
 
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.studies.bonuses import analysis
 from action_balance.studies.bonuses.page import effects, highlights
-from tests.helpers.bonus_records import comparison, record
+from action_balance.studies.bonuses.records import Comparison, Record
 
 RND = [1000, 2000, -1, 1500, 500]  # the third counts as 2048
 HASH = [500, 1000, 1024, 750, 250]  # each in half the time
 
 
-def numbers(*records: object) -> dict[str, object]:
-    ours = analysis.numbers(records)  # type: ignore[arg-type]
+def numbers(*records: Record) -> Data:
+    ours = analysis.numbers(records)
     return {**ours, "verdict": analysis.verdict(ours)}
 
 
@@ -51,9 +53,10 @@ def test_worlds_with_different_agents_are_not_compared() -> None:
         analysis.group([record("deep-sea-10", "rnd", [1, 2]), record("deep-sea-10", "count", [1])])
 
 
-def counted(**bonuses: object) -> dict[str, object]:
-    made = [record("deep-sea-10", name, [1, 2], comparisons={"states": one}) for name, one in bonuses.items()]  # type: ignore[dict-item]
-    return numbers(*made)["counting"]["deep-sea-10"]["states"]
+def counted(**bonuses: Comparison) -> Data:
+    made = [record("deep-sea-10", name, [1, 2], comparisons={"states": one}) for name, one in bonuses.items()]
+    found: Data = numbers(*made)["counting"]["deep-sea-10"]["states"]
+    return found
 
 
 def test_what_counts_has_the_order_and_the_numbers() -> None:

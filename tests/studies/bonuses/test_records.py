@@ -3,12 +3,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bonus_records import comparison, record
 
 from action_balance.errors import UserError
 from action_balance.studies.bonuses import records
 from action_balance.studies.bonuses.records import Record, claimed, record_path
 from action_balance.studies.bonuses.settings import BonusesSettings, Setup
-from tests.helpers.bonus_records import comparison, record
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bonus_records import comparison, record
 
 from action_balance.cli import main as cli
 from action_balance.studies.bonuses import records, training
 from action_balance.studies.bonuses.records import Record, record_path
 from action_balance.studies.bonuses.settings import BonusesSettings, Cell
 from action_balance.studies.registry import page_of
-from tests.helpers.bonus_records import comparison, record
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--worlds", "deep-sea-10")
 
@@ -61,7 +61,7 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
 
 def test_several_processes_can_share_the_work(tmp_path: Path, untrained: list[str]) -> None:
     words = ["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, "--next-state", "none", "count"]
-    words += ["--studies", "worth", "--train-only"]
+    words += ["--actions", "distillation", "--studies", "worth", "--train-only"]
     with pytest.MonkeyPatch.context() as patch:
         # Another process has claimed the first one.
         claimed = records.claimed
@@ -97,7 +97,8 @@ def test_an_interrupted_study_reports_what_is_there(
 
     monkeypatch.setattr(training, "train", stop)
     with pytest.raises(SystemExit) as end:
-        cli.main(["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, "--studies", "worth"])
+        words = ["--studies", "worth", "--actions", "distillation"]
+        cli.main(["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, *words])
     assert end.value.code == 130
     assert "the same command continues from there" in capsys.readouterr().err
     assert (tmp_path / "report.html").exists()

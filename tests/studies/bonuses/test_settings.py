@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from action_balance.config.methods import NONE
@@ -26,7 +28,11 @@ def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
 
 
 def test_parts_share_their_cells() -> None:
-    chosen = {"worlds": ("deep-sea-10",), "next_state": ("none", "rnd", "count"), "actions": ("distillation",)}
+    chosen: dict[str, Any] = {
+        "worlds": ("deep-sea-10",),
+        "next_state": ("none", "rnd", "count"),
+        "actions": ("distillation",),
+    }
     plans = {part: [*BonusesSettings(studies=(part,), **chosen).plan()] for part in ("counting", "worth", "matrix")}
     begin = "deep-sea-10--"
     assert plans == {
@@ -79,6 +85,6 @@ def test_distillation_has_the_coefficient_of_the_paper() -> None:
         ({"studies": ()}, "name at least one study"),
     ],
 )
-def test_mistakes_are_clear_errors(wrong: dict[str, object], hint: str) -> None:
+def test_mistakes_are_clear_errors(wrong: dict[str, Any], hint: str) -> None:
     with pytest.raises(UserError, match=hint):
-        BonusesSettings(**wrong)  # type: ignore[arg-type]
+        BonusesSettings(**wrong)
