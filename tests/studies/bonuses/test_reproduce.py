@@ -96,8 +96,8 @@ def test_an_interrupted_study_reports_what_is_there(
         return train(cell, report)  # type: ignore[arg-type]
 
     monkeypatch.setattr(training, "train", stop)
+    words = ["--studies", "worth", "--actions", "distillation"]
     with pytest.raises(SystemExit) as end:
-        words = ["--studies", "worth", "--actions", "distillation"]
         cli.main(["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, *words])
     assert end.value.code == 130
     assert "the same command continues from there" in capsys.readouterr().err
