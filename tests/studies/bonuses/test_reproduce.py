@@ -35,14 +35,14 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
 ) -> None:
     out = tmp_path / "out"
     words = ["reproduce", "bonuses", "--out", str(out), *SMALL]
-    words += ["--next-state", "none", "rnd", "count", "--actions", "distillation"]
+    words += ["--intrinsic", "none", "rnd", "count", "--action-bonus", "distillation"]
     cli.main(words)
     assert len(untrained) == 7
     summary = json.loads((out / "summary.json").read_text())
     assert [*summary["ours"]["worth"]["deep-sea-10"]["setups"]][:3] == ["random", "none", "none+distillation"]
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 5
-    assert "--next-state none rnd count" in page
+    assert "--intrinsic none rnd count" in page
     assert "What did not work" in page
     assert "counts pairs: none; does not: distillation" in capsys.readouterr().out
     assert (out / "agents.csv").read_text().splitlines()[1] == "deep-sea-10,random,0,500,0.9,5"
@@ -60,8 +60,8 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
 
 
 def test_several_processes_can_share_the_work(tmp_path: Path, untrained: list[str]) -> None:
-    words = ["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, "--next-state", "none", "count"]
-    words += ["--actions", "distillation", "--studies", "worth", "--train-only"]
+    words = ["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, "--intrinsic", "none", "count"]
+    words += ["--action-bonus", "distillation", "--studies", "worth", "--train-only"]
     with pytest.MonkeyPatch.context() as patch:
         # Another process has claimed the first one.
         claimed = records.claimed
@@ -96,7 +96,7 @@ def test_an_interrupted_study_reports_what_is_there(
         return train(cell, report)  # type: ignore[arg-type]
 
     monkeypatch.setattr(training, "train", stop)
-    words = ["--studies", "worth", "--actions", "distillation"]
+    words = ["--studies", "worth", "--action-bonus", "distillation"]
     with pytest.raises(SystemExit) as end:
         cli.main(["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, *words])
     assert end.value.code == 130
@@ -113,7 +113,7 @@ def test_contradicting_options_are_refused(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_agents_are_trained_and_exact_counts_are_the_true_counts(tmp_path: Path) -> None:
-    words = ["--next-state", "count", "--studies", "counting", "--train-only"]
+    words = ["--intrinsic", "count", "--studies", "counting", "--train-only"]
     cli.main(["reproduce", "bonuses", "--out", str(tmp_path), *SMALL, *words])
     made = Record.load(record_path(tmp_path, "deep-sea-10--count"))
     assert made.steps.tolist() == [1024, 2048]

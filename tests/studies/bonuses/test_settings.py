@@ -30,7 +30,7 @@ def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
 def test_parts_share_their_cells() -> None:
     chosen: dict[str, Any] = {
         "worlds": ("deep-sea-10",),
-        "next_state": ("none", "rnd", "count"),
+        "intrinsic": ("none", "rnd", "count"),
         "actions": ("distillation",),
     }
     plans = {part: [*BonusesSettings(studies=(part,), **chosen).plan()] for part in ("counting", "worth", "matrix")}
@@ -80,8 +80,8 @@ def test_distillation_has_the_coefficient_of_the_paper() -> None:
         ({"seeds": 0}, "--seeds must be 1 or more"),
         ({"steps": 0}, "--steps must be 1 or more"),
         ({"worlds": ("deep-sea-11",)}, "deep-sea-1"),
-        ({"next_state": ("rmd",)}, "rnd"),
-        ({"actions": ("hash", "hash")}, "given twice"),
+        ({"intrinsic": ("rmd",)}, "rnd"),
+        ({"action_bonus": ("hash", "hash")}, "given twice"),
         ({"studies": ()}, "name at least one study"),
     ],
 )

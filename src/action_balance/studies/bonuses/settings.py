@@ -96,7 +96,7 @@ class Scale:
 
 
 SCALES: dict[str, Scale] = {
-    "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, EXACT, "hash")),
+    "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, "hash")),
     "full": Scale(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
 }
 
@@ -187,9 +187,9 @@ class BonusesSettings:
     """Environment steps of each agent (default: 40,000; full: depends on the world)."""
     worlds: tuple[str, ...] = ()
     """Worlds (default: deep-sea-10 and deep-sea-10-distractors; full: all)."""
-    next_state: tuple[str, ...] = ()
+    intrinsic: tuple[str, ...] = ()
     """Next-state bonuses (default: all)."""
-    actions: tuple[str, ...] = ()
+    action_bonus: tuple[str, ...] = ()
     """Action bonuses and baselines (default: all)."""
     studies: tuple[str, ...] = PARTS
     """Parts of the study to run: counting, worth, matrix."""
@@ -200,8 +200,8 @@ class BonusesSettings:
             check_count("--steps", self.steps)
         for kind, names, known in (
             ("world", self.worlds, WORLDS),
-            ("next-state bonus", self.next_state, INTRINSICS),
-            ("action bonus", self.actions, (*ACTIONS, *BASELINES)),
+            ("next-state bonus", self.intrinsic, INTRINSICS),
+            ("action bonus", self.action_bonus, (*ACTIONS, *BASELINES)),
         ):
             if names:
                 check_names(kind, names, known)
@@ -230,8 +230,8 @@ class BonusesSettings:
     def _setups(self, world: str) -> Iterable[Setup]:
         wanted = dict.fromkeys(one for part in self.studies for one in self._needed(part, world))
         for setup in wanted:
-            known = not self.next_state or setup.intrinsic in self.next_state or setup.action == RANDOM
-            if known and (not self.actions or setup.action in (NONE, RANDOM, *self.actions)):
+            known = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
+            if known and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
                 yield setup
 
     def _needed(self, part: str, world: str) -> Iterator[Setup]:
@@ -247,5 +247,5 @@ class BonusesSettings:
             yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
             yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
         if part == MATRIX and world == MATRIX_WORLD:
-            chosen = self.next_state or scale.matrix
+            chosen = self.intrinsic or scale.matrix
             yield from (Setup(intrinsic, action) for intrinsic in chosen for action in ACTIONS)
