@@ -214,7 +214,11 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "PPO": lambda config, _: not config.uniform,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in (NONE, "count"),
+    "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
+    "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
+    "action bonus or epsilon": lambda config, _: config.beta_differs,
+    "changing coefficient": lambda config, _: config.adapts or config.bonus.action_coef_end is not None,
     "trained action bonus": lambda config, _: config.balances,
     "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
     "hash counts of pairs": lambda config, _: (
@@ -237,8 +241,11 @@ def _documented(config: AgentConfig, states: bool) -> set[str]:
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "action-balance-rnd-channel"])  # for images
-def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str) -> None:
+@pytest.mark.parametrize("auto", [False, True])
+def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str, auto: bool) -> None:
     config = replace(small_agent.SMALL, method=method)
+    if auto and config.balances:
+        config = replace(config, bonus=replace(config.bonus, action_coef="auto"))
     algorithm = small_agent.algorithm(config)
 
     def metrics(key: jax.Array) -> Metrics:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.config.agent import AgentConfig
+from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
@@ -42,5 +42,8 @@ def test_logits_are_balanced_in_each_component() -> None:
     logits, scores = jnp.array([0.0, 1.0, 2.0, 3.0, 4.0]), jnp.array([3.0, 4.0, 0.0, 0.0, 2.0])
     found = ALGORITHM.behaviour_logits(logits, scores, jnp.asarray(10.0))
     np.testing.assert_allclose(found, [6, 9, 2, 3, 14], rtol=1e-6)
+    mixed = Algorithm(AgentConfig(ppo=PPOConfig(epsilon=1.0)), ALGORITHM.spec)
+    uniform = np.log([1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3])
+    np.testing.assert_allclose(mixed.behaviour_logits(logits, scores, jnp.asarray(10.0)), uniform, rtol=1e-6)
     plain = Algorithm(AgentConfig(method="rnd"), ALGORITHM.spec)
     np.testing.assert_array_equal(plain.behaviour_logits(logits, scores, jnp.asarray(10.0)), logits)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, same, trained
+from small_agent import SMALL, WORLD, algorithm, begun, make_step, same, trained
 
 from action_balance.agent import learner, rollout
 from action_balance.agent.metrics import Metrics
@@ -53,6 +53,35 @@ def test_the_first_weights_of_a_part_do_not_depend_on_the_other_parts() -> None:
     on_host = learner.init_agent(algorithm(), stats, jax.random.key(0))
     assert same(on_host.params, both)
     assert not same(begun(SMALL, 1).params.policy, both.policy)
+
+
+@pytest.mark.parametrize("method", ["action-balance", "random"])
+def test_a_coefficient_that_adapts_follows_the_divergence_of_the_rollout_that_it_acted_in(method: str) -> None:
+    bonus = replace(SMALL.bonus, action_coef="auto", target_kl=1e-3, action_coef_start=2.0, action_coef_max=2.1)
+    config = replace(SMALL, method=method, action_bonus="distillation", bonus=bonus)
+    state, expected = begun(config), 2.0
+    assert begun().action_coef is None
+    for _ in range(4):
+        assert float(rollout.action_coef(config, state)) == pytest.approx(expected)
+        state, metrics = make_step(config)(state)
+        assert metrics["action_coef"] == pytest.approx(expected)
+        step = max((1e-3 - float(metrics["kl_beta_pi"])) / 1e-3, -1)
+        expected = min(expected * np.exp(0.1 * step), 2.1)
+    assert expected != 2
+
+
+def test_a_coefficient_with_a_schedule_is_a_metric() -> None:
+    config = replace(SMALL, steps=64 * 3, bonus=replace(SMALL.bonus, action_coef=2.0, action_coef_end=1.0))
+    assert float(trained(config, 2)[1]["action_coef"]) == 1.5
+
+
+def test_epsilon_is_part_of_the_policy_that_learns() -> None:
+    """With epsilon 1 the ratio is 1 whatever is learned, and nothing is learned but values and bonuses."""
+    config = replace(SMALL, method="epsilon-greedy", ppo=replace(SMALL.ppo, epsilon=1.0))
+    metrics = trained(config)[1]
+    assert metrics["clip_fraction"] == 0
+    assert float(metrics["first_ratio"]) < 1e-6
+    assert metrics["entropy_beta"] == pytest.approx(np.log(4), rel=1e-5)
 
 
 def test_a_second_update_traces_nothing() -> None:

@@ -25,6 +25,7 @@ LEARNING = {
     [
         ("random", set()),
         ("ppo", LEARNING),
+        ("epsilon-greedy", LEARNING | {"kl_beta_pi"}),
         ("count", LEARNING | NEXT_STATE),
         ("rnd", LEARNING | NEXT_STATE | {"loss_next_state"}),
         ("action-balance", LEARNING | ACTION),

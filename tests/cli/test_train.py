@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import call
@@ -10,6 +11,7 @@ from rich.console import Console
 from action_balance.cli.help import command_help
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
+from action_balance.config.agent import BonusConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -59,12 +61,13 @@ def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
         (("--method", "ppo", "--bonus-hidden", "9"), "--bonus-hidden needs a bonus with networks"),
         (("--method", "ppo", "--update-proportion", "0.5"), "--update-proportion needs a bonus with networks"),
         (("--method", "count", "--bonus-outputs", "9"), "--bonus-outputs needs a bonus with networks"),
+        (("--intrinsic", "hash", "--action-bonus", "ucb", "--bonus-hidden", "9"), "--bonus-hidden needs a bonus with"),
         (("--method", "action-balance", "--gamma-int", "0.9"), "--gamma-int needs a next-state bonus"),
         (("--intrinsic", "none", "--intrinsic-coef", "2"), "--intrinsic-coef needs a next-state bonus"),
     ],
 )
 def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> None:
-    with pytest.raises(UserError, match=f"{need}: leave it out, or choose another --method"):
+    with pytest.raises(UserError, match=f"{need}.*: leave it out, or choose another --method"):
         train("open", *words)
 
 
@@ -118,6 +121,12 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
         (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
         (("open", "--rollout-step", "3"), ("did you mean --rollout-steps?",)),
         (("--unknown", "3", "open"), ("unknown option --unknown",)),
+        (("open", "--action-coef", "atuo"), ("--action-coef takes a number, auto or none, not 'atuo'",)),
+        (("open", "--target-kl", "0.1"), ("--target-kl needs --action-coef auto: leave it out, or add",)),
+        (("open", "--action-coef", "auto", "--action-coef-end", "1"), ("leave out --action-coef-end",)),
+        (("open", "--action-bonus", "ucb", "--counter", "hsh", "--coins", "3"), ("--counter", "did you mean hash?")),
+        (("open", "--action-bonus", "ucb", "--counter", "hash", "--coins", "3"), ("--coins", "coin-flip")),
+        (("open", "--counter", "hash"), ("--counter", "--action-bonus ucb")),
         (("open", "--steps", "many"), ("--steps takes a whole number, not 'many'",)),
         (("gym:CartPole-v1", "--env-kwargs", "size"), ("--env-kwargs size", "KEY=VALUE")),
     ],
@@ -172,6 +181,8 @@ class Maze(DeviceEnvConfig):
     dark: bool = True
     \"\"\"Turn off the light.\"\"\"
 
+    def make(self, key): ...
+
 class MyBonus:
     @dataclass(frozen=True)
     class Config:
@@ -210,6 +221,47 @@ def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
     assert again == agent
     other = train("--config", str(tmp_path / "run"), "--intrinsic", "rnd").settings.agent
     assert other.bonus_settings == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "settings"),
+    [
+        (("--intrinsic", "hash", "--action-bonus", "hash", "--hash-bits", "9"), "hash", {"hash": {"hash_bits": 9}}),
+        (("--action-bonus", "ucb", "--table-bits", "9"), "rnd ucb hash", {"hash": {"table_bits": 9}}),
+        (
+            ("--action-bonus", "ucb", "--counter", "coin-flip", "--coins", "9"),
+            "rnd ucb coin-flip",
+            {"ucb": {"counter": "coin-flip"}, "coin-flip": {"coins": 9}},
+        ),
+        (("--intrinsic", "icm", "--icm-features", "9"), "icm distillation", {"icm": {"features": 9}}),
+        (("--intrinsic", "ngu", "--ngu-features", "9"), "ngu distillation", {"ngu": {"features": 9}}),
+        (("--intrinsic", "e3b", "--ridge", "9"), "e3b distillation", {"e3b": {"ridge": 9.0}}),
+    ],
+)
+def test_every_bonus_has_its_flags_and_those_of_its_parts(
+    words: tuple[str, ...], names: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    agent = train("open", *words).settings.agent
+    assert agent.bonus_names == tuple(names.split())
+    assert agent.bonus_settings == settings
+    saved(tmp_path / "run", "open", *words)
+    assert train("--config", str(tmp_path / "run")).settings.agent == agent
+    other = train("--config", str(tmp_path / "run"), "--intrinsic", "rnd", "--action-bonus", "none")
+    assert other.settings.agent.bonus_settings == {}
+
+
+def test_a_flag_of_the_networks_keeps_its_name_whatever_the_bonus() -> None:
+    with_images = train("atari:pitfall", "--intrinsic", "icm", "--features", "9").settings.agent
+    assert (with_images.image.features, with_images.bonus_settings) == (9, {})
+
+
+def test_a_coefficient_that_adapts_has_its_flags(tmp_path: Path) -> None:
+    words = ("--action-coef", "auto", "--target-kl", "0.2", "--action-coef-min", "0.5")
+    bonus = saved(tmp_path / "run", "open", *words).agent.bonus
+    assert (bonus.action_coef, bonus.target_kl, bonus.action_coef_min) == ("auto", 0.2, 0.5)
+    # A number replaces it, and what it was adapted to.
+    again = train("--config", str(tmp_path / "run"), "--action-coef", "2").settings.agent.bonus
+    assert again == BonusConfig(action_coef=2.0)
 
 
 def test_flags_of_a_bonus_need_that_bonus(capsys: pytest.CaptureFixture[str]) -> None:

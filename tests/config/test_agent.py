@@ -1,5 +1,6 @@
 """What the settings of the agent may be."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from action_balance.config.agent import (
     PPOConfig,
 )
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import METHODS
+from action_balance.config.methods import METHODS, Method
 from action_balance.errors import UserError
 
 COUNTS = [
@@ -41,6 +42,13 @@ BAD = [
     (PPOConfig, "intrinsic_coef", 1e300, "must be at most 1000000"),
     (BonusConfig, "action_coef", -1.0, "must be 0 or more"),
     (BonusConfig, "action_coef_end", float("nan"), "must be a finite number"),
+    (BonusConfig, "action_coef", "atuo", r"'atuo': did you mean auto\?"),
+    (BonusConfig, "target_kl", 0.0, "must be above 0"),
+    (BonusConfig, "action_coef_min", 0.0, "must be above 0"),
+    (BonusConfig, "action_coef_rate", 0.0, "must be above 0"),
+    (BonusConfig, "action_coef_min", 2.0, "within its limits"),
+    (BonusConfig, "action_coef_max", 0.5, "within its limits"),
+    (PPOConfig, "epsilon", 1.5, "must be at most 1"),
     (HostConfig, "lag", 2, "must be at most 1"),
     (HostConfig, "threads", -1, "must be 0 or more"),
     (PPOConfig, "intrinsic_ends", "nevr", r"'nevr': did you mean never\?"),
@@ -58,7 +66,7 @@ def test_a_value_that_cannot_be_names_its_flag(kind: type[Any], name: str, value
 
 
 def test_the_ends_of_what_is_allowed_are_allowed() -> None:
-    PPOConfig(1, 1, 1, 1e30, 1e-9, 0, 0, 1, 0, 0, 0)
+    PPOConfig(1, 1, 1, 1e30, 1e-9, 0, 1, 0, 1, 0, 0, 0)
     BonusConfig(0, 0, update_proportion=1, warmup_rollouts=0)
     NetConfig(1, 1, 1, 1, 0)
 
@@ -89,6 +97,35 @@ def test_settings_of_the_action_bonus_are_refused_without_one(bonus: dict[str, A
     AgentConfig(method="rnd", action_bonus="distillation", bonus=BonusConfig(**bonus))
 
 
+ADAPTS = BonusConfig(action_coef="auto", target_kl=0.2, action_coef_start=2.0)
+
+
+def test_the_settings_of_a_coefficient_that_adapts_need_one() -> None:
+    config = AgentConfig(bonus=ADAPTS)
+    assert (config.adapts, config.action_coef, config.target_kl) == (True, "auto", 0.2)
+    assert not AgentConfig().adapts
+    for name in ("target_kl", "action_coef_start"):
+        with pytest.raises(UserError, match=f"needs --action-coef auto: leave out --{name.replace('_', '-')}"):
+            AgentConfig(bonus=BonusConfig(**{name: getattr(ADAPTS, name)}))
+    with pytest.raises(UserError, match="leave out --action-coef-end"):
+        AgentConfig(bonus=replace(ADAPTS, action_coef_end=0.5))
+    with pytest.raises(UserError, match="rnd has no action bonus: leave out --action-coef, or set it to none"):
+        AgentConfig(method="rnd", bonus=ADAPTS)
+
+
+def test_a_method_has_defaults_that_settings_replace(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [AgentConfig(method=name).entropy_coef for name in ("ppo", "entropy", "rnd")] == [0.001, 0.01, 0.001]
+    assert [AgentConfig(method=name).epsilon for name in ("ppo", "epsilon-greedy", "entropy")] == [0, 0.1, 0]
+    ppo = PPOConfig(entropy_coef=0.001, epsilon=0.0)
+    assert AgentConfig(method="entropy", ppo=ppo).entropy_coef == 0.001
+    assert not AgentConfig(method="epsilon-greedy", ppo=ppo).beta_differs
+    assert [AgentConfig(method=name).beta_differs for name in ("ppo", "epsilon-greedy", "action-balance")] == [0, 1, 1]
+    monkeypatch.setitem(METHODS, "own", Method(action_bonus="count", action_coef="auto", target_kl=0.3))
+    own = AgentConfig(method="own", bonus=BonusConfig(action_coef_start=2.0))
+    assert (own.adapts, own.target_kl) == (True, 0.3)
+    assert not replace(own, bonus=BonusConfig(action_coef=2.0)).adapts
+
+
 def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
     pairs = {
         name: (AgentConfig(method=name).intrinsic_name, AgentConfig(method=name).action_bonus_name) for name in METHODS
@@ -96,11 +133,15 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
     assert pairs == {
         "random": ("none", "none"),
         "ppo": ("none", "none"),
+        "epsilon-greedy": ("none", "none"),
+        "entropy": ("none", "none"),
         "count": ("count", "none"),
+        "hash": ("hash", "none"),
         "rnd": ("rnd", "none"),
         "action-balance": ("none", "distillation"),
         "action-balance-rnd": ("rnd", "distillation"),
         "action-balance-rnd-channel": ("rnd", "distillation"),
+        "action-balance-hash": ("rnd", "hash"),
     }
     other = AgentConfig(method="rnd", intrinsic="count", action_bonus="my_module:Mine")
     assert (other.intrinsic_name, other.action_bonus_name, other.balances) == ("count", "my_module:Mine", True)

@@ -66,11 +66,18 @@ def test_a_family_is_found_in_the_current_folder(
 ) -> None:
     lines = (
         "from dataclasses import dataclass",
-        "from action_balance.config.env import HostEnvConfig",
+        "from action_balance.config.env import DeviceEnvConfig, HostEnvConfig",
         "@dataclass(frozen=True)",
         "class Here(HostEnvConfig):",
-        "    pass",
+        "    spec = None",
+        "    def make(self, envs, groups, seed, threads=0, on_message=None): ...",
         "class Bare(HostEnvConfig):",
+        "    more: int = 3",
+        "@dataclass(frozen=True)",
+        "class WithoutSpec(HostEnvConfig):",
+        "    def make(self, envs, groups, seed, threads=0, on_message=None): ...",
+        "@dataclass(frozen=True)",
+        "class WithoutMake(DeviceEnvConfig):",
         "    more: int = 3",
     )
     folder = str(tmp_path)
@@ -81,6 +88,10 @@ def test_a_family_is_found_in_the_current_folder(
     assert env_config("family_of_this_folder:Here").engine == "host"
     with pytest.raises(UserError, match="is not a dataclass"):
         env_config("family_of_this_folder:Bare")
+    with pytest.raises(UserError, match="WithoutSpec does not define spec, which says what the agent observes"):
+        env_config("family_of_this_folder:WithoutSpec")
+    with pytest.raises(UserError, match="WithoutMake does not define make, which makes the environment: add it"):
+        env_config("family_of_this_folder:WithoutMake")
 
 
 def test_names_are_parts_of_files_and_have_an_article() -> None:

@@ -38,6 +38,7 @@ BONUS: dict[str, Any] = {
     "warmup_rollouts": 50,
     "observation_clip": 5.0,
 }
+ENTROPY = ("entropy_coef", 0.001)
 GROUPS: dict[str, Any] = {"ppo": {}, "net": {}, "image": {}, "host": {}}
 
 
@@ -71,7 +72,15 @@ def test_settings_of_bonuses_have_moved() -> None:
     agent = TrainConfig.from_dict(config({})).agent
     assert agent == AgentConfig(method="rnd", bonus=BonusConfig(update_proportion=0.25))
     agent = TrainConfig.from_dict(config({}, {"learns_from": "all"}, "action-balance")).agent
+    assert (agent.bonus.action_coef, agent.action_coef) == (None, 1)
+    agent = TrainConfig.from_dict(config({}, {"learns_from": "all", "action_coef": 2.0}, "action-balance")).agent
+    assert agent.action_coef == 2
     assert agent.bonus_settings == {"distillation": {"learns_from": "all"}}
+
+
+def set_in(group: dict[str, Any]) -> dict[str, Any]:
+    """Settings that are set, without the entropy's weight, whose default is now that of the method."""
+    return {name: value for name, value in group.items() if value is not None and (name, value) != ENTROPY}
 
 
 @pytest.mark.parametrize("file", RESULTS, ids=[str(file.parent.relative_to(RESULTS[0].parents[3])) for file in RESULTS])
@@ -85,7 +94,10 @@ def test_the_runs_of_the_repository_are_read(file: Path) -> None:
         assert now["env"].items() <= (old["env"] | {"wrapper": tuple(old["env"]["wrapper"])}).items()
         assert now["agent"]["bonus"]["update_proportion"] == old["agent"]["bonus"]["share"]
         for group in ("ppo", "net", "image", "host"):
-            assert now["agent"][group] == old["agent"][group]
+            assert set_in(now["agent"][group]) == set_in(old["agent"][group])
+        assert made.agent.entropy_coef == old["agent"]["ppo"]["entropy_coef"]
+        assert made.agent.action_coef == old["agent"]["bonus"]["action_coef"]
+        assert made.agent.epsilon == 0
         assert {name: now[name] for name in ("seed", "seeds", "checkpoint_every")}.items() <= old.items()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.core.balance import balance, normalize
+from action_balance.core.balance import balance, mix_uniform, normalize
 from action_balance.core.options import Normalization
 from action_balance.errors import UserError
 
@@ -143,3 +143,14 @@ def test_the_bonus_gets_no_gradient_and_the_logits_get_it_whole(kind: Normalizat
 def test_an_unknown_normalisation_is_named_with_the_nearest() -> None:
     with pytest.raises(UserError, match="unknown normalisation 'standart': did you mean standard\\?"):
         unwrap(normalize)(jnp.ones(2), cast(Normalization, "standart"))  # without the tests' own checks
+
+
+def test_epsilon_mixes_a_policy_with_a_uniform_one() -> None:
+    """Of softmax(0, ln 3) = (1/4, 3/4), half uniform is (3/8, 5/8)."""
+    logits = jnp.log(jnp.array([1.0, 3.0]))
+    for epsilon, expected in ((0.5, [3 / 8, 5 / 8]), (1.0, [0.5, 0.5]), (0.0, [0.25, 0.75])):
+        check(jnp.exp(mix_uniform(logits, epsilon))[None], [expected])
+    # An action that the policy never takes keeps its share of epsilon, and gradients are finite.
+    check(mix_uniform(jnp.array([0.0, -1e30]), 0.1)[None], [[float(np.log(0.95)), float(np.log(0.05))]])
+    for epsilon in (0.1, 1.0):
+        assert jnp.isfinite(jax.jacobian(mix_uniform)(jnp.array([0.0, -200.0]), epsilon)).all()

@@ -45,6 +45,7 @@ def decided(mode: ActionMode, seed: int = 0, with_bonus: bool = True) -> Decisio
 def test_the_action_modes_are_those_that_a_method_has() -> None:
     assert action_modes(AgentConfig()) == ("greedy", "sampled", "behaviour")
     assert action_modes(AgentConfig(method="rnd")) == ("greedy", "sampled")
+    assert action_modes(AgentConfig(method="epsilon-greedy")) == ("greedy", "sampled", "behaviour")
     assert action_modes(AgentConfig(method="random")) == ("sampled",)
 
 

@@ -24,7 +24,7 @@ from action_balance.runs.trees import to_arrays
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
     *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
-    *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2"),
+    *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2", "--action-coef", "auto"),
 )
 
 # The command line. Once update 12 is logged, and before it is in a checkpoint, the process is killed.

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int, Real
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
-from action_balance.core.balance import balance
+from action_balance.core.balance import balance, mix_uniform
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
@@ -85,7 +85,8 @@ class Algorithm:
     def behaviour_logits(
         self, logits: Float[Array, " A"], scores: Float[Array, " A"], coef: Float[Array, ""]
     ) -> Float[Array, " A"]:
-        """Logits of the behaviour policy beta (Eq. 5), balanced in each action component; those of pi without a bonus.
+        """Logits of the behaviour policy beta: balanced in each action component (Eq. 5) where there is a bonus, then
+        mixed with a uniform policy where epsilon is above 0.
 
         Args:
             logits: Logits of pi.
@@ -95,7 +96,9 @@ class Algorithm:
         Returns:
             Logits of beta.
         """
-        if self.action_bonus is None:
-            return logits
-        kind = self.config.bonus.normalize
-        return self.distribution.per_component(lambda x, y: balance(x, y, coef, kind), logits, scores)
+        kind, epsilon = self.config.bonus.normalize, self.config.epsilon
+        if self.action_bonus is not None:
+            logits = self.distribution.per_component(lambda x, y: balance(x, y, coef, kind), logits, scores)
+        if epsilon:
+            logits = self.distribution.per_component(lambda x: mix_uniform(x, epsilon), logits)
+        return logits

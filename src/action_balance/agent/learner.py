@@ -17,6 +17,8 @@ from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
 from action_balance.agent.rollout import action_coef, rollout
 from action_balance.agent.state import Params, TrainState, Trajectory
+from action_balance.config.agent import AgentConfig
+from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
@@ -53,6 +55,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         first_reward=jnp.full((), -1, jnp.int32),
         key=named_key(key, "training"),
         updates=jnp.zeros((), jnp.int32),
+        action_coef=jnp.asarray(config.bonus.action_coef_start, jnp.float32) if config.adapts else None,
     )
 
 
@@ -145,7 +148,27 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
     state, episodes = track_episodes(state, trajectory)
     reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
     state = replace(state, first_reward=reward_step, updates=state.updates + 1)
-    return state, update_metrics(state, trajectory, info, episodes, coef, algorithm)
+    metrics = update_metrics(state, trajectory, info, episodes, coef, algorithm)
+    return adapt_coef(state, metrics, config), metrics
+
+
+def adapt_coef(state: TrainState, metrics: Metrics, config: AgentConfig) -> TrainState:
+    """The agent with c for the next rollout, where c adapts.
+
+    Args:
+        state: The agent after an update.
+        metrics: Those of the update, with KL(beta || pi) of its rollout.
+        config: Settings of the agent.
+
+    Returns:
+        The agent.
+    """
+    if state.action_coef is None:
+        return state
+    bonus = config.bonus
+    limits = bonus.action_coef_min, bonus.action_coef_max
+    adapted = adapt(state.action_coef, metrics["kl_beta_pi"], config.target_kl, bonus.action_coef_rate, *limits)
+    return replace(state, action_coef=adapted)
 
 
 def track_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:

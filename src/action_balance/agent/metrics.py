@@ -88,15 +88,19 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
         "entropy_pi": entropy(trajectory.logits).mean(),
         "entropy_beta": entropy(behaviour).mean(),
     }
-    if algorithm.action_bonus is None:
+    config = algorithm.config
+    if config.beta_differs:
+        found |= {"kl_beta_pi": _each(distribution.kl)(behaviour, trajectory.logits).mean()}
+    if not config.balances:
         return found
-    kind = algorithm.config.bonus.normalize
+    if config.adapts or config.bonus.action_coef_end is not None:
+        found |= {"action_coef": coef}
+    kind = config.bonus.normalize
     proportions = _each(lambda r: distribution.per_component(_proportions, r))(bonus)
     added = _each(lambda r: distribution.per_component(lambda one: normalize(one, kind), r))(bonus)
     return found | {
         "entropy_bonus": jax.scipy.special.entr(proportions).sum(axis=-1).mean(),
         "entropy_added": entropy(added).mean(),
-        "kl_beta_pi": _each(distribution.kl)(behaviour, trajectory.logits).mean(),
         "action_bonus_mean": bonus.mean(),
     }
 

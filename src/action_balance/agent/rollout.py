@@ -19,7 +19,7 @@ from action_balance.nets.image import cast_kernels
 
 
 def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
-    """c of Eq. 5 in the next rollout: constant, or linear from start to end.
+    """c of Eq. 5 in the next rollout: constant, linear from start to end, or as it has adapted.
 
     Args:
         config: Settings of the agent.
@@ -28,7 +28,11 @@ def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
     Returns:
         The coefficient.
     """
-    start, end = config.bonus.action_coef, config.bonus.action_coef_end
+    if state.action_coef is not None:
+        return state.action_coef
+    start, end = config.action_coef, config.bonus.action_coef_end
+    if isinstance(start, str):
+        raise ValueError("this coefficient adapts, but the state has none")
     if end is None:
         return jnp.asarray(start, jnp.float32)
     return start + (end - start) * jnp.minimum(state.updates / max(config.updates - 1, 1), 1.0)

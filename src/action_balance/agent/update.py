@@ -197,7 +197,7 @@ def loss(
     # A factor, not a branch: all methods have the same graph here, and so the same rounding.
     learns_int = float(config.intrinsic_coef > 0)
     values = terms["value_ext"] + learns_int * terms["value_int"]
-    total = terms["policy"] + values - config.ppo.entropy_coef * terms["entropy"]
+    total = terms["policy"] + values - config.entropy_coef * terms["entropy"]
     for slot, bonus in algorithm.bonuses.items():
         if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
             seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip, named_key(key, slot))

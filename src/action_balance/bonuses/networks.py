@@ -1,4 +1,4 @@
-"""Target and predictor networks of the distillation bonuses, with sizes from the config."""
+"""Networks of bonuses, with sizes from the config."""
 
 import math
 
@@ -21,9 +21,10 @@ def bonus_network(
     predictor: bool,
     pairs: bool = False,
     as_channel: bool = False,
+    outputs: int | None = None,
     key: PRNGKeyArray,
 ) -> BonusNet | ImageBonusNet:
-    """Create a target or predictor network.
+    """Create a target or predictor network, or one of its size.
 
     Args:
         spec: Observations and actions of the environment.
@@ -31,6 +32,7 @@ def bonus_network(
         predictor: Whether it is a predictor, which has more layers than its target.
         pairs: Whether its input is a state and an action (Eq. 2), rather than a state alone (Eq. 1).
         as_channel: Whether the action is also an image beside the frame (Eq. 3).
+        outputs: Number of its outputs; default: as in the config.
         key: Random key of its weights.
 
     Returns:
@@ -45,6 +47,7 @@ def bonus_network(
             sizes.bonus_features,
             actions=actions,
             as_channel=as_channel,
+            outputs=outputs,
             layers=1 + (MORE_IMAGE_LAYERS if predictor else 0),
             # The action channel contributes about a hundredth of the features: bfloat16 would round it away.
             dtype="float32" if pairs else sizes.precision,
@@ -53,4 +56,5 @@ def bonus_network(
     net = agent.net
     layers = 1 + (net.predictor_layers if predictor else 0)
     inputs = math.prod(spec.frame_shape)
-    return BonusNet(inputs, net.bonus_hidden, net.bonus_outputs, actions=actions, joined_layers=layers, key=key)
+    width = net.bonus_outputs if outputs is None else outputs
+    return BonusNet(inputs, net.bonus_hidden, width, actions=actions, joined_layers=layers, key=key)

@@ -72,12 +72,13 @@ class Flag:
         if "metavar" in self.metadata:
             return str(self.metadata["metavar"])
         kind = values.element(self.kind) or self.kind
-        words = ",".join(values.choices(kind))
-        if words and len(words) <= WIDEST_CHOICES:
+        known = [METAVARS[one] for one in values.options(kind) if one in METAVARS]
+        words = ",".join([*known[:1], *values.choices(kind)])
+        if values.choices(kind) and len(words) <= WIDEST_CHOICES:
             return f"{{{words}}}"
         if get_origin(kind) is tuple:
             return "X,Y"
-        return next((METAVARS[one] for one in values.options(kind) if one in METAVARS), "NAME")
+        return known[0] if known else "NAME"
 
     @property
     def help(self) -> str:
@@ -98,8 +99,8 @@ class Flag:
         try:
             return values.from_text(kind, word)
         except ValueError:
-            if choices := values.choices(kind):
-                check_name(self.name, word, choices)
+            if values.only_choices(kind):
+                check_name(self.name, word, values.choices(kind))
             raise UserError(f"{self.name} takes {values.expected(kind)}, not '{word:.40}'") from None
 
 
@@ -140,13 +141,19 @@ class Form:
 
     @cached_property
     def flags(self) -> tuple[Flag, ...]:
-        """All flags. A flag whose name is taken gets the name of its group as a prefix."""
-        found: dict[str, Flag] = {}
-        for one in _flags(self, self.kind, "", None, None):
+        """All flags. A flag whose name is taken gets the name of its group as a prefix.
+
+        Settings by key have their names last: which of them exist depends on what else was given, and the names of the
+        other flags do not.
+        """
+        by_key = tuple(f"{path}." for path, kind in self.kinds.items() if isinstance(kind, Mapping))
+        flags = list(_flags(self, self.kind, "", None, None))
+        names: dict[str, str] = {}  # paths by name
+        for one in sorted(flags, key=lambda one: one.path.startswith(by_key)):
             group = one.group.title.removesuffix(" settings").replace(" ", "-") if one.group else ""
-            name = one.name if one.name not in found else f"--{group.lower()}-{one.name[2:]}"
-            found[name] = replace(one, name=name)
-        return tuple(found.values())
+            names[one.name if one.name not in names else f"--{group.lower()}-{one.name[2:]}"] = one.path
+        name_of = {path: name for name, path in names.items()}
+        return tuple(replace(one, name=name_of[one.path]) for one in flags)
 
     def build(self, given: Mapping[str, Any]) -> Any:
         """The command with these values, by path."""
@@ -219,8 +226,9 @@ def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | Non
 
 
 def _title(kind: type[Any]) -> str:
-    """``PPO settings`` of ``PPOConfig``."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub("(Config|Settings)$", "", kind.__name__)).split()
+    """``PPO settings`` of ``PPOConfig``, ``my bonus settings`` of ``MyBonus.Config``."""
+    name = re.sub(r"[.]?(Config|Settings)$", "", kind.__qualname__).rpartition(".")[2]
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).split()
     return " ".join([*(word if word.isupper() else word.lower() for word in words), "settings"])
 
 

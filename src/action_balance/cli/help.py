@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from action_balance.cli.form import PROGRAM, Flag, Form
+from action_balance.cli.form import PROGRAM, Flag, Form, Group
 from action_balance.cli.parser import add_option, before_marker
 
 HELP = ("-h", "--help")
@@ -81,9 +81,11 @@ def command_help(form: Form, everything: bool) -> str:
         group.add_argument(HELP_ALL, action="store_true", help="Show all options")
     parts = [parser.format_help()]
     known = {one.path: one.kind for one in form.flags}
+    shown = set[tuple[str, Group | None]]()  # a bonus may reward, balance or both, with the same settings
     for other in form.more if everything else ():
-        section = _parser(argparse.SUPPRESS, None)
-        _fill(section, [one for one in other.flags if known.get(one.path) != one.kind], {})
+        section, new = _parser(argparse.SUPPRESS, None), [one for one in other.flags if known.get(one.path) != one.kind]
+        _fill(section, [one for one in new if (one.path, one.group) not in shown], {})
+        shown |= {(one.path, one.group) for one in new}
         parts.append(section.format_help())
     return "\n".join(
         [part for part in parts if part] + ([_parser(argparse.SUPPRESS, form.note).format_help()] if form.note else [])

@@ -34,7 +34,9 @@ def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> An
     given = {path: raw if isinstance(raw, bool) else flags[path].value(raw) for path, raw in found.items()}
     for path in form.unused:
         if path in given:
-            raise UserError(f"{flags[path].name} needs {form.unused[path]}: leave it out, or choose another --method")
+            need = form.unused[path]
+            other = f"add {need}" if need.startswith("--") else "choose another --method"
+            raise UserError(f"{flags[path].name} needs {need}: leave it out, or {other}")
     for one in (one for one in form.flags if one.positional):
         taken, others = (others, []) if one.many else (others[:1], others[1:])
         if taken:

@@ -2,19 +2,27 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from action_balance.cli.form import Command, Form
+from action_balance.cli.form import Command, Flag, Form
 from action_balance.cli.parser import split
-from action_balance.config.agent import AgentConfig
-from action_balance.config.bonuses import bonus_settings
+from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
+from action_balance.config.bonuses import bonus_parts, bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, WITHOUT_NETWORKS, Method
+from action_balance.config.methods import (
+    ACTION_BONUSES,
+    AUTO,
+    INTRINSIC_BONUSES,
+    METHODS,
+    NONE,
+    WITHOUT_NETWORKS,
+    Method,
+)
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
@@ -24,6 +32,8 @@ from action_balance.files import reason
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: Path of the settings of single bonuses.
+BONUSES = "settings.agent.bonus_settings"
 #: What the short help shows.
 COMMON = (
     *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config"),
@@ -36,6 +46,7 @@ NETWORKS = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", 
 NEEDS = {
     "a bonus with networks": (*NETWORKS, "image.bonus_features"),
     "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
+    "--action-coef auto": tuple(f"bonus.{name}" for name in ADAPTS),
 }
 #: Help texts that list names.
 DOCS = {
@@ -68,7 +79,8 @@ class Train(Command):
     def form(cls, name: str, words: Sequence[str]) -> Form:
         """The flags of the environment that was typed, or of that of the earlier run."""
         variants = tuple(cls.variants(name).values())
-        found, others = split({one.name: one for form in variants for one in form.flags}.values(), words)
+        flags = {one.name: one for form in variants for one in form.flags}
+        found, others = split(flags.values(), words)
         plain = [word for word in others if not word.startswith("-")]
         env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
         typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
@@ -82,12 +94,17 @@ class Train(Command):
             chosen["intrinsic"] or agent.intrinsic or preset.intrinsic,
             chosen["action_bonus"] or agent.action_bonus or preset.action_bonus,
         )
-        bonuses = _bonuses(agent, preset, names)
+        given = {one.path: one.value(found[one.path]) for one in flags.values() if one.path in found and _is_bonus(one)}
+        bonuses = _bonuses(agent, preset, names, given)
         used = {one: settings for one, settings in agent.bonus_settings.items() if one in bonuses}
-        start["settings.agent.bonus_settings"] = FrozenDict(used)
+        start[BONUSES] = FrozenDict(used)
         if env is None:
             return _form(name, EnvConfig, start, bonuses, variants)
-        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names))
+        coefs = (typed.get("settings.agent.bonus.action_coef"), agent.bonus.action_coef, preset.action_coef)
+        adapts = next(one for one in coefs if one is not None) == AUTO
+        if not adapts:  # what an earlier run adapted to has no effect
+            start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
+        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names, bonuses, adapts))
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -122,19 +139,33 @@ def _start(preset: str | None, config: str | None) -> dict[str, Any]:
     return {"settings.agent": AgentConfig()}
 
 
-def _unused(intrinsic: str, action_bonus: str) -> dict[str, str]:
-    """The flags that have no effect with two bonuses, by path, each with what it would need."""
+def _unused(intrinsic: str, action_bonus: str, bonuses: Iterable[str], adapts: bool) -> dict[str, str]:
+    """The flags that have no effect with two bonuses and c as it is, by path, each with what it would need."""
     missing = {
-        "a bonus with networks": {intrinsic, action_bonus} <= WITHOUT_NETWORKS,
+        "a bonus with networks": {intrinsic, action_bonus, *bonuses} <= WITHOUT_NETWORKS,
         "a next-state bonus": intrinsic == NONE,
+        "--action-coef auto": not adapts,
     }
     return {f"settings.agent.{path}": need for need, paths in NEEDS.items() if missing[need] for path in paths}
 
 
-def _bonuses(agent: AgentConfig, preset: Method, names: tuple[str, ...]) -> dict[str, Any]:
-    """Settings of the bonuses in use, by name, as they are before flags change them; only of those that have any."""
-    before = {name: {**preset.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})} for name in names}
-    return {name: kind(**before[name]) for name in sorted(set(names)) if (kind := bonus_settings(name))}
+def _is_bonus(one: Flag) -> bool:
+    return one.path.startswith(f"{BONUSES}.")
+
+
+def _bonuses(agent: AgentConfig, preset: Method, names: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the bonuses in use, and of what they are made of, by name, as they are before flags change them; only
+    of those that have any. ``given`` has the settings of built-in bonuses that flags change, by path."""
+
+    def before(name: str) -> dict[str, Any]:
+        return {**preset.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})}
+
+    def after(name: str) -> dict[str, Any]:
+        prefix = f"{BONUSES}.{name}."
+        return before(name) | {path.removeprefix(prefix): given[path] for path in given if path.startswith(prefix)}
+
+    parts = [part for name in names for part in bonus_parts(name, after(name))]
+    return {name: kind(**before(name)) for name in sorted({*names, *parts}) if (kind := bonus_settings(name))}
 
 
 def _form(
@@ -157,7 +188,7 @@ def _form(
         name,
         Train,
         start,
-        kinds={"settings.env": family, "settings.agent.bonus_settings": bonuses},
+        kinds={"settings.env": family, BONUSES: bonuses},
         choices=choices,
         docs={path: DOCS[path].format(names) for path, names in listed.items()},
         common=COMMON,

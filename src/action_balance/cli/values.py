@@ -15,9 +15,14 @@ def options(kind: Any) -> tuple[Any, ...]:
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words of a ``Literal``, also where None is allowed; empty for other types."""
+    """The words of a ``Literal``, also where None or numbers are allowed; empty for other types."""
     literals = [one for one in options(kind) if get_origin(one) is Literal]
     return tuple(str(word) for one in literals for word in get_args(one))
+
+
+def only_choices(kind: Any) -> bool:
+    """Whether a setting takes nothing but the words of a ``Literal``, and None."""
+    return all(one is NoneType or get_origin(one) is Literal for one in options(kind))
 
 
 def element(kind: Any) -> Any:
@@ -86,8 +91,9 @@ def expected(kind: Any) -> str:
     """What a setting takes, for an error message."""
     words = {int: "a whole number", float: "a number", str: "a word", bool: "true or false", Path: "a path"}
     if get_origin(kind) is Literal:
-        return f"one of {', '.join(get_args(kind))}"
+        return f"{'one of ' * (len(get_args(kind)) > 1)}{', '.join(get_args(kind))}"
     if get_origin(kind) is tuple:
         example = ",".join(str(number) for number in range(1, len(get_args(kind)) + 1))
         return f"{len(get_args(kind))} values separated by commas, such as {example}"
-    return " or ".join(words.get(one, "none") if get_origin(one) is None else expected(one) for one in options(kind))
+    *others, last = [words.get(one, "none") if get_origin(one) is None else expected(one) for one in options(kind)]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from action_balance.config.bonuses import bonus_parts
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, Method
+from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, METHODS, NONE, Auto, Method
 from action_balance.core.options import Normalization
 from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
@@ -13,6 +13,11 @@ from action_balance.errors import MOST, UserError, check_name, check_numbers, fl
 Ends = Literal["never", "terminated", "episode"]
 #: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
+
+
+def _given(settings: object, *names: str) -> list[str]:
+    """Those of some settings that are set."""
+    return [name for name in names if getattr(settings, name) is not None]
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,11 @@ class PPOConfig:
     """Constant learning rate of Adam, for the policy and the bonus networks; RND used 1e-4."""
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
-    entropy_coef: float = 0.001
-    """Weight of the entropy of the behaviour policy."""
+    entropy_coef: float | None = None
+    """Weight of the entropy of the behaviour policy (default: 0.001, with --method entropy 0.01)."""
+    epsilon: float | None = None
+    """Probability with which each component of an action is chosen uniformly at random, in training (default: 0, with
+    --method epsilon-greedy 0.1)."""
     gamma_ext: float = 0.999
     """Discount of the extrinsic reward."""
     gamma_int: float = 0.99
@@ -48,18 +56,35 @@ class PPOConfig:
         check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
         check_numbers(self, "learning_rate", "clip", above=True)
         check_numbers(self, "gamma_ext", "gamma_int", "gae_lambda", high=1)
-        check_numbers(self, "entropy_coef", "extrinsic_coef", "intrinsic_coef", high=1e6)
+        check_numbers(self, *_given(self, "entropy_coef"), "extrinsic_coef", "intrinsic_coef", high=1e6)
+        check_numbers(self, *_given(self, "epsilon"), high=1)
         check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
+
+
+#: Settings of c where it adapts: the limits in their order, and all.
+COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
+ADAPTS = ("target_kl", *COEF_LIMITS, "action_coef_rate")
 
 
 @dataclass(frozen=True)
 class BonusConfig:
     """Settings that all bonuses share."""
 
-    action_coef: float = 1.0
-    """c, the weight of the normalised action bonus in the logits (Eq. 5)."""
+    action_coef: float | Auto | None = None
+    """c, the weight of the normalised action bonus in the logits (Eq. 5), or auto: adapted after every rollout so that
+    KL(beta || pi) stays near --target-kl (default: 1; with --method action-balance-hash auto)."""
     action_coef_end: float | None = None
     """c at the last update, approached linearly (default: c is constant)."""
+    target_kl: float | None = None
+    """With --action-coef auto: the mean KL(beta || pi) of a rollout, in nats, that c is adapted to (default: 0.05)."""
+    action_coef_start: float = 3.0
+    """With --action-coef auto: c in the first rollout."""
+    action_coef_min: float = 0.01
+    """With --action-coef auto: least c."""
+    action_coef_max: float = 10.0
+    """With --action-coef auto: greatest c."""
+    action_coef_rate: float = 0.1
+    """With --action-coef auto: largest change of log c after a rollout."""
     normalize: Normalization = "l2"
     """How the vector of action bonuses is normalised: raw, l2 or standard."""
     update_proportion: float = 1.0
@@ -70,7 +95,15 @@ class BonusConfig:
     """Normalised observations are clipped to +- this."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "action_coef", *(["action_coef_end"] if self.action_coef_end is not None else []), high=1e6)
+        if isinstance(self.action_coef, str):
+            check_name(flag("action_coef"), self.action_coef, get_args(Auto))
+        else:
+            check_numbers(self, *_given(self, "action_coef"), high=1e6)
+        check_numbers(self, *_given(self, "action_coef_end"), high=1e6)
+        check_numbers(self, *_given(self, *ADAPTS), high=1e6, above=True)
+        if not self.action_coef_min <= self.action_coef_start <= self.action_coef_max:
+            low, start, high = (f"{flag(name)} {getattr(self, name):g}" for name in COEF_LIMITS)
+            raise UserError(f"c must start within its limits: choose {low} <= {start} <= {high}")
         check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
         check_numbers(self, "warmup_rollouts", high=MOST)
@@ -185,10 +218,17 @@ class AgentConfig:
             )
         if unused := self.bonus_settings.keys() - set(self.bonus_names):
             raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
-        for name in () if self.balances else ("action_coef", "action_coef_end", "normalize"):
-            default = getattr(BonusConfig, name)
-            if getattr(self.bonus, name) != default:
-                raise UserError(f"{self.label} has no action bonus: leave out {flag(name)}, or set it to {default}")
+        for name in () if self.balances else ("action_coef", "action_coef_end", "normalize", *ADAPTS):
+            self._check_default(name, f"{self.label} has no action bonus")
+        for name in () if self.adapts else ADAPTS:
+            self._check_default(name, f"{flag(name)} needs --action-coef auto")
+        for name in ("action_coef_end",) if self.adapts else ():
+            self._check_default(name, "--action-coef auto follows no schedule")
+
+    def _check_default(self, name: str, why: str) -> None:
+        default = getattr(BonusConfig, name)
+        if getattr(self.bonus, name) != default:
+            raise UserError(f"{why}: leave out {flag(name)}, or set it to {'none' if default is None else default}")
 
     @property
     def preset(self) -> Method:
@@ -227,6 +267,36 @@ class AgentConfig:
     def balances(self) -> bool:
         """Whether an action bonus balances the policy (Eq. 5)."""
         return self.action_bonus_name != NONE
+
+    @property
+    def action_coef(self) -> float | Auto:
+        """c of Eq. 5, or that it adapts: as set, or the method's."""
+        return self.preset.action_coef if self.bonus.action_coef is None else self.bonus.action_coef
+
+    @property
+    def adapts(self) -> bool:
+        """Whether c of Eq. 5 adapts."""
+        return self.balances and self.action_coef == AUTO
+
+    @property
+    def target_kl(self) -> float:
+        """KL(beta || pi) that c is adapted to: as set, or the method's."""
+        return self.preset.target_kl if self.bonus.target_kl is None else self.bonus.target_kl
+
+    @property
+    def entropy_coef(self) -> float:
+        """Weight of the entropy: as set, or the method's."""
+        return self.preset.entropy_coef if self.ppo.entropy_coef is None else self.ppo.entropy_coef
+
+    @property
+    def epsilon(self) -> float:
+        """Probability of a random action: as set, or the method's."""
+        return self.preset.epsilon if self.ppo.epsilon is None else self.ppo.epsilon
+
+    @property
+    def beta_differs(self) -> bool:
+        """Whether the behaviour policy beta is another one than pi."""
+        return self.balances or self.epsilon > 0
 
     def settings_of(self, bonus: str) -> FrozenDict:
         """Settings of one bonus that differ from its defaults: the method's, then those of the config."""

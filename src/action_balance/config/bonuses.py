@@ -15,8 +15,6 @@ LearnsFrom = Literal["taken", "all"]
 Embedding = Literal["one-hot", "channel"]
 #: What is hashed: signs of random projections of any observation, or the coarse cells of an image.
 HashKind = Literal["auto", "simhash", "cells"]
-#: Which past visits a full memory keeps: the rarer the state, the more likely, or all with the same probability.
-Keeps = Literal["rare", "uniform"]
 #: Action bonuses that estimate the number of visits of every pair.
 Counter = Literal["count", "hash", "coin-flip"]
 
@@ -68,23 +66,19 @@ class CoinFlipConfig:
     coins: int = 32
     """Coins of a visit, which are the outputs of the network for a state or for an action."""
     memory: int = 16_384
-    """Past visits that the memory keeps."""
-    keeps: Keeps = "rare"
-    """Visits that a full memory keeps: the rarer the state, the more likely (rare), or all alike (uniform)."""
-    replay: float = 0.5
-    """Proportion of the training samples that are drawn from the memory; the others are from the rollout."""
+    """Past visits that the memory keeps; all training samples are drawn from it."""
+    kept: int = 16
+    """Visits of a common state that the memory keeps, which stand for all others; of rare states it keeps all."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "coins", "memory", low=1, high=MOST)
-        check_name(flag("keeps"), self.keeps, get_args(Keeps))
-        check_numbers(self, "replay", high=1)
+        check_numbers(self, "coins", "memory", "kept", low=1, high=MOST)
 
 
 @dataclass(frozen=True)
 class ICMConfig:
     """Intrinsic curiosity module (Pathak et al., 2017)."""
 
-    features: int = 64
+    features: int = 32
     """Features of an observation, which the inverse model learns and the forward model predicts."""
 
     def __post_init__(self) -> None:
@@ -111,7 +105,8 @@ class NGUConfig:
     """Largest factor by which RND scales the episodic novelty."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", "neighbours", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "features", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "neighbours", low=1, high=self.episodic_memory)
         check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
         check_numbers(self, "cluster_distance")
         check_numbers(self, "max_modulation", low=1)

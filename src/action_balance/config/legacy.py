@@ -6,6 +6,9 @@ from typing import Any
 from action_balance.config.registry import env_class
 from action_balance.files import Data
 
+#: Defaults of 0.1.0 that depend on the method in this version; the methods of 0.1.0 all have these.
+_DEFAULTS = (("ppo", "entropy_coef", 0.001), ("bonus", "action_coef", 1.0))
+
 #: Settings of two families: only 0.1.0 wrote them together.
 _BOTH = {"view", "vectorize"}
 
@@ -14,7 +17,7 @@ def upgrade_config(data: Data) -> Data:
     """The settings of a run.
 
     In 0.1.0, ``env`` had the settings of all families, ``bonus.update_proportion`` was ``bonus.share``, and what the
-    distillation of pairs learns from was a setting of all bonuses.
+    distillation of pairs learns from was a setting of all bonuses. Two defaults that a method now decides were numbers.
 
     Args:
         data: ``config`` of a ``config.json``.
@@ -41,7 +44,11 @@ def _upgrade_agent(agent: Data) -> Data:
     bonus = {"update_proportion" if name == "share" else name: value for name, value in agent["bonus"].items()}
     learns_from = bonus.pop("learns_from", "taken")
     settings = {} if learns_from == "taken" else {"distillation": {"learns_from": learns_from}}
-    return {**agent, "bonus": bonus, "bonus_settings": settings}
+    agent = {**agent, "bonus": bonus, "bonus_settings": settings}
+    for group, name, default in _DEFAULTS:
+        if isinstance(agent.get(group), dict) and agent[group].get(name) == default:
+            agent[group] = {**agent[group], name: None}
+    return agent
 
 
 def upgrade_env_spec(seen: Any, config: Data) -> Data | None:

@@ -1,6 +1,7 @@
 """Methods by name: presets of two bonuses, one that rewards states and one that balances actions."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from action_balance.config.frozen import FrozenDict
 
@@ -27,13 +28,18 @@ ACTION_BONUSES = {
     "ucb": "action_balance.bonuses.ucb:UCB",
 }
 
-#: Bonuses that train no networks.
-WITHOUT_NETWORKS = {NONE, "count", "hash"}
+#: Bonuses that train no networks of their own; what UCB1 is made of may train some.
+WITHOUT_NETWORKS = {NONE, "count", "hash", "ucb"}
+
+
+#: A coefficient that adapts.
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
 
 
 @dataclass(frozen=True)
 class Method:
-    """Which bonus rewards, and which bonus balances."""
+    """Which bonus rewards, which bonus balances, and the settings that differ from the defaults."""
 
     intrinsic: str = NONE
     """Name of the next-state bonus."""
@@ -43,6 +49,14 @@ class Method:
     """Act uniformly at random and learn nothing."""
     bonus_settings: FrozenDict = field(default_factory=FrozenDict)
     """Settings of the bonuses that differ from their defaults, by name of the bonus."""
+    action_coef: float | Auto = 1.0
+    """c, the weight of the action bonus (Eq. 5)."""
+    target_kl: float = 0.05
+    """KL(beta || pi) that c is adapted to, where it adapts."""
+    entropy_coef: float = 0.001
+    """Weight of the entropy of the behaviour policy."""
+    epsilon: float = 0.0
+    """Probability of a uniformly random action."""
 
 
 #: The methods of the paper and their baselines.
@@ -50,8 +64,13 @@ METHODS: dict[str, Method] = {
     "random": Method(uniform=True),
     # Schulman et al., 2017
     "ppo": Method(),
+    # what action balance is an alternative to: random actions at all times, or a policy that stays random
+    "epsilon-greedy": Method(epsilon=0.1),
+    "entropy": Method(entropy_coef=0.01),
     # PPO with 1 / sqrt(1 + N(s')), where states can be enumerated
     "count": Method(intrinsic="count"),
+    # the same with counts of hashed observations, in any environment (Tang et al., 2017)
+    "hash": Method(intrinsic="hash"),
     # Burda et al., 2019; the paper's baseline
     "rnd": Method(intrinsic="rnd"),
     # Section III-D of the paper alone, as in its heat maps (Figure 5)
@@ -64,4 +83,6 @@ METHODS: dict[str, Method] = {
         action_bonus="distillation",
         bonus_settings=FrozenDict(distillation={"embedding": "channel"}),
     ),
+    # action balance with counts in place of the learned error, and a coefficient that adapts
+    "action-balance-hash": Method(intrinsic="rnd", action_bonus="hash", action_coef="auto"),
 }

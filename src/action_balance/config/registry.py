@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from action_balance.config.env import EnvConfig
+from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.errors import UserError, check_name, flag
 from action_balance.files import reason
 
@@ -21,6 +21,12 @@ FAMILIES = {
     "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
     "atari:": "action_balance.envs.atari.config:AtariConfig",
     "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
+}
+
+#: What a family of a user must define, by the class that it inherits from, and what each member does.
+NEEDED: dict[type[EnvConfig], dict[str, str]] = {
+    DeviceEnvConfig: {"make": "makes the environment"},
+    HostEnvConfig: {"make": "makes the environments", "spec": "says what the agent observes and does"},
 }
 
 #: The family of environments that a Python function makes.
@@ -118,6 +124,10 @@ def env_class(name: str) -> type[EnvConfig]:
         raise UserError(f"{name} is not an environment family: inherit from DeviceEnvConfig or HostEnvConfig")
     if "__dataclass_fields__" not in vars(own):
         raise UserError(f"{name} is not a dataclass: decorate it with @dataclass(frozen=True)")
+    for base, members in NEEDED.items():
+        for member, does in members.items() if issubclass(own, base) else ():
+            if getattr(own, member, None) is getattr(base, member):
+                raise UserError(f"{name} does not define {member}, which {does}: add it to the class")
     return own
 
 

@@ -1,4 +1,4 @@
-"""Action balance: rarely tried actions get tried (Eq. 5).
+"""Action balance: rarely tried actions get tried (Eq. 5). Beside it, the epsilon-greedy mixture it is compared with.
 
 Axes: A actions. One state per call; ``vmap`` outside for time, environments and seeds.
 """
@@ -61,3 +61,19 @@ def balance(
         The logits of beta.
     """
     return logits + coef * normalize(jax.lax.stop_gradient(bonus), kind)
+
+
+def mix_uniform(logits: Float[Array, " A"], epsilon: float) -> Float[Array, " A"]:
+    """Logits of a policy that is uniform with probability epsilon, ``(1 - epsilon) beta + epsilon / A``.
+
+    They are computed from log-probabilities, so that improbable actions of beta do not underflow.
+
+    Args:
+        logits: Logits of beta.
+        epsilon: Probability of a random action, from 0 to 1.
+
+    Returns:
+        Log-probabilities of the mixture.
+    """
+    own = jnp.log1p(-epsilon) + jax.nn.log_softmax(logits)
+    return jnp.logaddexp(own, jnp.log(epsilon / logits.size))

@@ -70,7 +70,7 @@ def action_modes(config: AgentConfig) -> tuple[ActionMode, ...]:
     """The action modes of a method; one that acts uniformly has no most probable action."""
     if config.uniform:
         return ("sampled",)
-    return ACTION_MODES if config.balances else ("greedy", "sampled")
+    return ACTION_MODES if config.beta_differs else ("greedy", "sampled")
 
 
 def decide(

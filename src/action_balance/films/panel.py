@@ -35,7 +35,7 @@ class Story:
     actions: tuple[str, ...]  # names
     taken: Int[np.ndarray, " T"]
     pi: Float[np.ndarray, "T A"]  # probabilities
-    beta: Float[np.ndarray, "T A"] | None  # probabilities; None without an action bonus
+    beta: Float[np.ndarray, "T A"] | None  # probabilities; None where beta is pi
     bonus: Float[np.ndarray, "T A"] | None  # normalised as in Eq. 5
     verdict: str  # how the episode ended
 

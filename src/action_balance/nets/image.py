@@ -158,10 +158,14 @@ class ImageBonusNet(eqx.Module):
         actions: int = 0,
         as_channel: bool = False,
         layers: int = 1,
+        outputs: int | None = None,
         dtype: str = "float32",
         key: PRNGKeyArray,
     ) -> None:
-        """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``."""
+        """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``.
+
+        Layers have ``width`` outputs; the last one ``outputs``, where given.
+        """
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
         self.convolutions = _convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
@@ -171,7 +175,9 @@ class ImageBonusNet(eqx.Module):
             both = self.convolutions[0].weight
             self.channel = both[:, :, colours:]
             self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :colours])
-        widths = [_outputs(shape[:2], self.convolutions)] + [width] * layers
+        widths = (
+            [_outputs(shape[:2], self.convolutions)] + [width] * (layers - 1) + [width if outputs is None else outputs]
+        )
         keys = jax.random.split(joined_key, layers)
         self.joined = [
             Linear(a, b, gain=_GAIN, actions=actions, key=k)

@@ -11,6 +11,7 @@ CHARTS = {
     "entropy_pi": "Entropy of \u03c0",
     "entropy_beta": "Entropy of \u03b2",
     "kl_beta_pi": "KL(\u03b2 || \u03c0)",
+    "action_coef": "Coefficient c of the action bonus",
     "entropy_bonus": "Entropy of the action bonus",
     "entropy_added": "Entropy of softmax(Normalize(bonus))",
     "bonus_scale": "Scale of the next-state bonus",

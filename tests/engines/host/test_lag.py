@@ -15,7 +15,7 @@ import pytest
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.agent.update import UpdateBatch, UpdateInfo
-from action_balance.config.agent import AgentConfig, HostConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
 from action_balance.engines.host import compiled_update
 from action_balance.engines.host.actor import HostRollout
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, RolloutBuffer
@@ -26,11 +26,13 @@ from action_balance.envs.spec import EnvSpec
 
 GROUPS, SIZE, STEPS, STACK, NUMBERS, UPDATES, SEEDS = 2, 3, 5, 3, 4, 3, 2
 PARTS = (3, 2)
+TARGET_KL = 0.01
 CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=UPDATES * GROUPS * SIZE * STEPS,
     envs=GROUPS * SIZE,
     ppo=PPOConfig(rollout_steps=STEPS, learning_rate=1e-2, minibatches=3, epochs=2),
+    bonus=BonusConfig(action_coef="auto", target_kl=TARGET_KL, action_coef_rate=0.5),
     host=HostConfig(groups=GROUPS, lag=1),
 )
 
@@ -146,12 +148,12 @@ def scene() -> Scene:
         return Scene(worlds, params, metrics, pieces, SEEDS * (compiled.pieces + compiled.action_evaluations))
 
 
-def log_chances(logits: np.ndarray, bonus: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """Log beta(a|s): in each component, the bonus is divided by its length and added."""
+def log_chances(logits: np.ndarray, bonus: np.ndarray, action: np.ndarray, coef: float) -> np.ndarray:
+    """Log beta(a|s): in each component, the bonus is divided by its length, multiplied by c, and added."""
     total, first = np.zeros(action.shape[:-1]), 0
     for component, choices in enumerate(PARTS):
         mine = bonus[..., first : first + choices]
-        beta = logits[..., first : first + choices] + mine / np.sqrt((mine**2).sum(axis=-1, keepdims=True))
+        beta = logits[..., first : first + choices] + coef * mine / np.sqrt((mine**2).sum(axis=-1, keepdims=True))
         beta -= np.log(np.exp(beta).sum(axis=-1, keepdims=True))
         total += np.take_along_axis(beta, action[..., component : component + 1], axis=-1)[..., 0]
         first += choices
@@ -186,7 +188,7 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
             np.concatenate([np.asarray(getattr(group, name)) for group in one.whole], axis=1)
             for name in ("action_bonus", "action", "log_prob")
         )
-        chances = log_chances(logits[:-1], bonus, action)
+        chances = log_chances(logits[:-1], bonus, action, float(one.actor.coef))
         weight = np.exp(chances - acted)
         reward, terminated, truncated = one.rewards_and_ends
         evaluated = [np.concatenate(parts, axis=1) for parts in zip(*one.action_evaluations, strict=True)]
@@ -203,6 +205,17 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
     np.testing.assert_allclose(first_ratios, furthest, rtol=1e-3, atol=1e-5)
     assert max(furthest[:SEEDS]) < 1e-5  # nothing was learned before the first update
     assert min(furthest[SEEDS:]) > 0.01
+
+
+def test_a_coefficient_adapts_to_what_it_did_a_rollout_ago(scene: Scene) -> None:
+    """The first two rollouts act before anything was measured."""
+    coefs, divergences = (np.stack([one[name] for one in scene.metrics]) for name in ("action_coef", "kl_beta_pi"))
+    np.testing.assert_array_equal(coefs[:2], 1)
+    step = 0.5 * np.maximum((TARGET_KL - divergences[0]) / TARGET_KL, -1)
+    np.testing.assert_allclose(coefs[2], np.exp(step), rtol=1e-5)
+    assert (np.abs(step) > 1e-3).all()
+    acted = [float(one.actor.coef) for one in scene.params]
+    np.testing.assert_allclose(coefs.ravel(), acted, rtol=1e-6)
 
 
 def test_an_update_takes_as_many_pieces_as_are_spread_over_a_rollout(scene: Scene) -> None:

@@ -264,4 +264,5 @@ class CompiledUpdate:
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
         reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
         state = replace(state, first_reward=reward_step, updates=state.updates + 1)
-        return state, update_metrics(state, trajectory, info, None, coef, self.algorithm)
+        metrics = update_metrics(state, trajectory, info, None, coef, self.algorithm)
+        return learner.adapt_coef(state, metrics, self.config), metrics

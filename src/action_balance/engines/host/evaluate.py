@@ -124,7 +124,7 @@ class EpisodeRunner:
         """
         environment, spec, envs = self.environment, self.algorithm.spec, self.environment.envs_per_group
         needed: Bonuses = "all" if mode == "behaviour" else "first" if traced else "none"
-        bonuses = needed if self.algorithm.config.balances else "none"
+        bonuses = needed if self.algorithm.config.beta_differs else "none"
         choose = partial(decide_all, algorithm=self.algorithm, bonuses=bonuses)
         receive = partial(environment.receive, 0)
         stacks, began = jnp.zeros((envs, *spec.shape), spec.dtype), np.ones(envs, bool)

@@ -32,7 +32,7 @@ def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Ca
 
 def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
     """What the panel shows, with actions in the given order, (T, A)."""
-    decision, balances = trace.decision, config.agent.balances
+    decision, agent = trace.decision, config.agent
     bonuses = jax.vmap(lambda one: normalize(one, config.agent.bonus.normalize))(jnp.asarray(decision.action_bonus))
     parts = (jax.nn.softmax(decision.logits), jax.nn.softmax(decision.behaviour), bonuses)
     pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
@@ -42,7 +42,7 @@ def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.
         actions=names,
         taken=(order == np.asarray(decision.action)[:, None]).argmax(axis=1),
         pi=pi,
-        beta=beta if balances else None,
-        bonus=bonus if balances else None,
+        beta=beta if agent.beta_differs else None,
+        bonus=bonus if agent.balances else None,
         verdict=f"ended by {config.env.end_name if trace.terminated[-1] else 'time limit'}",
     )

@@ -1,0 +1,97 @@
+"""The elliptical episodic bonus (E3B, Henaff et al., 2022, https://arxiv.org/abs/2210.05805).
+
+It generalises counts within an episode to features: in a direction in which the features of the episode have varied,
+the bonus falls.
+
+Axes: T steps, N environments, P samples of a minibatch, D features.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from action_balance.bonuses.base import Batch, Bonus
+from action_balance.bonuses.episodic import episode_ends, scan_episodes
+from action_balance.bonuses.inverse_dynamics import InverseDynamics
+from action_balance.config.bonuses import E3BConfig
+from action_balance.core.keys import named_key
+from action_balance.core.running_stats import RunningMeanStd
+
+
+def elliptical(
+    inverse: Float[Array, "D D"], features: Float[Array, " D"]
+) -> tuple[Float[Array, "D D"], Float[Array, ""]]:
+    """``b = phi' C^-1 phi``, and the inverse of ``C + phi phi'`` by the Sherman-Morrison formula.
+
+    ``(C + phi phi')^-1 = C^-1 - (C^-1 phi)(C^-1 phi)' / (1 + b)``.
+
+    Args:
+        inverse: C^-1, symmetric.
+        features: phi.
+
+    Returns:
+        The new inverse, and the bonus b.
+    """
+    with jax.default_matmul_precision("highest"):
+        direction = inverse @ features
+        bonus = jnp.maximum(features @ direction, 0.0)  # rounding must not make it negative
+    return inverse - jnp.outer(direction, direction) / (1 + bonus), bonus
+
+
+class EllipticalState(eqx.Module):
+    """What E3B keeps."""
+
+    inverses: Float[Array, "N D D"]  # C^-1 of the episode that each environment is in
+    accuracy: Float[Array, ""]  # of the inverse model in the newest rollout, for the metrics
+
+
+@dataclass(frozen=True)
+class E3B(Bonus):
+    """The next-state bonus ``b_t = phi(s_{t+1})' C_{t-1}^-1 phi(s_{t+1})``, with inverse dynamics features phi.
+
+    ``C_{t-1} = ridge I + sum_{i < t} phi(s_{i+1}) phi(s_{i+1})'`` is over the earlier steps of the episode. It begins
+    anew after every end of an episode, and continues from rollout to rollout. The features of a rollout are those of
+    the encoder before it was trained on the rollout; those of earlier rollouts stay as they were.
+
+    The bonus belongs to the episode: ``--intrinsic-ends episode`` cuts the intrinsic return where the bonus restarts.
+    """
+
+    Config: ClassVar[type] = E3BConfig
+    uses_obs_stats: ClassVar[bool] = True
+
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[InverseDynamics, EllipticalState]:
+        """Fresh networks, and no episode under way."""
+        del stats
+        dynamics = InverseDynamics(self.spec, self.agent, self.config.features, named_key(key, "dynamics"))
+        inverses = jnp.broadcast_to(self._empty(), (self.agent.envs, *self._empty().shape))
+        return dynamics, EllipticalState(inverses, jnp.zeros(()))
+
+    def new_episodes(self, state: EllipticalState) -> EllipticalState:
+        """All covariances begin anew."""
+        return EllipticalState(jnp.broadcast_to(self._empty(), state.inverses.shape), state.accuracy)
+
+    def reward(
+        self, params: InverseDynamics, state: EllipticalState, rollout: Batch
+    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+        """The bonus of every state that was reached, and the covariances after the rollout."""
+        before, after = params.features(rollout)
+        ended = episode_ends(rollout.transitions)
+        inverses, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.inverses, after, ended)
+        return bonus, EllipticalState(inverses, params.accuracy(before, after, rollout))
+
+    def loss(self, params: InverseDynamics, state: Any, batch: Batch) -> Float[Array, " P"]:
+        """The inverse loss, which trains the features."""
+        del state
+        return params.losses(*params.features(batch), batch)
+
+    def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
+        """The accuracy of the inverse model."""
+        del params
+        return {"inverse_accuracy": state.accuracy}
+
+    def _empty(self) -> Float[Array, "D D"]:
+        return jnp.eye(self.config.features) / self.config.ridge

@@ -1,0 +1,64 @@
+"""What belongs to the episode that each environment is in, step by step through a rollout.
+
+Axes: T steps, N environments.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from action_balance.bonuses.base import Transitions
+
+Memory = TypeVar("Memory")
+
+
+def episode_ends(transitions: Transitions) -> Bool[Array, "*b"]:
+    """Whether each transition is the last of its episode, by a terminal state or by a time limit.
+
+    Args:
+        transitions: The transitions.
+
+    Returns:
+        One truth value per transition.
+    """
+    return transitions.terminated | transitions.truncated
+
+
+def scan_episodes(
+    step: Callable[[Memory, Any], tuple[Memory, Any]],
+    clear: Callable[[Memory], Memory],
+    memories: Memory,
+    inputs: Any,
+    ended: Bool[Array, "T N"],
+) -> tuple[Memory, Any]:
+    """Carry the memory of every environment through a rollout, and clear it at the ends of its episodes only.
+
+    A memory is cleared after the last step of an episode, whose output still depends on all of the episode. What is
+    returned continues with the next rollout: two short rollouts give the same as one long one.
+
+    Args:
+        step: From the memory and the inputs of one environment at one step: the memory after it, and the output.
+        clear: The memory of one environment at the beginning of an episode.
+        memories: The memories before the rollout, with a leading axis (N,).
+        inputs: A tree of arrays with leading axes (T, N).
+        ended: Whether a step is the last of an episode.
+
+    Returns:
+        The memories after the rollout, and the outputs with leading axes (T, N).
+    """
+
+    def all_environments(memories: Memory, now: tuple[Any, Array]) -> tuple[Memory, Any]:
+        given, last = now
+        memories, outputs = jax.vmap(step)(memories, given)
+
+        def choose(cleared: Array, kept: Array) -> Array:
+            return jnp.where(last.reshape(-1, *[1] * (kept.ndim - 1)), cleared, kept)
+
+        memories = jax.tree.map(choose, jax.vmap(clear)(memories), memories)
+        return memories, outputs
+
+    found: tuple[Memory, Any] = jax.lax.scan(all_environments, memories, (inputs, ended))
+    return found

@@ -1,0 +1,72 @@
+"""The inverse model by hand, and what trains the features."""
+
+import math
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from known_features import Identity, transitions
+
+from action_balance.bonuses.inverse_dynamics import InverseDynamics
+from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
+from action_balance.envs.spec import EnvSpec
+
+AGENT = AgentConfig(net=NetConfig(bonus_hidden=4), image=ImageConfig(channels=2, bonus_features=4))
+
+
+def make(spec: EnvSpec, features: int) -> InverseDynamics:
+    """Fresh networks."""
+    made: InverseDynamics = jax.jit(partial(InverseDynamics, spec, AGENT, features))(jax.random.key(0))
+    return made
+
+
+def with_bias(dynamics: InverseDynamics, bias: list[float]) -> InverseDynamics:
+    """An inverse model whose logits are the same for all transitions."""
+    last = dynamics.inverse.joined[-1]
+    return eqx.tree_at(
+        lambda d: (d.inverse.joined[-1].weight, d.inverse.joined[-1].bias),
+        dynamics,
+        (jnp.zeros_like(last.weight), jnp.array(bias)),
+    )
+
+
+def test_the_loss_of_uniform_predictions_is_the_log_of_the_choices_summed_over_components() -> None:
+    dynamics = make(EnvSpec("vector", (2,), (3, 2)), 2)
+    dynamics = with_bias(dynamics, [7.0, 7.0, 7.0, -1.0, -1.0])
+    loss = dynamics.loss(jnp.ones(2), jnp.zeros(2), jnp.array([2, 1]))
+    assert float(loss) == pytest.approx(math.log(3) + math.log(2))
+
+
+def test_the_loss_is_the_cross_entropy_of_the_action_taken() -> None:
+    dynamics = make(EnvSpec("vector", (2,), (2,)), 2)
+    dynamics = with_bias(dynamics, [math.log(3.0), 0.0])
+    batch = transitions([[1.0, 0.0], [0.0, 1.0]], action=[0, 1])
+    losses = dynamics.losses(*dynamics.features(batch), batch)
+    assert losses.tolist() == pytest.approx([math.log(4 / 3), math.log(4)])
+
+
+def test_accuracy_is_the_proportion_of_components_that_are_predicted() -> None:
+    dynamics = make(EnvSpec("vector", (2,), (3, 2)), 2)
+    dynamics = with_bias(dynamics, [0.0, 0.0, 1.0, 1.0, 0.0])  # it predicts (2, 0)
+    batch = transitions([[[1.0, 0.0]], [[0.0, 1.0]]], action=[[[2, 0]], [[2, 1]]])
+    assert float(dynamics.accuracy(*dynamics.features(batch), batch)) == 0.75
+
+
+def test_the_inverse_model_sees_the_features_of_both_states_in_order() -> None:
+    dynamics = make(EnvSpec("vector", (2,), (2,)), 2)
+    dynamics = eqx.tree_at(lambda d: d.encoder, dynamics, Identity())
+    batch = transitions([[3.0, 4.0]], frame=[[1.0, 2.0]], action=[1])
+    before, after = dynamics.features(batch)
+    assert (before.tolist(), after.tolist()) == ([[1.0, 2.0]], [[3.0, 4.0]])
+    logits = dynamics.inverse(jnp.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_allclose(dynamics.losses(before, after, batch), -jax.nn.log_softmax(logits)[None, 1], rtol=1e-6)
+
+
+def test_the_features_of_images_come_from_convolutions() -> None:
+    dynamics = make(EnvSpec("image", (3, 3), (2,)), 5)
+    image = jnp.arange(9.0).reshape(3, 3) / 9
+    assert dynamics.encoder(image).shape == (5,)
+    assert not np.allclose(dynamics.encoder(image), dynamics.encoder(image.T))
