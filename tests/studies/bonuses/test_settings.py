@@ -31,7 +31,7 @@ def test_parts_share_their_cells() -> None:
     chosen: dict[str, Any] = {
         "worlds": ("deep-sea-10",),
         "intrinsic": ("none", "rnd", "count"),
-        "actions": ("distillation",),
+        "action_bonus": ("distillation",),
     }
     plans = {part: [*BonusesSettings(studies=(part,), **chosen).plan()] for part in ("counting", "worth", "matrix")}
     begin = "deep-sea-10--"

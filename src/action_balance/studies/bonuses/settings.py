@@ -1,6 +1,6 @@
 """Settings of the bonus study: its worlds, its agents, and which agents each part of the study needs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -215,10 +215,11 @@ class BonusesSettings:
     def plan(self) -> dict[str, Cell]:
         """The cells that the chosen parts need, by name, in the order in which they are trained."""
         found: dict[str, Cell] = {}
-        for world in self.worlds or SCALES[self.scale].worlds:
-            for setup in self._setups(world):
-                cell = self.cell(world, setup)
-                found[cell.name] = cell
+        for part in PARTS:
+            for world in self.worlds or SCALES[self.scale].worlds:
+                for setup in self._setups(part, world) if part in self.studies else ():
+                    cell = self.cell(world, setup)
+                    found.setdefault(cell.name, cell)
         return found
 
     def cell(self, world: str, setup: Setup) -> Cell:
@@ -227,15 +228,15 @@ class BonusesSettings:
         steps = self.steps or SCALES[self.scale].steps or about.steps
         return Cell(world, setup, TrainConfig(about.env, setup.agent(steps, about.envs), self.seed, self.agents))
 
-    def _setups(self, world: str) -> Iterable[Setup]:
-        wanted = dict.fromkeys(one for part in self.studies for one in self._needed(part, world))
-        for setup in wanted:
-            known = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
-            if known and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
+    def _setups(self, part: str, world: str) -> Iterator[Setup]:
+        """The setups that a part compares in a world, of those that were chosen."""
+        for setup in self._needed(part, world):
+            chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
+            if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
                 yield setup
 
     def _needed(self, part: str, world: str) -> Iterator[Setup]:
-        """The setups that a part compares in a world."""
+        """The setups that a part compares in a world, unless a choice is made."""
         scale = SCALES[self.scale]
         balanced = bool(self.worlds) or world in scale.balanced
         if part == WORTH:
