@@ -70,7 +70,7 @@ def _panels(counting: Data) -> list[tuple[str, Data]]:
 
 
 def _grid(title: str, count: int, columns: int) -> tuple[Figure, list[Axes]]:
-    size = (8, 3.6) if count == 1 else (min(13.0, 4.6 * columns + 1), 3.0 * -(-count // columns) + 0.7)
+    size = (8, 3.6) if count == 1 else (min(11.0, 4.6 * columns + 1), 3.0 * -(-count // columns) + 0.7)
     return drawing.new_panels(title, count, size, columns)
 
 
@@ -80,7 +80,7 @@ def ranks(counting: Data) -> Figure:
     shown = [(title, bonuses, "rank") for title, bonuses in _panels(counting)]
     for place, (title, bonuses, _) in reversed(list(enumerate(shown))):
         if all(one["within"] for one in bonuses.values()):
-            shown.insert(place + 1, (f"{title} within one state", bonuses, "within"))
+            shown.insert(place + 1, (f"{title.partition(':')[0]}: within one state", bonuses, "within"))
     figure, panels = _grid("Rank correlation of the bonus and minus the true count", len(shown), min(3, len(shown)))
     for axes, (title, bonuses, key) in zip(panels, shown, strict=True):
         labels = []
