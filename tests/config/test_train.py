@@ -53,7 +53,7 @@ def test_settings_survive_json_with_those_of_the_family_only(name: str, preset: 
     assert TrainConfig.from_dict(data) == config
     own = {
         "open": {"size", "episode_steps", "view"},
-        "deep-sea": {"size"},
+        "deep-sea": {"size", "distractors"},
         "atari:pitfall": set(),
         "gym:CartPole-v1": {"env_kwargs", "wrapper", "vectorize", "stack", "reward_scale"},
     }

@@ -14,7 +14,7 @@ from action_balance.cli.explore import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
 from action_balance.cli.parser import parse as parse_form
-from action_balance.cli.reproduce import Atari, Entropy, Grid, Neural
+from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Grid, Neural
 from action_balance.cli.resume import Resume
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
@@ -27,6 +27,7 @@ EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
 COMMANDS: dict[str, type[Command]] = {
     "reproduce grid": Grid,
     "reproduce neural": Neural,
+    "reproduce bonuses": Bonuses,
     "reproduce atari": Atari,
     "reproduce entropy": Entropy,
     "explore": Explore,

@@ -1,4 +1,4 @@
-"""The commands ``reproduce grid``, ``neural``, ``atari`` and ``entropy``."""
+"""The commands ``reproduce grid``, ``neural``, ``bonuses``, ``atari`` and ``entropy``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from action_balance.cli.form import Command
 from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.entropy.settings import EntropySettings
 from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.neural.settings import NeuralSettings
@@ -48,6 +49,30 @@ class Neural(Command):
         from action_balance.studies.neural.reproduce import reproduce_neural
 
         return partial(reproduce_neural, self.settings, self.out, self.overwrite)
+
+
+@dataclass(frozen=True)
+class Bonuses(Command):
+    """Which bonuses count, and what counting is worth. It takes about 15 minutes on two cores.
+
+    With --scale full, it needs a GPU, where several processes with --train-only may share the work.
+    """
+
+    out: Path = Path("results/bonuses")
+    """Folder for records of the agents, tables, figures and report.html; an interrupted study there is continued."""
+    report_only: bool = False
+    """Train nothing: write the report from the records in that folder."""
+    train_only: bool = False
+    """Write no report: train what is missing and what no other such process is training."""
+    overwrite: bool = False
+    """Delete the result and all records in that folder, and start again."""
+    settings: BonusesSettings = field(default_factory=BonusesSettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.bonuses.reproduce import reproduce_bonuses
+
+        return partial(reproduce_bonuses, self.settings, self.out, self.report_only, self.train_only, self.overwrite)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 
+from action_balance.config.serialization import from_dict
 from action_balance.envs.deep_sea.config import DeepSeaConfig
 from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.errors import UserError
@@ -24,3 +25,14 @@ def test_a_sea_has_2_to_1000_rows() -> None:
         DeepSeaConfig("deep-sea", 1)
     with pytest.raises(UserError, match="does not fit into memory"):
         DeepSeaConfig("deep-sea", 1001)
+
+
+def test_distractors_are_a_setting_that_configs_may_lack() -> None:
+    plain = from_dict(DeepSeaConfig, {"name": "deep-sea", "size": 3})
+    assert (plain.distractors, plain.spec.shape, plain.short_name) == (0, (9,), "deep-sea 3")
+    noisy = DeepSeaConfig("deep-sea", 3, 4)
+    assert (noisy.spec.shape, noisy.spec.states, noisy.short_name) == ((13,), 9, "deep-sea 3 with 4 distractors")
+    sea = noisy.make(jax.random.key(0))
+    assert noisy.scene(sea).as_drawn(np.arange(9)).tolist() == plain.scene(sea).as_drawn(np.arange(9)).tolist()
+    with pytest.raises(UserError, match="--distractors must be 0 to 1,000,000, not -1"):
+        DeepSeaConfig("deep-sea", 3, -1)

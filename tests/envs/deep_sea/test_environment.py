@@ -152,3 +152,37 @@ def test_a_sea_of_size_1_is_a_clear_error() -> None:
 def test_a_sea_beyond_memory_is_a_clear_error() -> None:
     with pytest.raises(UserError, match="does not fit into memory: use 1000 or less"):
         DeepSea(1001, KEY)
+
+
+def test_distractors_follow_the_cell_and_are_drawn_for_every_observation() -> None:
+    plain, noisy = DeepSea(N, KEY), DeepSea(N, KEY, distractors=3)
+    assert noisy.spec == EnvSpec("vector", (28,), (2,), states=25, parts=(("cell", 25), ("distractors", 3)))
+    keys = jax.random.split(jax.random.key(1), 2 * N)
+
+    @jax.jit
+    def walk(sea: DeepSea) -> Step:
+        def one(state: DeepSeaState, key: jax.Array) -> tuple[DeepSeaState, Step]:
+            return sea.step(state, sea.right_is[state.column], key)
+
+        return jax.lax.scan(one, sea.reset(KEY)[0], keys)[1]
+
+    ours, other = walk(noisy), walk(plain)
+    np.testing.assert_array_equal(ours.observation[:, :25], other.observation)
+    np.testing.assert_array_equal(ours.next_obs[:, :25], other.next_obs)
+    np.testing.assert_array_equal(ours.reward, other.reward)
+    drawn = np.concatenate([ours.next_obs[:, 25:], ours.observation[N - 1 :: N, 25:]])
+    assert len(np.unique(drawn)) == drawn.size  # also of the last observation of an episode and the first of the next
+    np.testing.assert_array_equal(ours.observation[: N - 1], ours.next_obs[: N - 1])
+
+
+def test_distractors_are_standard_normal() -> None:
+    observed = DeepSea(2, KEY, distractors=10_000).reset(jax.random.key(2))[1]
+    np.testing.assert_array_equal(observed[:4], [1, 0, 0, 0])
+    assert abs(float(observed[4:].mean())) < 0.04
+    assert abs(float(observed[4:].std()) - 1) < 0.03
+
+
+def test_the_index_does_not_depend_on_distractors() -> None:
+    sea = DeepSea(2, KEY, distractors=2)
+    observed = jnp.array([[0, 0, 1, 0, 5.0, 9.0], [0, 0, 0, 0, 5.0, 9.0]])
+    assert [int(sea.index(one)) for one in observed] == [2, 0]

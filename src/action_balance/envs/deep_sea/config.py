@@ -19,6 +19,8 @@ class DeepSeaConfig(DeviceEnvConfig):
 
     size: int = 20
     """N: rows, columns, and steps of an episode."""
+    distractors: int = 0
+    """Random numbers that follow the cell in every observation and say nothing about it."""
 
     label: ClassVar[str] = "deep sea"
     order: ClassVar[int] = 1
@@ -27,18 +29,19 @@ class DeepSeaConfig(DeviceEnvConfig):
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_size(self.size)
+        check_size(self.size, self.distractors)
 
     @property
     def short_name(self) -> str:
-        """Name and size."""
-        return f"{self.name} {self.size}"
+        """Name and size, and the distractors, if any."""
+        distractors = f" with {self.distractors} distractors" if self.distractors else ""
+        return f"{self.name} {self.size}{distractors}"
 
     def make(self, key: "jax.Array") -> "Environment":
         """A sea whose actions are drawn from the key."""
         from action_balance.envs.deep_sea.environment import DeepSea
 
-        return DeepSea(self.size, key)
+        return DeepSea(self.size, key, self.distractors)
 
     def scene(self, environment: "Environment") -> "Scene":
         """The sea from the side, its surface at the top; its upper right half cannot be reached."""

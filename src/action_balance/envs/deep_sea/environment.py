@@ -5,6 +5,9 @@ Osband et al., Behaviour Suite for Reinforcement Learning, 2019; https://arxiv.o
 The diver starts in the upper left corner and sinks one row per step. One action moves it right, at a cost of 0.01 / N,
 the other left; which is which is drawn for every column. The treasure, reward 1, lies at the bottom of the last column:
 to reach it, the diver must move right N times. An episode has N steps.
+
+Distractors are random numbers in the observation that say nothing about the state. Axes: S cells, D numbers of an
+observation.
 """
 
 import equinox as eqx
@@ -29,24 +32,28 @@ class DeepSea(eqx.Module):
     """The environment. Its state is seen one-hot; the meaning of its two actions is drawn from a key."""
 
     size: int = eqx.field(static=True)
+    distractors: int = eqx.field(static=True)
     right_is: Int[Array, " N"]  # the action that moves right, for every column
 
-    def __init__(self, size: int, key: PRNGKeyArray) -> None:
+    def __init__(self, size: int, key: PRNGKeyArray, distractors: int = 0) -> None:
         """Draw a sea.
 
         Args:
             size: N.
             key: random key of the meaning of the actions.
+            distractors: standard normal numbers, drawn anew for every observation, that follow the cell.
         """
-        check_size(size)
+        check_size(size, distractors)
         self.size = size
+        self.distractors = distractors
         self.right_is = jax.random.bernoulli(key, shape=(size,)).astype(jnp.int32)
 
     @property
     def spec(self) -> EnvSpec:
-        """The cell, one-hot, and two actions."""
+        """The cell, one-hot, with the distractors, if any, and two actions."""
         cells = self.size * self.size
-        return EnvSpec("vector", (cells,), (2,), states=cells)
+        parts = (("cell", cells), ("distractors", self.distractors)) if self.distractors else ()
+        return EnvSpec("vector", (cells + self.distractors,), (2,), states=cells, parts=parts)
 
     @property
     def episode_steps(self) -> int:
@@ -57,16 +64,26 @@ class DeepSea(eqx.Module):
         """The lower left half: a diver that sinks one row moves at most one column to the right."""
         return np.tri(self.size, dtype=bool).ravel()
 
-    def _observe(self, state: DeepSeaState) -> Float[Array, " S"]:
-        # Below the last row, the observation is zero, as in bsuite.
-        cell = jnp.where(state.row < self.size, state.row * self.size + state.column, -1)
-        return jax.nn.one_hot(cell, self.size * self.size)
+    def observe(self, cell: Int[Array, ""], key: PRNGKeyArray) -> Float[Array, " D"]:
+        """An observation of a cell.
 
-    def reset(self, key: PRNGKeyArray) -> tuple[DeepSeaState, Float[Array, " S"]]:
+        Args:
+            cell: its number, row by row; -1 for the end below the last row, which is zero, as in bsuite.
+            key: random key of the distractors.
+
+        Returns:
+            The cell, one-hot, followed by the distractors.
+        """
+        seen = jax.nn.one_hot(cell, self.size * self.size)
+        return jnp.concatenate([seen, jax.random.normal(key, (self.distractors,))]) if self.distractors else seen
+
+    def _observe(self, state: DeepSeaState, key: PRNGKeyArray) -> Float[Array, " D"]:
+        return self.observe(jnp.where(state.row < self.size, state.row * self.size + state.column, -1), key)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[DeepSeaState, Float[Array, " D"]]:
         """The upper left corner."""
-        del key
         state = DeepSeaState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-        return state, self._observe(state)
+        return state, self._observe(state, key)
 
     def step(self, state: DeepSeaState, action: Int[Array, ""], key: PRNGKeyArray) -> tuple[DeepSeaState, Step]:
         """One row down, and one column to the left or right."""
@@ -76,12 +93,13 @@ class DeepSea(eqx.Module):
         reached = DeepSeaState(state.row + 1, column)
         terminated = reached.row == self.size
         reward = jnp.where(treasure, 1.0, 0.0) - jnp.where(right, 0.01 / self.size, 0.0)
-        first, first_obs = self.reset(key)
+        reached_key, first_key = jax.random.split(key)
+        first, first_obs = self.reset(first_key)
         following = jax.tree.map(lambda a, b: jnp.where(terminated, a, b), first, reached)
-        next_obs = self._observe(reached)
+        next_obs = self._observe(reached, reached_key)
         observation = jnp.where(terminated, first_obs, next_obs)
         return following, Step(observation, next_obs, reward, terminated, jnp.zeros((), bool))
 
-    def index(self, observation: Float[Array, " S"]) -> Int[Array, ""]:
-        """The cell; 0 for the observation after the last row."""
-        return observation.argmax().astype(jnp.int32)
+    def index(self, observation: Float[Array, " D"]) -> Int[Array, ""]:
+        """The cell; 0 for the observation after the last row. Distractors do not matter."""
+        return observation[: self.size * self.size].argmax().astype(jnp.int32)

@@ -1,0 +1,3 @@
+"""Which exploration bonuses count, and what counting is worth."""
+
+KIND = "reproduce bonuses"

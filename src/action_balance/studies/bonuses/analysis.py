@@ -1,0 +1,238 @@
+"""The numbers of the bonus study, from its records. Axes: R agents, C checkpoints, B bins of visits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import jax
+import numpy as np
+
+from action_balance.config.methods import NONE
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.studies import statistics
+from action_balance.studies.bonuses.counting import CALIBRATED
+from action_balance.studies.bonuses.records import PAIRS, Comparison, Record
+from action_balance.studies.bonuses.settings import (
+    ACTIONS,
+    BASE,
+    EXACT,
+    INTRINSICS,
+    MATRIX_WORLD,
+    WORLDS,
+    Setup,
+)
+from action_balance.studies.neural.analysis import SOLVED
+from action_balance.studies.statistics import Estimate
+from action_balance.web.format import as_float, side
+
+#: A bonus counts if its rank correlations reach this, and estimate over truth stays within this factor in every bin.
+RANK, FACTOR = 0.9, 2.0
+
+#: A bin of visits counts if it has at least this share of all states or pairs; single ones say little.
+LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class World:
+    """All agents in one world. Agents with the same seed start alike, so that they are compared seed by seed."""
+
+    name: str
+    setups: dict[str, Record] = field(default_factory=dict)
+
+    @property
+    def any(self) -> Record:
+        """One of the records."""
+        return next(iter(self.setups.values()))
+
+    def reachable(self) -> int:
+        """States that some episode can reach."""
+        return int(self.any.config.environment(jax.random.key(0)).reachable().sum())
+
+    def sooner(self, ours: str, other: str) -> Estimate | None:
+        """Mean steps of others until the first reward over those of ours; all steps count if there was none."""
+        if not {ours, other} <= self.setups.keys() or not WORLDS[self.name].has_treasure:
+            return None
+        return statistics.paired_ratio(self.setups[other].found_steps, self.setups[ours].found_steps)
+
+    def more_states(self, ours: str, other: str) -> Estimate | None:
+        """How many more states agents reached in the end than others; None unless both are there."""
+        if not {ours, other} <= self.setups.keys():
+            return None
+        return statistics.mean((self.setups[ours].states[:, -1] - self.setups[other].states[:, -1]).astype(float))
+
+
+def group(records: Sequence[Record]) -> dict[str, World]:
+    """The records by world.
+
+    Args:
+        records: in the order of tables.
+
+    Returns:
+        The worlds; a `UserError` if the agents of one cannot be compared.
+    """
+    worlds: dict[str, World] = {}
+    for record in records:
+        worlds.setdefault(record.world, World(record.world)).setups[record.setup.name] = record
+    for world in worlds.values():
+        trained = {(one.config.seed, one.config.seeds, one.limit) for one in world.setups.values()}
+        if len(trained) > 1:
+            raise UserError(
+                f"the agents in {world.name} differ in their seeds or steps: use one --out for each, "
+                f"or train all of them again with --overwrite"
+            )
+    return worlds
+
+
+def numbers(records: Sequence[Record]) -> Data:
+    """All numbers for the summary."""
+    worlds = group(records)
+    return {
+        "counting": {name: found for name, world in worlds.items() if (found := counting_numbers(world))},
+        "worth": {name: world_numbers(world) for name, world in worlds.items()},
+        "matrix": matrix_numbers(worlds[MATRIX_WORLD]) if MATRIX_WORLD in worlds else None,
+    }
+
+
+def world_numbers(world: World) -> Data:
+    """What every setup is worth in a world."""
+    return {
+        "title": WORLDS[world.name].title,
+        "has_treasure": WORLDS[world.name].has_treasure,
+        "agents": world.any.config.seeds,
+        "steps": world.any.limit,
+        "reachable": world.reachable(),
+        "setups": {name: setup_numbers(world, name) for name in world.setups},
+    }
+
+
+def setup_numbers(world: World, name: str) -> Data:
+    """What one setup is worth in a world."""
+    record = world.setups[name]
+    # Over all agents; unknown if half of them never got there.
+    median = float(np.median(np.where(record.found, record.found_steps, np.inf)))
+    solved = record.score > SOLVED
+    return {
+        "intrinsic": record.setup.intrinsic,
+        "action": record.setup.action,
+        "found": int(record.found.sum()),
+        "solved": int(solved.sum()),
+        "found_share": statistics.to_data(statistics.share(record.found)),
+        "solved_share": statistics.to_data(statistics.share(solved)),
+        "median_steps": median if np.isfinite(median) else None,
+        "states": statistics.to_data(statistics.mean(record.states[:, -1].astype(float))),
+        "sooner": statistics.to_data(world.sooner(name, BASE)),
+        "sooner_than_exact": statistics.to_data(world.sooner(name, EXACT)),
+        "more_states": statistics.to_data(world.more_states(name, BASE)),
+        "broken": int((~record.finite).sum()),
+        "kl": float(record.kl.mean()) if len(record.kl) else None,
+        "coef": float(record.coef[-1]) if len(record.coef) else None,
+        "seconds": record.seconds,
+    }
+
+
+def matrix_numbers(world: World) -> Data:
+    """Every next-state bonus with every action bonus, in one world."""
+    setups = [one for one in map(Setup.of, world.setups) if one.action in ACTIONS]
+    combined = {one.intrinsic for one in setups if one.action != NONE}
+    return {
+        "world": world.name,
+        "intrinsics": [one for one in INTRINSICS if one in combined],
+        "actions": [one for one in ACTIONS if any(setup.action == one for setup in setups)],
+    }
+
+
+def counting_numbers(world: World) -> Data:
+    """Every bonus of a world that was compared with true counts, by what it counts."""
+    found: Data = {}
+    for record in world.setups.values():
+        bonus = record.setup.intrinsic if record.setup.action == NONE else record.setup.action
+        for kind, compared in record.comparisons.items():
+            # A next-state bonus of transitions is compared with pairs, but balances nothing.
+            found.setdefault(kind, {})[bonus] = comparison_numbers(compared, record, bonus, kind)
+    return found
+
+
+def comparison_numbers(compared: Comparison, record: Record, bonus: str, kind: str) -> Data:
+    """One bonus beside true counts."""
+    ratios = bin_ratios(compared)
+    ranks = [correlation(column) for column in compared.rank.T]
+    within = [correlation(column) for column in compared.within.T] if kind == PAIRS else []
+    return {
+        "setup": record.setup.name,
+        "steps": (compared.updates * record.config.agent.steps_per_update).tolist(),
+        "rank": [statistics.to_data(one) for one in ranks],
+        "within": [statistics.to_data(one) for one in within],
+        "lowest": statistics.number(float(np.nanmin(compared.rank[:, -1], initial=np.inf))),
+        "calibrated": bonus in CALIBRATED,
+        "ratio": ratios,
+        "counts": _counts([ranks[-1], *within[-1:]], ratios),
+    }
+
+
+def correlation(values: np.ndarray) -> Estimate:
+    """Mean of the correlations of agents, (R,), with Fisher's transformation, which keeps the interval below 1."""
+    known = values[np.isfinite(values)].astype(float)
+    if not len(known):
+        return Estimate(np.nan, np.nan, np.nan)
+    mean = statistics.mean(np.arctanh(np.clip(known, -0.999999, 0.999999)))
+    return Estimate(*(round(float(np.tanh(part)), 6) for part in mean))
+
+
+def bin_ratios(compared: Comparison) -> list[Data]:
+    """Estimate over truth at the last checkpoint by number of visits: geometric means over states or pairs, and then
+    over the agents that have any with so many visits."""
+    found = []
+    total = compared.number[:, -1].sum()
+    for place, (logs, number) in enumerate(zip(compared.ratio[:, -1].T, compared.number[:, -1].T, strict=True)):
+        known = logs[np.isfinite(logs)].astype(float)
+        if len(known):
+            ratio = Estimate(*(2.0**part for part in statistics.mean(known)))
+            share = float(number.sum() / total)
+            found.append({"visits": 2**place, "share": share, "ratio": statistics.to_data(ratio)})
+    return found
+
+
+def _counts(correlations: Sequence[Estimate], ratios: Sequence[Data]) -> bool:
+    """Whether an estimate follows the true count."""
+    values = [as_float(one["ratio"]["value"]) for one in ratios if one["share"] >= LEAST_SHARE]
+    close = all(1 / FACTOR <= value <= FACTOR for value in values)
+    return close and all(one.value >= RANK for one in correlations)
+
+
+def gain(setup: Data, has_treasure: bool) -> str:
+    """Whether a setup is better than RND: ``above``, ``below``, ``around`` (no difference is proven) or ``unknown``."""
+    return side(setup["sooner"], 1) if has_treasure else side(setup["more_states"], 0)
+
+
+def verdict(ours: Data) -> Data:
+    """What the numbers support, by world: lists of names for sentences that the page and the terminal make."""
+    found: Data = {"counting": {}, "next_state": {}, "actions": {}}
+    for world, kinds in ours["counting"].items():
+        found["counting"][world] = {
+            kind: {
+                "counts": [name for name, one in bonuses.items() if one["counts"] and name != EXACT],
+                "does_not": [name for name, one in bonuses.items() if not one["counts"] and name != EXACT],
+            }
+            for kind, bonuses in kinds.items()
+        }
+    for world, about in ours["worth"].items():
+        if BASE not in about["setups"]:
+            continue
+        for part, belongs in (("next_state", is_next_state), ("actions", is_action)):
+            sides: dict[str, list[str]] = {"above": [], "around": [], "below": [], "unknown": []}
+            for name, one in about["setups"].items():
+                if belongs(one) and name != BASE:
+                    sides[gain(one, about["has_treasure"])].append(name)
+            if any(sides.values()):
+                found[part][world] = sides
+    return found
+
+
+def is_next_state(setup: Data) -> bool:
+    """Whether a setup of the summary is one of a next-state bonus alone."""
+    return bool(setup["action"] == NONE)
+
+
+def is_action(setup: Data) -> bool:
+    """Whether a setup of the summary chooses actions in some way on top of RND."""
+    return bool(setup["intrinsic"] == BASE and setup["action"] != NONE)

@@ -1,0 +1,221 @@
+"""Figures of the bonus study, from the numbers of its summary."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from action_balance.files import Data
+from action_balance.plots import drawing
+from action_balance.plots.drawing import COLOURS, INK, MUTED, PAPER, RULE, STYLED, THOUSANDS
+from action_balance.studies.bonuses.analysis import FACTOR, RANK, is_action, is_next_state
+from action_balance.studies.bonuses.records import PAIRS, STATES
+from action_balance.studies.bonuses.settings import BASE, LABELS, RANDOM, WORLDS, Setup
+from action_balance.web.format import ends
+
+#: Colours of the bonuses that are compared with counts, by the method whose colour they have.
+PALETTE = {
+    **{"rnd": "rnd", "count": "count", "hash": "action-balance", "coin-flip": "action-balance-rnd-channel"},
+    **{"icm": "ppo", "distillation": "action-balance-rnd"},
+}
+
+#: Better and worse than what is compared with, and neither.
+BETTER, WORSE, NEITHER = COLOURS["action-balance"], COLOURS["action-balance-rnd"], MUTED
+
+#: What is counted, in titles.
+KINDS = {STATES: "states", PAIRS: "state-action pairs"}
+
+
+def draw_all(ours: Data) -> dict[str, Figure]:
+    """All figures by name.
+
+    Args:
+        ours: the numbers of the summary.
+
+    Returns:
+        The figures for which there are numbers.
+    """
+    found: dict[str, Figure] = {}
+    if ours["counting"]:
+        found |= {"ranks": ranks(ours["counting"]), "ratios": ratios(ours["counting"])}
+    for part, belongs in (("next_state", is_next_state), ("actions", is_action)):
+        shown = {
+            world: {name: one for name, one in about["setups"].items() if belongs(one) and name not in (BASE, RANDOM)}
+            for world, about in ours["worth"].items()
+        }
+        shown = {world: setups for world, setups in shown.items() if any(map(_known, setups.values()))}
+        if shown:
+            found[part] = forest(shown, ours["worth"], part)
+    if ours["matrix"] and len(ours["matrix"]["intrinsics"]) > 1:
+        found["matrix"] = matrix(ours["matrix"], ours["worth"])
+    return found
+
+
+def _colour(bonus: str) -> str:
+    return COLOURS[PALETTE[bonus]]
+
+
+def _panels(counting: Data) -> list[tuple[str, Data]]:
+    """Title and bonuses of every panel: a world, and what is counted in it."""
+    return [
+        (f"{WORLDS[world].title}: {KINDS[kind]}", bonuses)
+        for world, kinds in counting.items()
+        for kind, bonuses in kinds.items()
+    ]
+
+
+def _grid(title: str, count: int, columns: int) -> tuple[Figure, list[Axes]]:
+    size = (8, 3.6) if count == 1 else (min(11.0, 4.6 * columns + 1), 3.0 * -(-count // columns) + 0.7)
+    return drawing.new_panels(title, count, size, columns)
+
+
+@style.context(STYLED)
+def ranks(counting: Data) -> Figure:
+    """Rank correlation of bonus and rarity over training, over all states or pairs of a world and within states."""
+    shown = [(title, bonuses, "rank") for title, bonuses in _panels(counting)]
+    for place, (title, bonuses, _) in reversed(list(enumerate(shown))):
+        if all(one["within"] for one in bonuses.values()):
+            shown.insert(place + 1, (f"{title.partition(':')[0]}: within one state", bonuses, "within"))
+    figure, panels = _grid("Rank correlation of the bonus and minus the true count", len(shown), min(3, len(shown)))
+    for axes, (title, bonuses, key) in zip(panels, shown, strict=True):
+        labels = []
+        for bonus, one in bonuses.items():
+            middle, low, high = zip(*map(ends, one[key]), strict=True)
+            axes.fill_between(one["steps"], low, high, color=_colour(bonus), alpha=0.12, linewidth=0)
+            dots: dict[str, Any] = {"marker": "o", "markersize": 3.5, "markeredgecolor": PAPER}
+            axes.plot(one["steps"], middle, color=_colour(bonus), linewidth=1.6, **dots)
+            labels.append((0.0 if math.isnan(middle[-1]) else middle[-1], PALETTE[bonus], LABELS[bonus]))
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.set(xscale="log", xlabel="environment steps of an agent", ylim=(min(-0.05, axes.get_ylim()[0]), 1.03))
+        axes.axhline(RANK, color=MUTED, linewidth=0.9, linestyle=(0, (3, 2)))
+        axes.xaxis.set_major_locator(FixedLocator(next(iter(bonuses.values()))["steps"][-1::-2]))
+        axes.xaxis.set_major_formatter(THOUSANDS)
+        axes.xaxis.set_minor_locator(NullLocator())
+        drawing.end_labels(axes, labels, gap=0.1)
+    return figure
+
+
+@style.context(STYLED)
+def ratios(counting: Data) -> Figure:
+    """Estimated over true count by number of visits at the end of training, a panel for every world and kind."""
+    shown = _panels(counting)
+    figure, panels = _grid("Estimated over true count, by true count", len(shown), min(2, len(shown)))
+    for axes, (title, bonuses) in zip(panels, shown, strict=True):
+        labels = []
+        for bonus, one in bonuses.items():
+            if not one["ratio"]:
+                continue
+            visits = [row["visits"] for row in one["ratio"]]
+            middle, low, high = zip(*(ends(row["ratio"]) for row in one["ratio"]), strict=True)
+            dashes: Any = "solid" if one["calibrated"] else (0, (4, 1.5))
+            axes.fill_between(visits, low, high, color=_colour(bonus), alpha=0.12, linewidth=0)
+            axes.plot(visits, middle, color=_colour(bonus), linewidth=1.6, linestyle=dashes)
+            labels.append((math.log(middle[-1]), PALETTE[bonus], LABELS[bonus]))
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.set(xscale="log", yscale="log", xlabel="true count")
+        axes.axhspan(1 / FACTOR, FACTOR, color=RULE, alpha=0.6, linewidth=0)
+        axes.axhline(1, color=MUTED, linewidth=0.9)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(numticks=8))
+            axis.set_major_formatter(THOUSANDS)
+            axis.set_minor_locator(NullLocator())
+        _end_labels(axes, labels)
+    return figure
+
+
+def _end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
+    """`drawing.end_labels` on a logarithmic axis."""
+    low, high = axes.get_ylim()
+    twin = axes.twinx()
+    twin.set_ylim(math.log(low), math.log(high))
+    twin.set_axis_off()
+    drawing.end_labels(twin, labels, gap=0.1)
+
+
+def _known(setup: Data) -> bool:
+    return setup["sooner"] is not None or setup["more_states"] is not None
+
+
+@style.context(STYLED)
+def forest(shown: Data, worth: Data, part: str) -> Figure:
+    """How many times sooner than RND every setup finds the treasure, a panel for every world.
+
+    Args:
+        shown: the setups of every world.
+        worth: the numbers of all worlds.
+        part: next_state or actions.
+
+    Returns:
+        The figure.
+    """
+    rows = max(map(len, shown.values()))
+    columns = min(3, len(shown))
+    size = (max(8, 3.9 * columns), (0.26 * rows + 1.1) * -(-len(shown) // columns) + 0.5)
+    what = "Next-state bonuses" if part == "next_state" else "Action bonuses on top of RND"
+    figure, panels = drawing.new_panels(f"{what}: how many times sooner than RND alone", len(shown), size, columns)
+    for axes, (world, setups) in zip(panels, shown.items(), strict=True):
+        treasure = worth[world]["has_treasure"]
+        neutral = 1.0 if treasure else 0.0
+        axes.axvline(neutral, color=MUTED, linewidth=1)
+        for place, one in enumerate(setups.values()):
+            value, low, high = ends(one["sooner"] if treasure else one["more_states"])
+            colour = BETTER if low > neutral else WORSE if high < neutral else NEITHER
+            if not math.isnan(low + high):
+                axes.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+            axes.plot(value, place, "o", color=colour, markersize=5.5, markeredgecolor=PAPER)
+        axes.set_yticks(range(len(setups)), [_row(name, part) for name in setups])
+        axes.set_ylim(rows - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0, labelcolor=INK)
+        axes.grid(visible=False, axis="y")
+        axes.set_title(worth[world]["title"], loc="left", fontsize=9)
+        axes.set_xlabel("times sooner" if treasure else "more states")
+        if treasure:
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+            axes.xaxis.set_minor_locator(NullLocator())
+            low, high = axes.get_xlim()
+            axes.set_xlim(min(low, 0.7), max(high, 1.45))
+    return figure
+
+
+def _row(name: str, part: str) -> str:
+    setup = Setup.of(name)
+    return setup.label if part == "next_state" else LABELS[setup.action]
+
+
+@style.context(STYLED)
+def matrix(about: Data, worth: Data) -> Figure:
+    """Every next-state bonus with every action bonus: found, solved, and times sooner than RND alone."""
+    numbers = worth[about["world"]]
+    rows, columns = about["intrinsics"], about["actions"]
+    figure = Figure(figsize=(max(8, 1.35 * len(columns) + 1.6), 0.62 * len(rows) + 1.4), layout="constrained")
+    title = WORLDS[about["world"]].title.capitalize()
+    figure.suptitle(f"{title}: times sooner than RND alone, found / solved of {numbers['agents']}", x=0.01, ha="left")
+    axes = figure.add_subplot()
+    for row, intrinsic in enumerate(rows):
+        for column, action in enumerate(columns):
+            one = numbers["setups"].get(Setup(intrinsic, action).name)
+            if one is None:
+                continue
+            value = ends(one["sooner"])[0]
+            strength = 0.0 if math.isnan(value) else min(abs(math.log2(value)) / 2, 1)
+            colour = BETTER if value > 1 else WORSE
+            place: dict[str, Any] = {"width": 0.96, "height": 0.92, "linewidth": 0}
+            axes.add_patch(Rectangle((column - 0.48, row - 0.46), facecolor=RULE, alpha=0.4, **place))
+            axes.add_patch(Rectangle((column - 0.48, row - 0.46), facecolor=colour, alpha=0.55 * strength, **place))
+            known = "" if math.isnan(value) else f"{value:.2f}"
+            axes.text(column, row - 0.13, known, ha="center", va="center", fontsize=10, weight="bold")
+            axes.text(column, row + 0.24, f"{one['found']} / {one['solved']}", ha="center", va="center", fontsize=8)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(range(len(columns)), [LABELS[action] for action in columns])
+    axes.set_yticks(range(len(rows)), [LABELS[intrinsic] for intrinsic in rows])
+    axes.set(xlabel="action bonus", ylabel="next-state bonus")
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    return figure

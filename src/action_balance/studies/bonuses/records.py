@@ -1,0 +1,186 @@
+"""What is kept of the agents of a cell: one small file, written whole, which no two processes make at the same time.
+
+Axes: R agents, P points of the curves, C checkpoints, B bins of visits.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
+from action_balance.files import Data, reason, write_atomically
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.studies.bonuses.settings import WORLDS, Cell, Setup
+
+#: The folder of a study that holds its records.
+CELLS = "cells"
+
+#: The kinds of visits that a bonus can be compared with, which are also prefixes of arrays: of states and of pairs.
+STATES, PAIRS = "states", "pairs"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A bonus beside true counts at several checkpoints."""
+
+    updates: np.ndarray  # (C,) int32
+    rank: np.ndarray  # (R, C) float32, rank correlation of the bonus and minus the true count; nan where undefined
+    within: np.ndarray  # (R, C) float32, the same among the actions of a state, mean over states; nan for states
+    ratio: np.ndarray  # (R, C, B) float16, mean log2 of estimated over true count; nan where a bin is empty
+    number: np.ndarray  # (R, C, B) int32, states or pairs in each bin: visits of 1, 2 to 3, 4 to 7, ...
+
+
+@dataclass(frozen=True)
+class Record:
+    """The agents of a cell."""
+
+    world: str
+    setup: Setup
+    config: TrainConfig
+    made_by: Data  # versions and hardware
+    seconds: float  # duration of all updates but the first, which is compiled
+    first_reward: np.ndarray  # (R,) int32, environment steps until the first positive reward; -1 where there was none
+    score: np.ndarray  # (R,) float32, mean return over the last tenth of the updates; 0 where no episode ended
+    finite: np.ndarray  # (R,) bool, whether all parameters were finite numbers at the end
+    steps: np.ndarray  # (P,) int32, environment steps of each agent
+    states: np.ndarray  # (R, P) int32, states reached so far
+    kl: np.ndarray  # (P,) float32, KL(beta || pi), mean over agents; empty without an action bonus
+    coef: np.ndarray  # (P,) float32, c of Eq. 5, mean over agents; empty where it is constant
+    comparisons: dict[str, Comparison] = field(default_factory=dict)  # by `STATES` or `PAIRS`
+
+    @property
+    def name(self) -> str:
+        """As that of its cell."""
+        return f"{self.world}--{self.setup.name}"
+
+    @property
+    def limit(self) -> int:
+        """Environment steps of the whole training."""
+        return self.config.agent.updates * self.config.agent.steps_per_update
+
+    @property
+    def found(self) -> np.ndarray:
+        """Whether each agent ever got a reward, (R,) bool."""
+        found: np.ndarray = self.first_reward >= 0
+        return found
+
+    @property
+    def found_steps(self) -> np.ndarray:
+        """Environment steps until the first reward, (R,); all steps where there was none."""
+        return np.where(self.found, self.first_reward, self.limit)
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all."""
+        about = {
+            **{"world": self.world, "setup": self.setup.name, "config": self.config.to_dict()},
+            **{"made_by": self.made_by, "seconds": round(self.seconds, 3)},
+        }
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        for kind, compared in self.comparisons.items():
+            arrays |= {f"{kind}_{name}": getattr(compared, name) for name in COMPARED}
+        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        write_atomically(path, partial(write_arrays, arrays={"about": text, **arrays}, compress=True))
+
+    @classmethod
+    def load(cls, path: Path) -> "Record":
+        """Read one; a `UserError` if the file is something else."""
+        try:
+            arrays = read_arrays(path)
+            about = json.loads(arrays["about"].tobytes())
+            comparisons = {
+                kind: Comparison(**{name: arrays[f"{kind}_{name}"] for name in COMPARED})
+                for kind in (STATES, PAIRS)
+                if f"{kind}_{COMPARED[0]}" in arrays
+            }
+            return cls(
+                world=about["world"],
+                setup=Setup.of(about["setup"]),
+                config=TrainConfig.from_dict(about["config"]),
+                made_by=about["made_by"],
+                seconds=about["seconds"],
+                **{name: arrays[name] for name in ARRAYS},
+                comparisons=comparisons,
+            )
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {reason(error)}") from None
+        except (DamagedArrays, KeyError, TypeError, ValueError):
+            raise UserError(f"{path} is damaged: delete it, and the same command trains its agents again") from None
+
+
+#: The arrays of a record and of a comparison, by name.
+ARRAYS = ("first_reward", "score", "finite", "steps", "states", "kl", "coef")
+COMPARED = ("updates", "rank", "within", "ratio", "number")
+
+
+def record_path(out: Path, name: str) -> Path:
+    """Where the record of a cell is."""
+    return out / CELLS / f"{name}.npz"
+
+
+def read_records(out: Path) -> list[Record]:
+    """All records of a study, in the order of its tables."""
+    records = [Record.load(path) for path in sorted((out / CELLS).glob("*.npz"))]
+    known = list(WORLDS)
+    return sorted(records, key=lambda one: (known.index(one.world), one.setup.order))
+
+
+def is_trained(out: Path, cell: Cell) -> bool:
+    """Whether the agents of a cell have a record; a `UserError` if they were trained with other settings."""
+    path = record_path(out, cell.name)
+    if not path.exists():
+        return False
+    if Record.load(path).config != cell.config:
+        raise UserError(f"{path} was made with other settings: choose another --out, or replace it with --overwrite")
+    return True
+
+
+def delete_records(out: Path) -> None:
+    """Delete all records; other files stay."""
+    for path in sorted((out / CELLS).glob("*.npz")):
+        if path.stem.partition("--")[0] in WORLDS:
+            path.unlink()
+    with contextlib.suppress(OSError):
+        (out / CELLS).rmdir()
+
+
+@contextlib.contextmanager
+def claimed(out: Path, name: str) -> Iterator[bool]:
+    """Keep other processes from training a cell; the system ends that with the process.
+
+    Args:
+        out: folder of the study.
+        name: of the cell.
+
+    Yields:
+        Whether no other process is training it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        yield True
+        return
+    path = out / CELLS / f".{name}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise UserError(f"cannot write to {path.parent}: {reason(error)}; choose another --out") from None
+    try:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+        # Whoever has opened the same file meanwhile finds the record, and trains nothing.
+        if record_path(out, name).exists():
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(lock)

@@ -1,0 +1,193 @@
+"""``reproduce bonuses``: train the cells that have no record, and report all records that exist."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.plots import drawing
+from action_balance.runs.results import ResultFolder
+from action_balance.studies import statistics
+from action_balance.studies.bonuses import KIND, analysis
+from action_balance.studies.bonuses.records import (
+    CELLS,
+    Record,
+    claimed,
+    delete_records,
+    is_trained,
+    read_records,
+    record_path,
+)
+from action_balance.studies.bonuses.settings import BASE, EXACT, BonusesSettings, Cell
+from action_balance.studies.parts import same_command, say
+from action_balance.terminal.training import training_progress
+from action_balance.web.format import listed
+
+
+def reproduce_bonuses(
+    settings: BonusesSettings, out: Path, report_only: bool, train_only: bool, overwrite: bool, console: Console
+) -> None:
+    """Train what is missing of the study, and write its report.
+
+    Args:
+        settings: settings of the study.
+        out: folder of the study.
+        report_only: train nothing.
+        train_only: write no report.
+        overwrite: delete the existing result and all of its records.
+        console: the screen.
+    """
+    if report_only and train_only:
+        raise UserError("--report-only trains nothing, and --train-only reports nothing: choose one")
+    if overwrite and (report_only or train_only):
+        raise UserError("--overwrite deletes what is to be reported, or what other processes train: use it alone")
+    if not report_only:
+        plan = settings.plan()
+        trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell)]
+        if not train_only:
+            ResultFolder.renew(out, KIND, overwrite)  # refuses the result of something else
+        if overwrite:
+            delete_records(out)
+        if trained:
+            say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
+        try:
+            _train_missing(plan, out, console)
+        except KeyboardInterrupt:
+            rest = f"{same_command(overwrite)} continues from there"
+            if train_only or not read_records(out):
+                raise KeyboardInterrupt(f"finished groups of agents are kept in {out / CELLS}; {rest}") from None
+            write_report(out, settings)
+            raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
+    if not train_only:
+        write_report(out, settings, report_only)
+        say(console, f"open {out / 'report.html'} in a browser", *conclusions(ResultFolder.read(out).summary["ours"]))
+
+
+def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
+    """Train the cells that have no record and that no other process trains."""
+    for place, (name, cell) in enumerate(plan.items(), start=1):
+        if is_trained(out, cell):
+            continue
+        with claimed(out, name) as free:
+            if not free or is_trained(out, cell):
+                continue
+            from action_balance.studies.bonuses import training
+
+            with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
+                record = training.train(cell, report)
+            record.save(record_path(out, name))
+
+
+def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:
+    """Write the summary, tables, figures and page of the records that exist.
+
+    Args:
+        out: folder of the study.
+        settings: settings of the study, for the command that the page shows.
+        keep: whether the settings of an earlier report are kept instead.
+    """
+    records = read_records(out)
+    if not records:
+        raise UserError(f"{out / CELLS} has no record: train first, or give another --out")
+    folder = ResultFolder.renew(out, KIND)
+    given = json.loads(json.dumps(asdict(settings)))
+    folder.summary["settings"] = folder.before.get("settings", given) if keep else given
+    _write(folder, records)
+
+
+def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
+    from action_balance.studies.bonuses import figures, page
+
+    ours = analysis.numbers(records)
+    ours["verdict"] = analysis.verdict(ours)
+    folder.summary |= {"ours": ours, "made_by": _made_by(records)}
+    folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
+    folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
+    folder.write_csv("worth.csv", WORTH_COLUMNS, _worth_rows(ours))
+    folder.write_csv("counting.csv", COUNTING_COLUMNS, _counting_rows(ours))
+    for name, figure in figures.draw_all(ours).items():
+        drawing.save(figure, folder.write, f"figures/{name}")
+    folder.write("report.html", page.bonuses_page(folder.path, folder.summary).encode())
+    folder.save()
+
+
+def _made_by(records: Sequence[Record]) -> list[Data]:
+    """The different versions and machines that made the records."""
+    found: list[Data] = []
+    for record in records:
+        if record.made_by not in found:
+            found.append(record.made_by)
+    return found
+
+
+AGENT_COLUMNS = ("world", "setup", "agent", "first_reward", "return", "states")
+
+
+def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
+    for one in records:
+        agents = zip(one.first_reward.tolist(), one.score.tolist(), one.states[:, -1].tolist(), strict=True)
+        for agent, (first, score, states) in enumerate(agents):
+            yield one.world, one.setup.name, agent, first if first >= 0 else "", round(score, 6), states
+
+
+WORTH_COLUMNS = (
+    *("world", "setup", "found", "solved", "agents", "sooner", "sooner_low", "sooner_high"),
+    *("sooner_than_exact", "than_exact_low", "than_exact_high", "states", "states_low", "states_high", "kl", "coef"),
+)
+
+
+def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
+    for world, about in ours["worth"].items():
+        for name, one in about["setups"].items():
+            estimates = [_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states")]
+            ends = [value for estimate in estimates for value in estimate]
+            yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
+
+
+COUNTING_COLUMNS = ("world", "of", "bonus", "steps", "rank", "rank_low", "rank_high", "within_states", "counts")
+
+
+def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
+    for world, kinds in ours["counting"].items():
+        for kind, bonuses in kinds.items():
+            for name, one in bonuses.items():
+                for place, steps in enumerate(one["steps"]):
+                    within = _parts(one["within"][place])[0] if one["within"] else ""
+                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["counts"]
+
+
+def _parts(estimate: Data | None) -> list[object]:
+    """An estimate as three fields of a table, empty where unknown."""
+    return [""] * 3 if estimate is None else _known(*(estimate[key] for key in ("value", "low", "high")))
+
+
+def _known(*values: float | str | None) -> list[object]:
+    return ["" if value is None else round(float(value), 6) for value in values]
+
+
+def conclusions(ours: Data) -> Iterator[str]:
+    """Headline lines for the terminal."""
+    for world, kinds in ours["verdict"]["counting"].items():
+        for kind, found in kinds.items():
+            counts, does_not = (listed(found[key]) or "none" for key in ("counts", "does_not"))
+            yield f"{world}: counts {kind}: {counts}; does not: {does_not}"
+    for world, about in ours["worth"].items():
+        yield f"{world}, {about['agents']} agents of {about['steps']:,} steps:"
+        for name, one in about["setups"].items():
+            if about["has_treasure"]:
+                line = f"found by {one['found']}, solved by {one['solved']}"
+                sooner = statistics.describe(one["sooner"])
+                compared = f", {sooner} times as soon as {BASE}" if sooner and name != BASE else ""
+                exact = statistics.describe(one["sooner_than_exact"])
+                compared += f", {exact} times as soon as {EXACT}" if exact and name != EXACT else ""
+            else:
+                line, more = (
+                    f"{statistics.describe(one['states'], 0)} states",
+                    statistics.describe(one["more_states"], 0),
+                )
+                compared = f", {more} more than {BASE}" if more and name != BASE else ""
+            yield f"  {name}: {line}{compared}"

@@ -1,0 +1,252 @@
+"""Settings of the bonus study: its worlds, its agents, and which agents each part of the study needs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
+from action_balance.config.env import EnvConfig
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.studies.checks import check_count, check_names, check_seeds
+
+#: How large the study is.
+ScaleName = Literal["small", "full"]
+
+#: Random numbers in the observation of the deep sea with distractors: so many that they decide most signs of a SimHash.
+DISTRACTORS = 16
+
+#: The next-state bonus that all others are compared with, and the one that enumerates states.
+BASE, EXACT = "rnd", "count"
+
+#: How actions are chosen without a bonus, as baselines: names of methods.
+BASELINES = ("epsilon-greedy", "entropy")
+RANDOM = "random"
+
+#: Next-state bonuses and action bonuses in the order of tables.
+INTRINSICS = (NONE, *INTRINSIC_BONUSES)
+ACTIONS = (NONE, *ACTION_BONUSES)
+
+#: What tables and figures call bonuses and baselines.
+LABELS = {
+    **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
+    **{"icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
+    **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
+}
+
+#: c of Eq. 5 for each action bonus: the paper's 1, and otherwise adapted so that KL(beta || pi) stays near its target.
+COEFFICIENTS: dict[str, BonusConfig] = {"distillation": BonusConfig(action_coef=1.0)}
+ADAPTIVE: dict[str, Any] = {"action_coef": "auto"}
+
+#: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
+#: estimates of how often a state was reached.
+STATE_COUNTERS = ("rnd", "count", "hash", "coin-flip", "icm")
+#: Action bonuses that are compared with true counts; ``ucb`` has the counts of its counter.
+PAIR_COUNTERS = ("distillation", "count", "hash", "coin-flip")
+
+
+@dataclass(frozen=True)
+class World:
+    """An environment, and how long agents are trained in it."""
+
+    title: str
+    env: EnvConfig
+    steps: int = 120_000
+    """Environment steps of each agent in the full study."""
+    envs: int = 8
+    """Environments of each agent."""
+    has_treasure: bool = True
+    """Whether there is a reward."""
+
+
+#: The worlds by name.
+WORLDS = {
+    "deep-sea-10": World("deep sea 10", env_config("deep-sea", size=10)),
+    "deep-sea-14": World("deep sea 14", env_config("deep-sea", size=14)),
+    "deep-sea-20": World("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
+    "deep-sea-10-distractors": World(
+        "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS)
+    ),
+    "corridor-25": World("corridor 25", env_config("corridor", size=25)),
+    "goal-40": World("goal 40 x 40", env_config("goal"), steps=40_000, envs=1),
+    "open-40": World("open grid 40 x 40", env_config("open"), has_treasure=False),
+}
+
+#: The worlds in which bonuses are compared with true counts, and the world of the matrix.
+COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
+MATRIX_WORLD = "deep-sea-10"
+
+#: The parts of the study: does it count, what is it worth, and every next-state bonus with every action bonus.
+COUNTING, WORTH, MATRIX = PARTS = ("counting", "worth", "matrix")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the study takes on unless it is told otherwise."""
+
+    seeds: int
+    steps: int | None
+    """Environment steps of each agent; None for those of each world."""
+    worlds: tuple[str, ...]
+    balanced: tuple[str, ...]
+    """The worlds in which action bonuses are compared."""
+    matrix: tuple[str, ...]
+    """Next-state bonuses of the matrix."""
+
+
+SCALES: dict[str, Scale] = {
+    "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, "hash")),
+    "full": Scale(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How an agent explores."""
+
+    intrinsic: str = NONE
+    """Its next-state bonus."""
+    action: str = NONE
+    """Its action bonus, or how it chooses actions in place of one: one of `BASELINES`, or `RANDOM`."""
+
+    @property
+    def name(self) -> str:
+        """Both names, e.g. ``rnd+hash``; that of the next-state bonus alone without an action bonus."""
+        if self.action == RANDOM:
+            return RANDOM
+        return self.intrinsic if self.action == NONE else f"{self.intrinsic}+{self.action}"
+
+    @property
+    def label(self) -> str:
+        """What tables call it: e.g. ``RND + hash counts``; PPO without any bonus."""
+        if self.action == RANDOM:
+            return LABELS[RANDOM]
+        rewards = "PPO" if self.intrinsic == NONE else LABELS[self.intrinsic]
+        return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
+
+    @classmethod
+    def of(cls, name: str) -> "Setup":
+        """The setup with a name."""
+        intrinsic, _, action = name.partition("+")
+        return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
+
+    def agent(self, steps: int, envs: int) -> AgentConfig:
+        """The settings of such an agent."""
+        # A minibatch has whole environments.
+        common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": PPOConfig(minibatches=min(4, envs))}
+        if self.action in (RANDOM, *BASELINES):
+            return AgentConfig(method=self.action, intrinsic=self.intrinsic, **common)
+        if self.action != NONE:
+            common["bonus"] = COEFFICIENTS.get(self.action) or BonusConfig(**ADAPTIVE)
+        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=self.action, **common)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Its place in tables."""
+        actions = (*ACTIONS, *BASELINES, RANDOM)
+        return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, actions.index(self.action))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Agents with one setup in one world, which are trained together."""
+
+    world: str
+    setup: Setup
+    config: TrainConfig
+
+    @property
+    def name(self) -> str:
+        """Name of its record."""
+        return f"{self.world}--{self.setup.name}"
+
+    @property
+    def counts_states(self) -> bool:
+        """Whether its next-state bonus is compared with true counts."""
+        return self.world in COUNTED and self.setup.action == NONE and self.setup.intrinsic in STATE_COUNTERS
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether its action bonus is compared with true counts."""
+        return self.world in COUNTED and self.setup.intrinsic == BASE and self.setup.action in PAIR_COUNTERS
+
+
+@dataclass(frozen=True)
+class BonusesSettings:
+    """Settings of ``reproduce bonuses``. All other settings are those of the preset ``study``."""
+
+    scale: ScaleName = "small"
+    """small: 6 agents of 40,000 steps in the deep sea, 15 minutes on two cores. full: 128 agents in all worlds, which
+    needs a GPU."""
+    seeds: int | None = None
+    """Agents of each kind in each world (default: 6; full: 128)."""
+    seed: int = 0
+    """Seed of the first agent."""
+    steps: int | None = None
+    """Environment steps of each agent (default: 40,000; full: depends on the world)."""
+    worlds: tuple[str, ...] = ()
+    """Worlds (default: deep-sea-10 and deep-sea-10-distractors; full: all)."""
+    intrinsic: tuple[str, ...] = ()
+    """Next-state bonuses (default: all)."""
+    action_bonus: tuple[str, ...] = ()
+    """Action bonuses and baselines (default: all)."""
+    studies: tuple[str, ...] = PARTS
+    """Parts of the study to run: counting, worth, matrix."""
+
+    def __post_init__(self) -> None:
+        check_seeds(self.seed, self.agents)
+        if self.steps is not None:
+            check_count("--steps", self.steps)
+        for kind, names, known in (
+            ("world", self.worlds, WORLDS),
+            ("next-state bonus", self.intrinsic, INTRINSICS),
+            ("action bonus", self.action_bonus, (*ACTIONS, *BASELINES)),
+        ):
+            if names:
+                check_names(kind, names, known)
+        check_names("study", self.studies, PARTS)
+
+    @property
+    def agents(self) -> int:
+        """Agents of each cell."""
+        return SCALES[self.scale].seeds if self.seeds is None else self.seeds
+
+    def plan(self) -> dict[str, Cell]:
+        """The cells that the chosen parts need, by name, in the order in which they are trained."""
+        found: dict[str, Cell] = {}
+        for part in PARTS:
+            for world in self.worlds or SCALES[self.scale].worlds:
+                for setup in self._setups(part, world) if part in self.studies else ():
+                    cell = self.cell(world, setup)
+                    found.setdefault(cell.name, cell)
+        return found
+
+    def cell(self, world: str, setup: Setup) -> Cell:
+        """One cell."""
+        about = WORLDS[world]
+        steps = self.steps or SCALES[self.scale].steps or about.steps
+        return Cell(world, setup, TrainConfig(about.env, setup.agent(steps, about.envs), self.seed, self.agents))
+
+    def _setups(self, part: str, world: str) -> Iterator[Setup]:
+        """The setups that a part compares in a world, of those that were chosen."""
+        for setup in self._needed(part, world):
+            chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
+            if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
+                yield setup
+
+    def _needed(self, part: str, world: str) -> Iterator[Setup]:
+        """The setups that a part compares in a world, unless a choice is made."""
+        scale = SCALES[self.scale]
+        balanced = bool(self.worlds) or world in scale.balanced
+        if part == WORTH:
+            yield from (Setup(intrinsic) for intrinsic in INTRINSICS)
+            if balanced:
+                yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
+                yield Setup(NONE, RANDOM)
+        if part == COUNTING and world in COUNTED:
+            yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
+            yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
+        if part == MATRIX and world == MATRIX_WORLD:
+            chosen = self.intrinsic or scale.matrix
+            yield from (Setup(intrinsic, action) for intrinsic in chosen for action in ACTIONS)

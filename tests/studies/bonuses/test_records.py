@@ -1,0 +1,77 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bonus_records import comparison, record
+
+from action_balance.errors import UserError
+from action_balance.studies.bonuses import records
+from action_balance.studies.bonuses.records import Record, claimed, record_path
+from action_balance.studies.bonuses.settings import BonusesSettings, Setup
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+    made = record("deep-sea-10", "rnd", [7, -1], comparisons={"states": comparison([[0.5], [1.0]], [0.0, 1.0])})
+    path = record_path(tmp_path, made.name)
+    assert path.name == "deep-sea-10--rnd.npz"
+    made.save(path)
+    read = Record.load(path)
+    assert (read.world, read.setup, read.config, read.made_by) == (made.world, made.setup, made.config, made.made_by)
+    np.testing.assert_array_equal(read.found, [True, False])
+    np.testing.assert_array_equal(read.found_steps, [7, 2048])
+    np.testing.assert_array_equal(read.comparisons["states"].ratio, made.comparisons["states"].ratio)
+    assert [*read.comparisons] == ["states"]
+    assert path.stat().st_size < 4000
+
+
+def test_records_are_sorted_as_in_tables(tmp_path: Path) -> None:
+    made = [("open-40", "rnd"), ("deep-sea-10", "count"), ("deep-sea-10", "rnd+distillation"), ("deep-sea-10", "rnd")]
+    for world, setup in made:
+        record(world, setup, [1]).save(record_path(tmp_path, f"{world}--{setup}"))
+    assert [one.name for one in records.read_records(tmp_path)] == [
+        "deep-sea-10--rnd",
+        "deep-sea-10--rnd+distillation",
+        "deep-sea-10--count",
+        "open-40--rnd",
+    ]
+
+
+def test_a_record_with_other_settings_is_not_mistaken_for_one_of_the_plan(tmp_path: Path) -> None:
+    made = record("deep-sea-10", "rnd", [1, 2])
+    made.save(record_path(tmp_path, made.name))
+    cell = BonusesSettings(seeds=2, steps=2048).cell("deep-sea-10", Setup("rnd"))
+    assert records.is_trained(tmp_path, cell)
+    assert not records.is_trained(tmp_path / "nowhere", cell)
+    with pytest.raises(UserError, match="other settings"):
+        records.is_trained(tmp_path, replace(cell, config=replace(cell.config, seed=3)))
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    path = record_path(tmp_path, "deep-sea-10--rnd")
+    path.parent.mkdir()
+    path.write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"deep-sea-10--rnd\.npz is damaged: delete it"):
+        records.read_records(tmp_path)
+
+
+def test_only_records_are_deleted(tmp_path: Path) -> None:
+    for name in ("deep-sea-10--rnd", "mine"):
+        record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
+    records.delete_records(tmp_path)
+    assert [path.name for path in (tmp_path / "cells").iterdir()] == ["mine.npz"]
+
+
+def test_a_claim_ends_without_a_trace_once_there_is_a_record(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    name = "deep-sea-10--rnd"
+    lock = tmp_path / "cells" / f".{name}.lock"
+    with claimed(tmp_path, name) as free:
+        assert free
+        assert lock.exists()
+    assert lock.exists()  # nothing was trained
+    with claimed(tmp_path, name) as free:
+        assert free
+        record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
+    assert not lock.exists()
+    del fcntl
