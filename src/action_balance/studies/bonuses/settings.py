@@ -35,9 +35,13 @@ LABELS = {
     **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
 }
 
-#: c of Eq. 5 for each action bonus: the paper's 1, and otherwise adapted so that KL(beta || pi) stays near its target.
-COEFFICIENTS: dict[str, BonusConfig] = {"distillation": BonusConfig(action_coef=1.0)}
-ADAPTIVE: dict[str, Any] = {"action_coef": "auto"}
+#: c of Eq. 5 and the normalisation of each action bonus: the paper's for its own, and otherwise a c that is adapted so
+#: that KL(beta || pi) stays near its target. UCB1 is raw: normalised, it is the bonus of its counter.
+ADAPTIVE = BonusConfig(action_coef="auto")
+COEFFICIENTS: dict[str, BonusConfig] = {
+    "distillation": BonusConfig(action_coef=1.0),
+    "ucb": BonusConfig(action_coef="auto", normalize="raw"),
+}
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
 #: estimates of how often a state was reached.
@@ -138,7 +142,7 @@ class Setup:
         if self.action in (RANDOM, *BASELINES):
             return AgentConfig(method=self.action, intrinsic=self.intrinsic, **common)
         if self.action != NONE:
-            common["bonus"] = COEFFICIENTS.get(self.action) or BonusConfig(**ADAPTIVE)
+            common["bonus"] = COEFFICIENTS.get(self.action, ADAPTIVE)
         return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=self.action, **common)
 
     @property
