@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bonus_records import comparison, record
@@ -5,7 +7,6 @@ from bonus_records import comparison, record
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies.bonuses import analysis
-from action_balance.studies.bonuses.page import effects, highlights
 from action_balance.studies.bonuses.records import Comparison, Record
 
 RND = [1000, 2000, -1, 1500, 500]  # the third counts as 2048
@@ -96,25 +97,13 @@ def test_pairs_must_also_have_their_order_within_a_state() -> None:
     assert not pairs(0.3)
 
 
-def test_headlines_leave_out_what_enumerates() -> None:
-    good, bad = comparison([[1.0]] * 5, [0.0]), comparison([[0.4]] * 5, [0.0])
-    ours = numbers(
-        record("deep-sea-10", "rnd", RND, comparisons={"states": bad}),
-        record("deep-sea-10", "count", HASH, [1.0] * 5, comparisons={"states": good}),
-        record("deep-sea-10", "hash", HASH, [1.0, 1.0, 0, 0, 0], comparisons={"states": good}),
-        record("deep-sea-10", "icm", RND, [1.0, 0, 0, 0, 0]),
-        record("deep-sea-10", "rnd+distillation", [1200, 2000, -1, 1700, 600]),
+def test_the_course_of_an_adaptive_coefficient_has_its_start_middle_and_end() -> None:
+    made = replace(
+        record("deep-sea-10", "rnd+hash", [1, 2]),
+        steps=np.array([1, 2, 3, 4], np.int32),
+        coef=np.array([3.0, 1.0, 0.5, 2.0], np.float32),
+        kl=np.array([0.5, 0.25, 0.125, 0.0625], np.float32),
     )
-    best = highlights(ours)
-    assert (best["counter"]["name"], best["counter"]["counts"]) == ("hash", True)
-    assert (best["next_state"]["name"], best["next_state"]["solved"], best["next_state"]["of"]) == ("hash", 2, 2)
-    assert best["action"]["name"] == "rnd+distillation"
-    rows = effects(ours)
-    assert rows["next_state"]["hash"] == {"above": ["deep sea 10"], "around": [], "below": [], "unknown": []}
-    assert rows["next_state"]["icm"]["around"] == ["deep sea 10"]
-    assert rows["actions"]["rnd+distillation"]["below"] == ["deep sea 10"]
-    assert ours["matrix"] == {
-        "world": "deep-sea-10",
-        "intrinsics": ["rnd"],
-        "actions": ["none", "distillation"],
-    }
+    setups = numbers(made, record("deep-sea-10", "rnd", [1, 2]))["worth"]["deep-sea-10"]["setups"]
+    assert setups["rnd+hash"]["course"] == {"steps": [1, 2, 4], "coef": [3.0, 1.0, 2.0], "kl": [0.5, 0.25, 0.0625]}
+    assert setups["rnd"]["course"] is None

@@ -31,6 +31,9 @@ RANK, FACTOR = 0.9, 2.0
 #: A bin of visits counts if it has at least this share of all states or pairs; single ones say little.
 LEAST_SHARE = 0.01
 
+#: Ratios beyond this factor are not shown in full: how far off they are says nothing more.
+SHOWN = 1000
+
 
 @dataclass(frozen=True)
 class World:
@@ -126,7 +129,18 @@ def setup_numbers(world: World, name: str) -> Data:
         "broken": int((~record.finite).sum()),
         "kl": float(record.kl.mean()) if len(record.kl) else None,
         "coef": float(record.coef[-1]) if len(record.coef) else None,
+        "course": _course(record) if len(record.coef) else None,
         "seconds": record.seconds,
+    }
+
+
+def _course(record: Record) -> Data:
+    """c and KL(beta || pi) at the first, the middle and the last point of the curves."""
+    places = (0, (len(record.coef) - 1) // 2, -1)
+    return {
+        "steps": [int(record.steps[place]) for place in places],
+        "coef": [float(record.coef[place]) for place in places],
+        "kl": [float(record.kl[place]) for place in places],
     }
 
 
@@ -200,7 +214,7 @@ def _counts(correlations: Sequence[Estimate], ratios: Sequence[Data]) -> bool:
 
 
 def gain(setup: Data, has_treasure: bool) -> str:
-    """Whether a setup is better than RND: ``above``, ``below``, ``around`` (no difference is proven) or ``unknown``."""
+    """Whether a setup is better than RND: ``above``, ``below``, ``around`` (not significant) or ``unknown``."""
     return side(setup["sooner"], 1) if has_treasure else side(setup["more_states"], 0)
 
 

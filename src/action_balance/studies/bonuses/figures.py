@@ -8,12 +8,12 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.plots.drawing import COLOURS, INK, MUTED, PAPER, RULE, STYLED, THOUSANDS
-from action_balance.studies.bonuses.analysis import FACTOR, RANK, is_action, is_next_state
+from action_balance.studies.bonuses.analysis import FACTOR, RANK, SHOWN, is_action, is_next_state
 from action_balance.studies.bonuses.records import PAIRS, STATES
 from action_balance.studies.bonuses.settings import BASE, LABELS, RANDOM, WORLDS, Setup
 from action_balance.web.format import ends
@@ -26,6 +26,12 @@ PALETTE = {
 
 #: Better and worse than what is compared with, and neither.
 BETTER, WORSE, NEITHER = COLOURS["action-balance"], COLOURS["action-balance-rnd"], MUTED
+
+#: Ticks of ratios to RND by the greatest factor that an axis with them spans.
+RATIO_TICKS = {
+    **{2.6: (0.5, 0.65, 0.8, 1, 1.25, 1.5, 2), 8: (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4)},
+    math.inf: (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100),
+}
 
 #: What is counted, in titles.
 KINDS = {STATES: "states", PAIRS: "state-action pairs"}
@@ -117,7 +123,7 @@ def ratios(counting: Data) -> Figure:
             axes.plot(visits, middle, color=_colour(bonus), linewidth=1.6, linestyle=dashes)
             labels.append((math.log(middle[-1]), PALETTE[bonus], LABELS[bonus]))
         axes.set_title(title, loc="left", fontsize=9)
-        axes.set(xscale="log", yscale="log", xlabel="true count")
+        axes.set(xscale="log", yscale="log", xlabel="true count", ylim=(1 / SHOWN, SHOWN))
         axes.axhspan(1 / FACTOR, FACTOR, color=RULE, alpha=0.6, linewidth=0)
         axes.axhline(1, color=MUTED, linewidth=0.9)
         for axis in (axes.xaxis, axes.yaxis):
@@ -153,33 +159,41 @@ def forest(shown: Data, worth: Data, part: str) -> Figure:
     Returns:
         The figure.
     """
-    rows = max(map(len, shown.values()))
-    columns = min(3, len(shown))
-    size = (max(8, 3.9 * columns), (0.26 * rows + 1.1) * -(-len(shown) // columns) + 0.5)
+    # Every panel has the same rows, so that only the first of a line needs their names.
+    rows = sorted({name for setups in shown.values() for name in setups}, key=lambda name: Setup.of(name).order)
+    columns = len(shown) if len(shown) < 4 else -(-len(shown) // 2)
+    size = (max(8, 2.5 * columns + 1.5), (0.25 * len(rows) + 1.1) * -(-len(shown) // columns) + 0.5)
     what = "Next-state bonuses" if part == "next_state" else "Action bonuses on top of RND"
     figure, panels = drawing.new_panels(f"{what}: how many times sooner than RND alone", len(shown), size, columns)
-    for axes, (world, setups) in zip(panels, shown.items(), strict=True):
+    for number, (axes, (world, setups)) in enumerate(zip(panels, shown.items(), strict=True)):
         treasure = worth[world]["has_treasure"]
         neutral = 1.0 if treasure else 0.0
         axes.axvline(neutral, color=MUTED, linewidth=1)
-        for place, one in enumerate(setups.values()):
+        for place, name in enumerate(rows):
+            one = setups.get(name, {"sooner": None, "more_states": None})
             value, low, high = ends(one["sooner"] if treasure else one["more_states"])
             colour = BETTER if low > neutral else WORSE if high < neutral else NEITHER
             if not math.isnan(low + high):
                 axes.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
             axes.plot(value, place, "o", color=colour, markersize=5.5, markeredgecolor=PAPER)
-        axes.set_yticks(range(len(setups)), [_row(name, part) for name in setups])
-        axes.set_ylim(rows - 0.4, -0.6)
+        axes.set_yticks(range(len(rows)), [_row(name, part) for name in rows] if number % columns == 0 else [])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         axes.grid(visible=False, axis="y")
         axes.set_title(worth[world]["title"], loc="left", fontsize=9)
         axes.set_xlabel("times sooner" if treasure else "more states")
         if treasure:
-            axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
-            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xscale("log")
             low, high = axes.get_xlim()
-            axes.set_xlim(min(low, 0.7), max(high, 1.45))
+            low, high = min(low, 0.75), max(high, 1.35)
+            axes.xaxis.set_major_locator(
+                FixedLocator(next(ticks for span, ticks in RATIO_TICKS.items() if high / low <= span))
+            )
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xlim(low, high)
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(4))
     return figure
 
 

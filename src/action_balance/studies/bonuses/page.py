@@ -1,24 +1,21 @@
 """The page of ``reproduce bonuses``, from ``summary.json`` and the figures; ``page.html`` has its text."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.methods import NONE
 from action_balance.files import Data
-from action_balance.studies.bonuses.analysis import FACTOR, LEAST_SHARE, RANK, is_action, is_next_state
+from action_balance.studies.bonuses import findings
+from action_balance.studies.bonuses.analysis import FACTOR, LEAST_SHARE, RANK, SHOWN
 from action_balance.studies.bonuses.counting import SMALLEST
-from action_balance.studies.bonuses.records import STATES
 from action_balance.studies.bonuses.settings import (
+    ADAPTIVE,
     BASE,
-    BASELINES,
     DISTRACTORS,
     EXACT,
     LABELS,
     MATRIX_WORLD,
-    RANDOM,
     WORLDS,
     BonusesSettings,
     Setup,
@@ -28,14 +25,16 @@ from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line, flat
 from action_balance.studies.statistics import RESAMPLES
 from action_balance.web.files import read_figures
-from action_balance.web.format import as_float
+from action_balance.web.format import as_float, number
 from action_balance.web.render import render
 
 #: Settings of agents that are not the same in all worlds, or that have no effect in them.
 LEFT_OUT = ("method", "steps", "envs", "minibatches", "image", "host")
 
-#: The world of the headline: the first of these that has agents.
-HEADLINE = ("deep-sea-14", "deep-sea-10")
+NBSP = "\N{NO-BREAK SPACE}"
+
+#: The setup whose adaptive coefficient is shown.
+ADAPTED = "rnd+hash"
 
 
 def result_page(folder: Path) -> str:
@@ -53,17 +52,36 @@ def bonuses_page(folder: Path, summary: Data) -> str:
     Returns:
         The text of ``report.html``.
     """
-    ours = summary["ours"]
+    ours, settings = summary["ours"], _settings(summary["settings"])
+    compared = findings.effects(ours)
     return render(
         "studies/bonuses/page.html",
         ours=ours,
         figures=read_figures(folder),
-        best=highlights(ours),
-        effects=effects(ours),
+        best=findings.highlights(ours),
+        counters=findings.counters(ours),
+        best_within=findings.best_within(ours),
+        effects=compared,
+        balanced=findings.balanced_best(ours, compared),
+        failures=findings.failures(compared),
+        planned=len(settings.plan()),
+        missing=findings.missing(settings, ours),
+        missing_actions=findings.missing_actions(settings, ours),
+        missing_matrix=findings.missing_matrix(settings, ours),
+        has_matrix=bool(ours["matrix"]) and len(ours["matrix"]["intrinsics"]) > 1,
+        adapted=ADAPTED,
+        courses=findings.courses(ours, ADAPTED),
+        coefficient=ADAPTIVE,
+        target_kl=BonusesSettings().cell(MATRIX_WORLD, Setup.of(ADAPTED)).config.agent.target_kl,
         setup_label=lambda name: Setup.of(name).label,
+        setup_labels=lambda names: [Setup.of(name).label for name in names],
         labels=LABELS,
         label_all=lambda names: [LABELS[name] for name in names],
         titles={name: world.title for name, world in WORLDS.items()},
+        title_all=lambda names: [WORLDS[name].title for name in names],
+        brief_all=lambda names: [WORLDS[name].brief.replace(" ", NBSP) for name in names],
+        ratio=ratio,
+        shown=SHOWN,
         base=BASE,
         exact=EXACT,
         distractors=DISTRACTORS,
@@ -80,56 +98,17 @@ def bonuses_page(folder: Path, summary: Data) -> str:
     )
 
 
-def highlights(ours: Data) -> Data:
-    """The best bonus that does not enumerate states, in each of the three questions; None without an answer."""
-    worlds, counting = ours["worth"], ours["counting"]
-    found: Data = {"counter": None, "next_state": None, "action": None}
-    world = next((name for name, kinds in counting.items() if kinds.get(STATES, {}).keys() - {EXACT}), None)
-    if world is not None:
-        bonuses = {name: one for name, one in counting[world][STATES].items() if name != EXACT}
-        name = max(bonuses, key=lambda one: (bonuses[one]["counts"], as_float(bonuses[one]["rank"][-1]["value"])))
-        found["counter"] = {"world": world, "name": name, **bonuses[name]}
-    world = next((name for name in HEADLINE if name in worlds), None)
-    others = {NONE, BASE, EXACT, RANDOM, *BASELINES}
-    if world is not None:
-        found["next_state"] = _best(
-            worlds[world],
-            world,
-            lambda one: is_next_state(one) and one["intrinsic"] not in others,
-            lambda one: (one["solved"], one["found"]),
-        )
-    if MATRIX_WORLD in worlds and BASE in worlds[MATRIX_WORLD]["setups"]:
-        found["action"] = _best(
-            worlds[MATRIX_WORLD],
-            MATRIX_WORLD,
-            lambda one: is_action(one) and one["action"] not in others,
-            lambda one: (as_float(one["sooner"]["value"]), 0),
-        )
-    return found
+def ratio(value: float | str | None) -> str:
+    """A ratio of counts; beyond a factor of `SHOWN` only that it is beyond."""
+    known = as_float(value)
+    if known > SHOWN or known < 1 / SHOWN:
+        return f"> {number(SHOWN)}" if known > 1 else f"< {1 / SHOWN:g}"
+    return number(known, 2 if known >= 0.1 else 3)
 
 
-def _best(
-    about: Data, world: str, belongs: Callable[[Data], bool], value: Callable[[Data], tuple[float, float]]
-) -> Data | None:
-    setups = {name: one for name, one in about["setups"].items() if belongs(one)}
-    if not setups:
-        return None
-    name = max(setups, key=lambda one: value(setups[one]))
-    return {"world": world, "name": name, "of": len(setups), **setups[name]}
-
-
-def effects(ours: Data) -> Data:
-    """In which worlds each setup is better than RND alone, no different, or worse, by part and name."""
-    found: Data = {}
-    for part in ("next_state", "actions"):
-        rows: Data = {}
-        for world, sides in ours["verdict"][part].items():
-            for where, names in sides.items():
-                for name in names:
-                    empty: Data = {one: [] for one in sides}
-                    rows.setdefault(name, empty)[where].append(WORLDS[world].title)
-        found[part] = rows
-    return found
+def _settings(data: Data) -> BonusesSettings:
+    """The settings of a summary, in which tuples are lists."""
+    return BonusesSettings(**{name: tuple(one) if isinstance(one, list) else one for name, one in data.items()})
 
 
 def _command(settings: Data) -> str:

@@ -12,7 +12,7 @@ from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.bonuses import KIND, analysis
+from action_balance.studies.bonuses import KIND, analysis, findings
 from action_balance.studies.bonuses.records import (
     CELLS,
     Record,
@@ -64,7 +64,8 @@ def reproduce_bonuses(
             raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
     if not train_only:
         write_report(out, settings, report_only)
-        say(console, f"open {out / 'report.html'} in a browser", *conclusions(ResultFolder.read(out).summary["ours"]))
+        say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
+        say(console, f"open {out / 'report.html'} in a browser for all numbers")
 
 
 def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
@@ -170,24 +171,26 @@ def _known(*values: float | str | None) -> list[object]:
 
 
 def conclusions(ours: Data) -> Iterator[str]:
-    """Headline lines for the terminal."""
-    for world, kinds in ours["verdict"]["counting"].items():
-        for kind, found in kinds.items():
-            counts, does_not = (listed(found[key]) or "none" for key in ("counts", "does_not"))
-            yield f"{world}: counts {kind}: {counts}; does not: {does_not}"
-    for world, about in ours["worth"].items():
-        yield f"{world}, {about['agents']} agents of {about['steps']:,} steps:"
-        for name, one in about["setups"].items():
-            if about["has_treasure"]:
-                line = f"found by {one['found']}, solved by {one['solved']}"
-                sooner = statistics.describe(one["sooner"])
-                compared = f", {sooner} times as soon as {BASE}" if sooner and name != BASE else ""
-                exact = statistics.describe(one["sooner_than_exact"])
-                compared += f", {exact} times as soon as {EXACT}" if exact and name != EXACT else ""
-            else:
-                line, more = (
-                    f"{statistics.describe(one['states'], 0)} states",
-                    statistics.describe(one["more_states"], 0),
-                )
-                compared = f", {more} more than {BASE}" if more and name != BASE else ""
-            yield f"  {name}: {line}{compared}"
+    """The verdict for the terminal, a few lines; the page has all numbers."""
+    if ours["counting"]:
+        counters = findings.counters(ours)
+        for name, worlds in counters["where"].items():
+            yield f"{name} counts accurately in {listed(worlds)}"
+        if counters["nowhere"]:
+            yield f"not accurate in any world: {listed(counters['nowhere'])}"
+        if counters["nobody"]:
+            yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
+    best = findings.highlights(ours)
+    if (one := best["next_state"]) is not None:
+        about = ours["worth"][one["world"]]
+        setups = {name: about["setups"][name] for name in (one["name"], BASE, EXACT) if name in about["setups"]}
+        solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
+        yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
+    if (one := best["action"]) is not None:
+        yield f"{one['world']}: {one['name']} is {statistics.describe(one['sooner'])} times as soon as {BASE}"
+    for part, rows in findings.effects(ours).items():
+        better = {name: row["above"] for name, row in rows.items() if row["above"]}
+        what = "next-state bonuses" if part == "next_state" else "action bonuses"
+        if rows:
+            text = "; ".join(f"{name} in {listed(worlds)}" for name, worlds in better.items())
+            yield f"{what} that are better than {BASE}: {text or 'none'}"

@@ -62,6 +62,13 @@ class World:
     """Environments of each agent."""
     has_treasure: bool = True
     """Whether there is a reward."""
+    short: str = ""
+    """Its title in narrow places (default: the title)."""
+
+    @property
+    def brief(self) -> str:
+        """What narrow tables and the terminal call it."""
+        return self.short or self.title
 
 
 #: The worlds by name.
@@ -70,11 +77,11 @@ WORLDS = {
     "deep-sea-14": World("deep sea 14", env_config("deep-sea", size=14)),
     "deep-sea-20": World("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
     "deep-sea-10-distractors": World(
-        "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS)
+        "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS), short="distractors"
     ),
-    "corridor-25": World("corridor 25", env_config("corridor", size=25)),
-    "goal-40": World("goal 40 x 40", env_config("goal"), steps=40_000, envs=1),
-    "open-40": World("open grid 40 x 40", env_config("open"), has_treasure=False),
+    "corridor-25": World("corridor 25", env_config("corridor", size=25), short="corridor"),
+    "goal-40": World("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
+    "open-40": World("open grid 40 x 40", env_config("open"), has_treasure=False, short="open grid"),
 }
 
 #: The worlds in which bonuses are compared with true counts, and the world of the matrix.

@@ -1,0 +1,188 @@
+"""What the numbers of the bonus study say: the answers that its page and the terminal put into sentences."""
+
+from collections.abc import Callable, Collection
+
+from action_balance.config.methods import NONE
+from action_balance.files import Data
+from action_balance.studies.bonuses.analysis import is_action, is_next_state
+from action_balance.studies.bonuses.records import PAIRS, STATES
+from action_balance.studies.bonuses.settings import (
+    BASE,
+    BASELINES,
+    EXACT,
+    MATRIX_WORLD,
+    RANDOM,
+    BonusesSettings,
+    Cell,
+    Setup,
+)
+from action_balance.web.format import as_float
+
+#: The world of the headline: the first of these that has agents.
+HEADLINE = ("deep-sea-14", "deep-sea-10")
+
+#: The parts of the verdict that compare setups with RND.
+COMPARED = ("next_state", "actions")
+
+
+def highlights(ours: Data) -> Data:
+    """The best bonus that does not enumerate states, in each of the three questions; None without an answer."""
+    worlds, counting = ours["worth"], ours["counting"]
+    found: Data = {"counter": None, "next_state": None, "action": None}
+    world = next((name for name, kinds in counting.items() if kinds.get(STATES, {}).keys() - {EXACT}), None)
+    if world is not None:
+        bonuses = {name: one for name, one in counting[world][STATES].items() if name != EXACT}
+        name = max(bonuses, key=lambda one: (bonuses[one]["counts"], as_float(bonuses[one]["rank"][-1]["value"])))
+        found["counter"] = {"world": world, "name": name, **bonuses[name]}
+    world = next((name for name in HEADLINE if name in worlds), None)
+    others = {NONE, BASE, EXACT, RANDOM, *BASELINES}
+    if world is not None:
+        found["next_state"] = _best(
+            worlds[world],
+            world,
+            lambda one: is_next_state(one) and one["intrinsic"] not in others,
+            lambda one: (one["solved"], one["found"]),
+        )
+    if MATRIX_WORLD in worlds and BASE in worlds[MATRIX_WORLD]["setups"]:
+        found["action"] = _best(
+            worlds[MATRIX_WORLD],
+            MATRIX_WORLD,
+            lambda one: is_action(one) and one["action"] not in others,
+            lambda one: (as_float(one["sooner"]["value"]), 0),
+        )
+    return found
+
+
+def _best(
+    about: Data, world: str, belongs: Callable[[Data], bool], value: Callable[[Data], tuple[float, float]]
+) -> Data | None:
+    setups = {name: one for name, one in about["setups"].items() if belongs(one)}
+    if not setups:
+        return None
+    name = max(setups, key=lambda one: value(setups[one]))
+    return {"world": world, "name": name, "of": len(setups), **setups[name]}
+
+
+def counters(ours: Data) -> Data:
+    """Which bonuses count accurately without enumerating states.
+
+    Args:
+        ours: the numbers of the summary.
+
+    Returns:
+        ``where``: by bonus, the worlds in which it counts all that it is compared with; ``nowhere``: the other bonuses;
+        ``nobody``: the worlds in which none does.
+    """
+    judged: dict[str, dict[str, bool]] = {}
+    for world, kinds in ours["counting"].items():
+        for bonuses in kinds.values():
+            for name, one in bonuses.items():
+                if name != EXACT:
+                    worlds = judged.setdefault(name, {})
+                    worlds[world] = worlds.get(world, True) and one["counts"]
+    where = {name: [world for world, counts in worlds.items() if counts] for name, worlds in judged.items()}
+    return {
+        "where": {name: worlds for name, worlds in where.items() if worlds},
+        "nowhere": [name for name, worlds in where.items() if not worlds],
+        "nobody": [world for world in ours["counting"] if not any(world in worlds for worlds in where.values())],
+    }
+
+
+def best_within(ours: Data) -> Data | None:
+    """The best rank correlation among the actions of one state of those that do not count accurately anywhere."""
+    inaccurate = counters(ours)["nowhere"]
+    found = [
+        {"world": world, "name": name, **one["within"][-1]}
+        for world, kinds in ours["counting"].items()
+        for name, one in kinds.get(PAIRS, {}).items()
+        if name in inaccurate and one["within"][-1]["value"] is not None
+    ]
+    return max(found, key=lambda one: as_float(one["value"]), default=None)
+
+
+def effects(ours: Data) -> Data:
+    """The worlds in which each setup is better than RND alone, not significantly different, or worse, by part and name.
+
+    Args:
+        ours: the numbers of the summary, with the verdict.
+
+    Returns:
+        By part and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
+    """
+    found: Data = {}
+    for part in COMPARED:
+        rows: Data = {}
+        for world, sides in ours["verdict"][part].items():
+            for where, names in sides.items():
+                for name in names:
+                    empty: Data = {one: [] for one in sides}
+                    rows.setdefault(name, empty)[where].append(world)
+        found[part] = dict(sorted(rows.items(), key=lambda row: Setup.of(row[0]).order))
+    return found
+
+
+def failures(compared: Data) -> Data:
+    """The setups that are not simply better than RND, in groups of which one thing can be said.
+
+    Args:
+        compared: what `effects` returns.
+
+    Returns:
+        ``never``: worse somewhere and better nowhere; ``mixed``: worse somewhere and better elsewhere, both with the
+        worlds in which they are worse; ``same``: nowhere significantly different; ``unknown``: without any interval.
+    """
+    found: Data = {"never": {}, "mixed": {}, "same": [], "unknown": []}
+    for name, row in (item for part in COMPARED for item in compared[part].items()):
+        if row["below"]:
+            found["mixed" if row["above"] else "never"][name] = row["below"]
+        elif not row["above"]:
+            found["same" if row["around"] else "unknown"].append(name)
+    return found
+
+
+def missing(settings: BonusesSettings, ours: Data) -> dict[str, list[str]]:
+    """The setups of a plan that have no agents yet, by world."""
+    found: dict[str, list[str]] = {}
+    for cell in _missing_cells(settings, ours):
+        found.setdefault(cell.world, []).append(cell.setup.name)
+    return found
+
+
+def missing_actions(settings: BonusesSettings, ours: Data) -> dict[str, list[str]]:
+    """The action bonuses on top of RND that have no agents yet in a world in which others have, by world."""
+    found: dict[str, list[str]] = {}
+    for cell in _missing_cells(settings, ours):
+        if cell.setup.intrinsic == BASE and cell.setup.action != NONE and cell.world in ours["verdict"]["actions"]:
+            found.setdefault(cell.world, []).append(cell.setup.action)
+    return found
+
+
+def missing_matrix(settings: BonusesSettings, ours: Data) -> list[str]:
+    """The combinations of a next-state bonus other than RND and an action bonus that have no agents yet."""
+    return [
+        cell.setup.name
+        for cell in _missing_cells(settings, ours)
+        if cell.setup.intrinsic != BASE and cell.setup.action not in (NONE, RANDOM)
+    ]
+
+
+def _missing_cells(settings: BonusesSettings, ours: Data) -> list[Cell]:
+    trained: Collection[tuple[str, str]] = {
+        (world, name) for world, about in ours["worth"].items() for name in about["setups"]
+    }
+    return [cell for cell in settings.plan().values() if (cell.world, cell.setup.name) not in trained]
+
+
+def balanced_best(ours: Data, compared: Data) -> tuple[str, Data] | None:
+    """The best action bonus on top of RND, and what it does in all worlds."""
+    best = highlights(ours)["action"]
+    if best is None:
+        return None
+    name = Setup(BASE, best["action"]).name
+    return name, compared["actions"][name]
+
+
+def courses(ours: Data, setup: str) -> Data:
+    """The course of the adaptive coefficient of a setup, by world."""
+    setups = {world: about["setups"].get(setup) for world, about in ours["worth"].items()}
+    return {world: one["course"] for world, one in setups.items() if one is not None and one["course"]}

@@ -1,0 +1,33 @@
+from pathlib import Path
+
+import pytest
+from bonus_records import comparison, record
+
+from action_balance.cli import main as cli
+from action_balance.studies.bonuses.page import ratio
+from action_balance.studies.bonuses.records import record_path
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(66e6, "> 1,000"), (1000, "1,000.00"), (1.234, "1.23"), (0.0234, "0.023"), (1e-5, "< 0.001"), (None, "\u2013")],
+)
+def test_ratios_are_readable(value: float | None, text: str) -> None:
+    assert ratio(value) == text
+
+
+def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path) -> None:
+    good = comparison([[1.0]] * 3, [0.0], within=1.0)
+    for made in (
+        record("deep-sea-10", "rnd", [1000, 2000, 1500]),
+        record("deep-sea-10", "hash", [500, 1001, 749], comparisons={"states": good}),
+        record("deep-sea-10", "rnd+hash", [500, 1001, 749], comparisons={"pairs": good}),
+    ):
+        made.save(record_path(tmp_path, made.name))
+    words = ["--intrinsic", "rnd", "hash", "--action-bonus", "hash", "ucb", "--worlds", "deep-sea-10"]
+    cli.main(["reproduce", "bonuses", "--out", str(tmp_path), "--report-only", *words])
+    page = (tmp_path / "report.html").read_text()
+    assert 'href="#matrix"' not in page
+    assert "5 of 8 groups of agents are not trained yet" in page
+    assert "Not trained yet on top of RND in deep sea 10: UCB1." in page
+    assert "Without enumerating states, hash counts count accurately in deep sea 10." in page
