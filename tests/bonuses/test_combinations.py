@@ -1,54 +1,76 @@
-"""Any next-state bonus with any action bonus: trained, resumed and evaluated through the command line."""
+"""Any next-state bonus with any action bonus: on the device, on the host, and across a checkpoint."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from small_agent import SMALL, begun, make_step, same
 from small_run import IMAGE, NET, UPDATES, assert_same, evaluate, resume, train
 
+from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES
 from action_balance.runs import read_metrics
+from action_balance.runs.checkpoints import Checkpoints
 
-#: Each bonus at least once on the device; flags of their settings.
-ON_THE_DEVICE = {
-    ("hash", "coin-flip"): ("--hash-bits", "16", "--table-bits", "6", "--memory", "48"),
-    ("coin-flip", "hash"): ("--coins", "4", "--memory", "48"),
-    ("icm", "ucb"): ("--counter", "count", "--action-coef", "auto", "--icm-features", "4"),
-    ("ngu", "count"): ("--episodic-memory", "12", "--neighbours", "3"),
-    ("e3b", "distillation"): ("--epsilon", "0.2"),
+#: Settings of the bonuses, small.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "hash": {"hash_bits": 16, "table_bits": 6},
+    "coin-flip": {"coins": 4, "memory": 48},
+    "icm": {"features": 4},
+    "ngu": {"features": 4, "episodic_memory": 12, "neighbours": 3},
+    "e3b": {"features": 4},
+    "ucb": {"counter": "count"},
 }
-#: The same for images of environments on the host, which learn in pieces.
-ON_THE_HOST = {
-    ("hash", "ucb"): ("--counter", "coin-flip", "--memory", "48"),
-    ("coin-flip", "hash"): ("--memory", "48", "--table-bits", "6", "--action-coef", "auto"),
-    ("ngu", "coin-flip"): ("--memory", "48", "--episodic-memory", "12", "--neighbours", "3"),
-}
-
-
-def chosen(intrinsic: str, action: str) -> tuple[str, ...]:
-    return ("--method", "ppo", "--intrinsic", intrinsic, "--action-bonus", action)
+#: Each bonus at least once.
+PAIRS = (("hash", "coin-flip"), ("coin-flip", "hash"), ("icm", "ucb"), ("ngu", "count"), ("e3b", "distillation"))
 
 
 def test_every_bonus_is_combined_with_another_here() -> None:
-    assert {intrinsic for intrinsic, _ in ON_THE_DEVICE} | {"rnd", "count"} == set(INTRINSIC_BONUSES)
-    assert {action for _, action in ON_THE_DEVICE} == set(ACTION_BONUSES)
+    assert {intrinsic for intrinsic, _ in PAIRS} | {"rnd", "count"} == set(INTRINSIC_BONUSES)
+    assert {action for _, action in PAIRS} == set(ACTION_BONUSES)
 
 
-@pytest.mark.parametrize("bonuses", ON_THE_DEVICE, ids="+".join)
-def test_on_the_device_a_resumed_run_is_the_same_run(bonuses: tuple[str, str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    rows = train(run, "open", "--size", "4", "--episode-steps", "6", *chosen(*bonuses), *ON_THE_DEVICE[bonuses], *NET)
-    # The bonus reaches the advantages: there is no other reward, and the intrinsic value has something to learn.
-    assert all(row["bonus_mean"] > 0 and row["loss_value_int"] > 0 for row in rows)
-    assert rows[-1]["kl_beta_pi"] > 0
+@pytest.mark.parametrize(("intrinsic", "action"), PAIRS)
+def test_training_goes_on_from_a_checkpoint_as_if_there_had_been_none(
+    intrinsic: str, action: str, tmp_path: Path
+) -> None:
+    settings = FrozenDict({name: SETTINGS[name] for name in (intrinsic, action) if name in SETTINGS})
+    config = replace(SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action, bonus_settings=settings)
+    step, state = make_step(config), begun(config)
+    for _ in range(2):
+        state, metrics = step(state)
+    # The bonus reaches the advantages: the intrinsic value has something to learn.
+    assert metrics["bonus_mean"] > 0
+    assert metrics["loss_value_int"] > 0
+    assert metrics["kl_beta_pi"] > 0
+    Checkpoints(tmp_path).save(2, state)
+    restored = Checkpoints(tmp_path).restore(state).state
+    assert same(step(restored), step(state))
+
+
+def test_a_run_with_counts_and_coins_is_resumed_exactly_and_evaluated(tmp_path: Path) -> None:
+    run, flags = tmp_path / "run", ("--table-bits", "6", "--memory", "48", "--action-coef", "auto")
+    chosen = ("--method", "ppo", "--intrinsic", "hash", "--action-bonus", "ucb", "--counter", "coin-flip")
+    rows = train(run, "open", "--size", "4", "--episode-steps", "6", *chosen, *flags, *NET)
+    assert [row["action_coef"] > 3 for row in rows] == [False, True, True, True]
     assert_same(run, resume(run))
-    assert evaluate(run)["method"] == "+".join(bonuses)
+    assert evaluate(run)["method"] == "hash+ucb"
 
 
-@pytest.mark.parametrize("bonuses", ON_THE_HOST, ids="+".join)
-def test_on_the_host_images_are_rewarded_and_balanced(bonuses: tuple[str, str], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    rows = train(run, "atari:montezuma_revenge", *chosen(*bonuses), *ON_THE_HOST[bonuses], *IMAGE)
+def test_vectors_of_environments_on_the_host_are_rewarded_and_balanced(tmp_path: Path) -> None:
+    run, flags = tmp_path / "run", ("--table-bits", "6", "--episodic-memory", "12", *NET)
+    rows = train(run, "dice_family:Dice", "--method", "ppo", "--intrinsic", "ngu", "--action-bonus", "hash", *flags)
     assert all(row["bonus_mean"] > 0 and row["loss_value_int"] > 0 for row in rows)
     resumed = read_metrics(resume(run))
     assert resumed[: UPDATES // 2] == rows[: UPDATES // 2]
-    assert evaluate(run)["method"] == "+".join(bonuses)
+    assert evaluate(run)["method"] == "ngu+hash"
+
+
+def test_images_of_atari_are_hashed_and_counted_by_coins(tmp_path: Path) -> None:
+    chosen = ("--method", "ppo", "--intrinsic", "hash", "--action-bonus", "coin-flip", "--memory", "48")
+    rows = train(tmp_path / "run", "atari:montezuma_revenge", *chosen, *IMAGE)
+    assert all(row["bonus_mean"] > 0 and row["loss_value_int"] > 0 for row in rows)
+    # Little moves in the first steps of a game: few cells, none of them shared.
+    assert 1 <= rows[-1]["hash_states"] < 32
+    assert rows[-1]["hash_collisions"] == 0

@@ -54,8 +54,10 @@ def trained(config: AgentConfig = SMALL, updates: int = 3, seed: int = 0) -> tup
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
-    """The leaves of a tree as NumPy arrays."""
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    """The leaves of a tree as NumPy arrays, also its random keys."""
+    found = jax.tree.leaves(tree)
+    keys = (jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in found)
+    return [np.asarray(jax.random.key_data(leaf) if key else leaf) for leaf, key in zip(found, keys, strict=True)]
 
 
 def same(one: Any, other: Any) -> bool:
