@@ -108,7 +108,8 @@ def ratio(value: float | str | None) -> str:
 
 def _settings(data: Data) -> BonusesSettings:
     """The settings of a summary, in which tuples are lists."""
-    return BonusesSettings(**{name: tuple(one) if isinstance(one, list) else one for name, one in data.items()})
+    given: Data = {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
+    return BonusesSettings(**given)
 
 
 def _command(settings: Data) -> str:
