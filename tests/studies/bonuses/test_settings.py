@@ -27,13 +27,13 @@ def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
     ]
 
 
-def test_parts_share_their_cells() -> None:
+def test_studies_share_their_cells() -> None:
     chosen: dict[str, Any] = {
         "worlds": ("deep-sea-10",),
         "intrinsic": ("none", "rnd", "count"),
         "action_bonus": ("distillation",),
     }
-    plans = {part: [*BonusesSettings(studies=(part,), **chosen).plan()] for part in ("counting", "worth", "matrix")}
+    plans = {study: [*BonusesSettings(studies=(study,), **chosen).plan()] for study in ("counting", "worth", "matrix")}
     begin = "deep-sea-10--"
     assert plans == {
         "counting": [f"{begin}{name}" for name in ("rnd", "count", "rnd+distillation")],

@@ -21,7 +21,7 @@ from action_balance.web.format import as_float
 #: The world of the headline: the first of these that has agents.
 HEADLINE = ("deep-sea-14", "deep-sea-10")
 
-#: The parts of the verdict that compare setups with RND.
+#: The comparisons of setups with RND in the verdict.
 COMPARED = ("next_state", "actions")
 
 
@@ -101,13 +101,13 @@ def best_within(ours: Data) -> Data | None:
 
 
 def effects(ours: Data) -> Data:
-    """The worlds in which each setup is better than RND alone, not significantly different, or worse, by part and name.
+    """The worlds in which each setup is better than RND alone, not significantly different, or worse, by comparison and name.
 
     Args:
         ours: the numbers of the summary, with the verdict.
 
     Returns:
-        By part and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
+        By comparison and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
     """
     found: Data = {}
     for part in COMPARED:

@@ -1,4 +1,4 @@
-"""Settings of the bonus study: its worlds, its agents, and which agents each part of the study needs."""
+"""Settings of the bonus study: its worlds, its agents, and which agents each of its studies needs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -88,8 +88,8 @@ WORLDS = {
 COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 MATRIX_WORLD = "deep-sea-10"
 
-#: The parts of the study: does it count, what is it worth, and every next-state bonus with every action bonus.
-COUNTING, WORTH, MATRIX = PARTS = ("counting", "worth", "matrix")
+#: The studies: does it count, what is it worth, and every next-state bonus with every action bonus.
+COUNTING, WORTH, MATRIX = STUDIES = ("counting", "worth", "matrix")
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,8 @@ class BonusesSettings:
     """Next-state bonuses (default: all)."""
     action_bonus: tuple[str, ...] = ()
     """Action bonuses and baselines (default: all)."""
-    studies: tuple[str, ...] = PARTS
-    """Parts of the study to run: counting, worth, matrix."""
+    studies: tuple[str, ...] = STUDIES
+    """Studies to run: counting, worth, matrix."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seed, self.agents)
@@ -216,7 +216,7 @@ class BonusesSettings:
         ):
             if names:
                 check_names(kind, names, known)
-        check_names("study", self.studies, PARTS)
+        check_names("study", self.studies, STUDIES)
 
     @property
     def agents(self) -> int:
@@ -224,11 +224,11 @@ class BonusesSettings:
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     def plan(self) -> dict[str, Cell]:
-        """The cells that the chosen parts need, by name, in the order in which they are trained."""
+        """The cells that the chosen studies need, by name, in the order in which they are trained."""
         found: dict[str, Cell] = {}
-        for part in PARTS:
+        for study in STUDIES:
             for world in self.worlds or SCALES[self.scale].worlds:
-                for setup in self._setups(part, world) if part in self.studies else ():
+                for setup in self._setups(study, world) if study in self.studies else ():
                     cell = self.cell(world, setup)
                     found.setdefault(cell.name, cell)
         return found
@@ -239,25 +239,25 @@ class BonusesSettings:
         steps = self.steps or SCALES[self.scale].steps or about.steps
         return Cell(world, setup, TrainConfig(about.env, setup.agent(steps, about.envs), self.seed, self.agents))
 
-    def _setups(self, part: str, world: str) -> Iterator[Setup]:
-        """The setups that a part compares in a world, of those that were chosen."""
-        for setup in self._needed(part, world):
+    def _setups(self, study: str, world: str) -> Iterator[Setup]:
+        """The setups that a study compares in a world, of those that were chosen."""
+        for setup in self._needed(study, world):
             chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
             if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
                 yield setup
 
-    def _needed(self, part: str, world: str) -> Iterator[Setup]:
-        """The setups that a part compares in a world, unless a choice is made."""
+    def _needed(self, study: str, world: str) -> Iterator[Setup]:
+        """The setups that a study compares in a world, unless a choice is made."""
         scale = SCALES[self.scale]
         balanced = bool(self.worlds) or world in scale.balanced
-        if part == WORTH:
+        if study == WORTH:
             yield from (Setup(intrinsic) for intrinsic in INTRINSICS)
             if balanced:
                 yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
                 yield Setup(NONE, RANDOM)
-        if part == COUNTING and world in COUNTED:
+        if study == COUNTING and world in COUNTED:
             yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
             yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
-        if part == MATRIX and world == MATRIX_WORLD:
+        if study == MATRIX and world == MATRIX_WORLD:
             chosen = self.intrinsic or scale.matrix
             yield from (Setup(intrinsic, action) for intrinsic in chosen for action in ACTIONS)
