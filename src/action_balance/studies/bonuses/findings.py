@@ -101,7 +101,7 @@ def best_within(ours: Data) -> Data | None:
 
 
 def effects(ours: Data) -> Data:
-    """The worlds in which each setup is better than RND alone, not significantly different, or worse, by comparison and name.
+    """The worlds in which each setup is better than RND alone, not significantly different, or worse.
 
     Args:
         ours: the numbers of the summary, with the verdict.

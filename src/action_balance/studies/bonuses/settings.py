@@ -33,6 +33,7 @@ LABELS = {
     **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
     **{"icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
     **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
+    **{"count-3": "exact counts at c = 3", "hash-3": "hash counts at c = 3"},
 }
 
 #: c of Eq. 5 and the normalisation of each action bonus: the paper's for its own, and otherwise a c that is adapted so
@@ -42,6 +43,8 @@ COEFFICIENTS: dict[str, BonusConfig] = {
     "distillation": BonusConfig(action_coef=1.0),
     "ucb": BonusConfig(action_coef="auto", normalize="raw"),
 }
+#: Action bonuses with a constant c in place of the adaptive one, where that begins: the bonus and its c by name.
+CONSTANT = {"count-3": ("count", 3.0), "hash-3": ("hash", 3.0)}
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
 #: estimates of how often a state was reached.
@@ -104,11 +107,16 @@ class Scale:
     """The worlds in which action bonuses are compared."""
     matrix: tuple[str, ...]
     """Next-state bonuses of the matrix."""
+    constant: tuple[str, ...] = ()
+    """The worlds in which an adaptive c is compared with a constant one."""
 
 
 SCALES: dict[str, Scale] = {
     "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, "hash")),
-    "full": Scale(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
+    "full": Scale(
+        *(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
+        constant=("deep-sea-10", "corridor-25", "goal-40", "open-40"),
+    ),
 }
 
 
@@ -119,7 +127,7 @@ class Setup:
     intrinsic: str = NONE
     """Its next-state bonus."""
     action: str = NONE
-    """Its action bonus, or how it chooses actions in place of one: one of `BASELINES`, or `RANDOM`."""
+    """Its action bonus, one of `CONSTANT`, or how it chooses actions without one: one of `BASELINES`, or `RANDOM`."""
 
     @property
     def name(self) -> str:
@@ -148,14 +156,18 @@ class Setup:
         common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": PPOConfig(minibatches=min(4, envs))}
         if self.action in (RANDOM, *BASELINES):
             return AgentConfig(method=self.action, intrinsic=self.intrinsic, **common)
-        if self.action != NONE:
-            common["bonus"] = COEFFICIENTS.get(self.action, ADAPTIVE)
-        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=self.action, **common)
+        action = self.action
+        if action in CONSTANT:
+            action, coefficient = CONSTANT[action]
+            common["bonus"] = BonusConfig(action_coef=coefficient)
+        elif action != NONE:
+            common["bonus"] = COEFFICIENTS.get(action, ADAPTIVE)
+        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
 
     @property
     def order(self) -> tuple[int, int]:
         """Its place in tables."""
-        actions = (*ACTIONS, *BASELINES, RANDOM)
+        actions = (*ACTIONS, *CONSTANT, *BASELINES, RANDOM)
         return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, actions.index(self.action))
 
 
@@ -212,7 +224,7 @@ class BonusesSettings:
         for kind, names, known in (
             ("world", self.worlds, WORLDS),
             ("next-state bonus", self.intrinsic, INTRINSICS),
-            ("action bonus", self.action_bonus, (*ACTIONS, *BASELINES)),
+            ("action bonus", self.action_bonus, (*ACTIONS, *CONSTANT, *BASELINES)),
         ):
             if names:
                 check_names(kind, names, known)
@@ -255,6 +267,8 @@ class BonusesSettings:
             if balanced:
                 yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
                 yield Setup(NONE, RANDOM)
+            # Where they are not planned, they can still be asked for by name.
+            yield from (Setup(BASE, one) for one in CONSTANT if world in scale.constant or one in self.action_bonus)
         if study == COUNTING and world in COUNTED:
             yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
             yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
