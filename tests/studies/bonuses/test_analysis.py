@@ -31,6 +31,19 @@ def test_sooner_is_the_ratio_of_mean_steps_and_never_finding_counts_with_all_ste
     assert ours["verdict"]["next_state"]["deep-sea-10"]["above"] == ["hash"]
 
 
+def test_action_bonuses_are_compared_with_exact_counts_of_pairs_on_the_same_next_state_bonus() -> None:
+    counts, ours = [200, 400, 300, 200, 100], ("count", "hash", "rnd", "rnd+count", "rnd+hash", "rnd+entropy", "random")
+    made = [record("deep-sea-10", name, counts if name == "rnd+count" else HASH) for name in ours]
+    setups = numbers(*made, record("deep-sea-10", "hash+hash", HASH))["worth"]["deep-sea-10"]["setups"]
+    ratio = sum(counts) / sum(HASH)
+    for name in ("rnd+hash", "rnd+entropy", "random"):
+        assert setups[name]["exact"] == "rnd+count"
+        assert setups[name]["sooner_than_exact"]["value"] == pytest.approx(ratio)
+    assert (setups["hash"]["exact"], setups["hash"]["sooner_than_exact"]["value"]) == ("count", 1)
+    assert (setups["hash+hash"]["exact"], setups["hash+hash"]["sooner_than_exact"]) == ("hash+count", None)
+    assert setups["rnd+count"]["sooner_than_exact"] is None  # itself
+
+
 def test_a_median_is_unknown_if_half_of_the_agents_never_got_there() -> None:
     ours = numbers(record("deep-sea-10", "rnd", [5, -1, -1]))
     assert ours["worth"]["deep-sea-10"]["setups"]["rnd"]["median_steps"] is None

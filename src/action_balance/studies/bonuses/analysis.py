@@ -114,6 +114,7 @@ def setup_numbers(world: World, name: str) -> Data:
     # Over all agents; unknown if half of them never got there.
     median = float(np.median(np.where(record.found, record.found_steps, np.inf)))
     solved = record.score > SOLVED
+    exact = record.setup.exact.name
     return {
         "intrinsic": record.setup.intrinsic,
         "action": record.setup.action,
@@ -124,7 +125,8 @@ def setup_numbers(world: World, name: str) -> Data:
         "median_steps": median if np.isfinite(median) else None,
         "states": statistics.to_data(statistics.mean(record.states[:, -1].astype(float))),
         "sooner": statistics.to_data(world.sooner(name, BASE)),
-        "sooner_than_exact": statistics.to_data(world.sooner(name, EXACT)),
+        "exact": exact,
+        "sooner_than_exact": statistics.to_data(world.sooner(name, exact)) if name != exact else None,
         "more_states": statistics.to_data(world.more_states(name, BASE)),
         "broken": int((~record.finite).sum()),
         "kl": float(record.kl.mean()) if len(record.kl) else None,

@@ -137,15 +137,16 @@ def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
 
 WORTH_COLUMNS = (
     *("world", "setup", "found", "solved", "agents", "sooner", "sooner_low", "sooner_high"),
-    *("sooner_than_exact", "than_exact_low", "than_exact_high", "states", "states_low", "states_high", "kl", "coef"),
+    *("exact", "sooner_than_exact", "than_exact_low", "than_exact_high"),
+    *("states", "states_low", "states_high", "kl", "coef"),
 )
 
 
 def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
     for world, about in ours["worth"].items():
         for name, one in about["setups"].items():
-            estimates = [_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states")]
-            ends = [value for estimate in estimates for value in estimate]
+            sooner, than_exact, states = (_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states"))
+            ends = (*sooner, one["exact"], *than_exact, *states)
             yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
 
 
@@ -187,7 +188,9 @@ def conclusions(ours: Data) -> Iterator[str]:
         solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
         yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
     if (one := best["action"]) is not None:
-        yield f"{one['world']}: {one['name']} is {statistics.describe(one['sooner'])} times as soon as {BASE}"
+        exact = statistics.describe(one["sooner_than_exact"]) if one["sooner_than_exact"] else None
+        than_exact = f", and {exact} times as soon as {one['exact']}" if exact else ""
+        yield f"{one['world']}: {one['name']} is {statistics.describe(one['sooner'])} times as soon as {BASE}{than_exact}"
     for part, rows in findings.effects(ours).items():
         better = {name: row["above"] for name, row in rows.items() if row["above"]}
         what = "next-state bonuses" if part == "next_state" else "action bonuses"

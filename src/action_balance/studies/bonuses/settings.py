@@ -144,6 +144,14 @@ class Setup:
         rewards = "PPO" if self.intrinsic == NONE else LABELS[self.intrinsic]
         return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
+    @property
+    def exact(self) -> "Setup":
+        """The setup that shows what a perfect estimate would reach: exact counts of states, or, where it is about the
+        choice of actions, exact counts of pairs on top of the same next-state bonus."""
+        if self.action == NONE:
+            return Setup(EXACT)
+        return Setup(BASE if self.action == RANDOM else self.intrinsic, EXACT)
+
     @classmethod
     def of(cls, name: str) -> "Setup":
         """The setup with a name."""
