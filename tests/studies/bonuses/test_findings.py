@@ -58,10 +58,27 @@ def test_a_bonus_counts_in_a_world_if_it_counts_both_states_and_pairs_there() ->
         record("deep-sea-10", "rnd+coin-flip", [1, 2], comparisons={"pairs": bad}),
         record("corridor-25", "hash", [1, 2], comparisons={"states": bad}),
     )
-    assert counters(ours) == {"where": {"hash": ["deep-sea-10"]}, "nowhere": ["coin-flip"], "nobody": ["corridor-25"]}
+    assert counters(ours) == {
+        "counts": {"hash": ["deep-sea-10"]},
+        "orders": {},
+        "nowhere": ["coin-flip"],
+        "nobody": ["corridor-25"],
+    }
     closest = best_within(ours)
     assert closest is not None
     assert (closest["name"], closest["world"], round(closest["value"], 3)) == ("coin-flip", "deep-sea-10", 0.3)
+
+
+def test_a_bonus_orders_in_a_world_if_it_does_no_worse_there() -> None:
+    good, far = comparison([[1.0]] * 2, [0.0], within=1.0), comparison([[1.0]] * 2, [0.0, 3.0], within=1.0)
+    ours = numbers(
+        record("deep-sea-10", "rnd", [1, 2], comparisons={"states": good}),
+        record("deep-sea-10", "coin-flip", [1, 2], comparisons={"states": good}),
+        record("deep-sea-10", "rnd+coin-flip", [1, 2], comparisons={"pairs": far}),
+    )
+    found = counters(ours)
+    assert (found["counts"], found["orders"]) == ({}, {"rnd": ["deep-sea-10"], "coin-flip": ["deep-sea-10"]})
+    assert (found["nowhere"], found["nobody"]) == ([], ["deep-sea-10"])
 
 
 def test_failures_of_which_the_same_can_be_said_are_together() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 
 from action_balance.config.methods import NONE
 from action_balance.files import Data
-from action_balance.studies.bonuses.analysis import is_action, is_next_state
+from action_balance.studies.bonuses.analysis import CATEGORIES, COUNTS, ORDERS, category, is_action, is_next_state
 from action_balance.studies.bonuses.records import PAIRS, STATES
 from action_balance.studies.bonuses.settings import (
     BASE,
@@ -64,38 +64,46 @@ def _best(
 
 
 def counters(ours: Data) -> Data:
-    """Which bonuses count accurately without enumerating states.
+    """Which bonuses count accurately without enumerating states, and which only have the order of the counts.
 
     Args:
         ours: the numbers of the summary.
 
     Returns:
-        ``where``: by bonus, the worlds in which it counts all that it is compared with; ``nowhere``: the other bonuses;
-        ``nobody``: the worlds in which none does.
+        ``counts`` and ``orders``: by bonus, the worlds in which this is the most that can be said of all that it is
+        compared with; ``nowhere``: the bonuses that neither count nor order anywhere; ``nobody``: the worlds in which
+        none counts.
     """
-    judged: dict[str, dict[str, bool]] = {}
+    judged: dict[str, dict[str, str]] = {}
     for world, kinds in ours["counting"].items():
         for bonuses in kinds.values():
             for name, one in bonuses.items():
                 if name != EXACT:
                     worlds = judged.setdefault(name, {})
-                    worlds[world] = worlds.get(world, True) and one["counts"]
-    where = {name: [world for world, counts in worlds.items() if counts] for name, worlds in judged.items()}
+                    # The least of both, where it is compared with states and with pairs.
+                    worlds[world] = max(worlds.get(world, COUNTS), category(one), key=CATEGORIES.index)
+
+    def where(place: str) -> dict[str, list[str]]:
+        found = {name: [world for world, said in worlds.items() if said == place] for name, worlds in judged.items()}
+        return {name: worlds for name, worlds in found.items() if worlds}
+
+    counts, orders = where(COUNTS), where(ORDERS)
     return {
-        "where": {name: worlds for name, worlds in where.items() if worlds},
-        "nowhere": [name for name, worlds in where.items() if not worlds],
-        "nobody": [world for world in ours["counting"] if not any(world in worlds for worlds in where.values())],
+        "counts": counts,
+        "orders": orders,
+        "nowhere": [name for name in judged if name not in {*counts, *orders}],
+        "nobody": [world for world in ours["counting"] if not any(world in worlds for worlds in counts.values())],
     }
 
 
 def best_within(ours: Data) -> Data | None:
     """The best rank correlation among the actions of one state of those that do not count accurately anywhere."""
-    inaccurate = counters(ours)["nowhere"]
+    accurate = counters(ours)["counts"]
     found = [
         {"world": world, "name": name, **one["within"][-1]}
         for world, kinds in ours["counting"].items()
         for name, one in kinds.get(PAIRS, {}).items()
-        if name in inaccurate and one["within"][-1]["value"] is not None
+        if name not in (*accurate, EXACT) and one["within"][-1]["value"] is not None
     ]
     return max(found, key=lambda one: as_float(one["value"]), default=None)
 

@@ -150,7 +150,7 @@ def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
             yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
 
 
-COUNTING_COLUMNS = ("world", "of", "bonus", "steps", "rank", "rank_low", "rank_high", "within_states", "counts")
+COUNTING_COLUMNS = ("world", "of", "bonus", "steps", "rank", "rank_low", "rank_high", "within_states", "orders", "counts")
 
 
 def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
@@ -159,7 +159,7 @@ def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
             for name, one in bonuses.items():
                 for place, steps in enumerate(one["steps"]):
                     within = _parts(one["within"][place])[0] if one["within"] else ""
-                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["counts"]
+                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["orders"], one["counts"]
 
 
 def _parts(estimate: Data | None) -> list[object]:
@@ -175,10 +175,12 @@ def conclusions(ours: Data) -> Iterator[str]:
     """The verdict for the terminal, a few lines; the page has all numbers."""
     if ours["counting"]:
         counters = findings.counters(ours)
-        for name, worlds in counters["where"].items():
+        for name, worlds in counters["counts"].items():
             yield f"{name} counts accurately in {listed(worlds)}"
+        for name, worlds in counters["orders"].items():
+            yield f"{name} has the order of the true counts, but not the counts, in {listed(worlds)}"
         if counters["nowhere"]:
-            yield f"not accurate in any world: {listed(counters['nowhere'])}"
+            yield f"neither the counts nor their order in any world: {listed(counters['nowhere'])}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
     best = findings.highlights(ours)
