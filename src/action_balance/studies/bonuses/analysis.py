@@ -219,8 +219,8 @@ def bin_ratios(compared: Comparison) -> list[Data]:
 def _is_close(ratio: Data) -> bool:
     """Whether the estimate of a bin stays within `FACTOR` of the truth.
 
-    Estimates below `SMALLEST` are recorded as `SMALLEST`, so that no underestimate of a count of 1 is beyond a factor of
-    2: there, only an overestimate is judged by its ratio, and an underestimate by the rank correlation alone.
+    Estimates below `SMALLEST` are recorded as `SMALLEST`, so that no underestimate of a count of 1 can be beyond the
+    factor: there, only an overestimate is judged by its ratio, and an underestimate by the rank correlation alone.
     """
     value = as_float(ratio["ratio"]["value"])
     judged_below = SMALLEST / ratio["visits"] < 1 / FACTOR

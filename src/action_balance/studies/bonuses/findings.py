@@ -9,6 +9,7 @@ from action_balance.studies.bonuses.records import PAIRS, STATES
 from action_balance.studies.bonuses.settings import (
     BASE,
     BASELINES,
+    CONSTANT,
     EXACT,
     MATRIX_WORLD,
     RANDOM,
@@ -21,46 +22,47 @@ from action_balance.web.format import as_float
 #: The world of the headline: the first of these that has agents.
 HEADLINE = ("deep-sea-14", "deep-sea-10")
 
+#: The bonus of the headline, whatever its results: it counts without enumerating states, with the
+#: same settings in all worlds.
+NAMED = "hash"
+
 #: The comparisons of setups with RND in the verdict.
 COMPARED = ("next_state", "actions")
 
 
 def highlights(ours: Data) -> Data:
-    """The best bonus that does not enumerate states, in each of the three questions; None without an answer."""
+    """The answer of `NAMED` to each of the three questions; None where no bonus without enumeration has one.
+
+    Where `NAMED` has no agents, it is the best answer. ``of`` is the number of bonuses that it was chosen from.
+    """
     worlds, counting = ours["worth"], ours["counting"]
     found: Data = {"counter": None, "next_state": None, "action": None}
     world = next((name for name, kinds in counting.items() if kinds.get(STATES, {}).keys() - {EXACT}), None)
     if world is not None:
         bonuses = {name: one for name, one in counting[world][STATES].items() if name != EXACT}
-        name = max(bonuses, key=lambda one: (bonuses[one]["counts"], as_float(bonuses[one]["rank"][-1]["value"])))
-        found["counter"] = {"world": world, "name": name, **bonuses[name]}
+        found["counter"] = _best(bonuses, NAMED, world, lambda one: (one["counts"], as_float(one["rank"][-1]["value"])))
     world = next((name for name in HEADLINE if name in worlds), None)
-    others = {NONE, BASE, EXACT, RANDOM, *BASELINES}
+    others = {NONE, BASE, EXACT, RANDOM, *BASELINES, *CONSTANT}
     if world is not None:
-        found["next_state"] = _best(
-            worlds[world],
-            world,
-            lambda one: is_next_state(one) and one["intrinsic"] not in others,
-            lambda one: (one["solved"], one["found"]),
-        )
+        setups = worlds[world]["setups"]
+        chosen = {name: one for name, one in setups.items() if is_next_state(one) and one["intrinsic"] not in others}
+        found["next_state"] = _best(chosen, NAMED, world, lambda one: (one["solved"], one["found"]))
     if MATRIX_WORLD in worlds and BASE in worlds[MATRIX_WORLD]["setups"]:
-        found["action"] = _best(
-            worlds[MATRIX_WORLD],
-            MATRIX_WORLD,
-            lambda one: is_action(one) and one["action"] not in others,
-            lambda one: (as_float(one["sooner"]["value"]), 0),
-        )
+        setups = worlds[MATRIX_WORLD]["setups"]
+        chosen = {name: one for name, one in setups.items() if is_action(one) and one["action"] not in others}
+        named = Setup(BASE, NAMED).name
+        found["action"] = _best(chosen, named, MATRIX_WORLD, lambda one: (as_float(one["sooner"]["value"]), 0))
     return found
 
 
-def _best(
-    about: Data, world: str, belongs: Callable[[Data], bool], value: Callable[[Data], tuple[float, float]]
-) -> Data | None:
-    setups = {name: one for name, one in about["setups"].items() if belongs(one)}
-    if not setups:
+def _best(found: Data, named: str, world: str, value: Callable[[Data], tuple[float, float]]) -> Data | None:
+    """The one that is named, or else the best; None without any."""
+    if named in found:
+        return {"world": world, "name": named, "of": 1, **found[named]}
+    if not found:
         return None
-    name = max(setups, key=lambda one: value(setups[one]))
-    return {"world": world, "name": name, "of": len(setups), **setups[name]}
+    name = max(found, key=lambda one: value(found[one]))
+    return {"world": world, "name": name, "of": len(found), **found[name]}
 
 
 def counters(ours: Data) -> Data:
@@ -182,7 +184,7 @@ def _missing_cells(settings: BonusesSettings, ours: Data) -> list[Cell]:
 
 
 def balanced_best(ours: Data, compared: Data) -> tuple[str, Data] | None:
-    """The best action bonus on top of RND, and what it does in all worlds."""
+    """The action bonus of the headline on top of RND, and what it does in all worlds."""
     best = highlights(ours)["action"]
     if best is None:
         return None

@@ -85,6 +85,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         ratio=ratio,
         shown=SHOWN,
         base=BASE,
+        named=findings.NAMED,
         exact=EXACT,
         distractors=DISTRACTORS,
         least_rank=RANK,

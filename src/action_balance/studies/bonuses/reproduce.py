@@ -150,7 +150,18 @@ def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
             yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
 
 
-COUNTING_COLUMNS = ("world", "of", "bonus", "steps", "rank", "rank_low", "rank_high", "within_states", "orders", "counts")
+COUNTING_COLUMNS = (
+    "world",
+    "of",
+    "bonus",
+    "steps",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "within_states",
+    "orders",
+    "counts",
+)
 
 
 def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
@@ -171,6 +182,11 @@ def _known(*values: float | str | None) -> list[object]:
     return ["" if value is None else round(float(value), 6) for value in values]
 
 
+def _chosen(one: Data) -> str:
+    """How a headline was chosen, if it was."""
+    return f" ({one['name']} is the best of {one['of']})" if one["of"] > 1 else ""
+
+
 def conclusions(ours: Data) -> Iterator[str]:
     """The verdict for the terminal, a few lines; the page has all numbers."""
     if ours["counting"]:
@@ -188,11 +204,13 @@ def conclusions(ours: Data) -> Iterator[str]:
         about = ours["worth"][one["world"]]
         setups = {name: about["setups"][name] for name in (one["name"], BASE, EXACT) if name in about["setups"]}
         solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
+        solved += _chosen(one)
         yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
     if (one := best["action"]) is not None:
-        exact = statistics.describe(one["sooner_than_exact"]) if one["sooner_than_exact"] else None
-        than_exact = f", and {exact} times as soon as {one['exact']}" if exact else ""
-        yield f"{one['world']}: {one['name']} is {statistics.describe(one['sooner'])} times as soon as {BASE}{than_exact}"
+        sooner = f"{statistics.describe(one['sooner'])} times as soon as {BASE}"
+        if one["sooner_than_exact"]:
+            sooner += f", and {statistics.describe(one['sooner_than_exact'])} times as soon as {one['exact']}"
+        yield f"{one['world']}: {one['name']} is {sooner}{_chosen(one)}"
     for part, rows in findings.effects(ours).items():
         better = {name: row["above"] for name, row in rows.items() if row["above"]}
         what = "next-state bonuses" if part == "next_state" else "action bonuses"
