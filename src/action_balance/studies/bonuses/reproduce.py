@@ -196,7 +196,7 @@ def conclusions(ours: Data) -> Iterator[str]:
         for name, worlds in counters["orders"].items():
             yield f"{name} has the order of the true counts, but not the counts, in {listed(worlds)}"
         if counters["nowhere"]:
-            yield f"neither the counts nor their order in any world: {listed(counters['nowhere'])}"
+            yield f"in no world accurate, or in the right order for both states and pairs: {listed(counters['nowhere'])}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
     best = findings.highlights(ours)
