@@ -196,7 +196,8 @@ def conclusions(ours: Data) -> Iterator[str]:
         for name, worlds in counters["orders"].items():
             yield f"{name} has the order of the true counts, but not the counts, in {listed(worlds)}"
         if counters["nowhere"]:
-            yield f"in no world accurate, or in the right order for both states and pairs: {listed(counters['nowhere'])}"
+            names = listed(counters["nowhere"])
+            yield f"in no world accurate, or in the right order for both states and pairs: {names}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
     best = findings.highlights(ours)
