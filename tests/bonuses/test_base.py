@@ -75,6 +75,16 @@ def test_a_bonus_that_neither_scores_nor_rewards_is_refused_for_both_uses(monkey
             make_bonus("nothing", slot, AgentConfig(), SPEC)
 
 
+def test_a_bonus_whose_init_takes_no_statistics_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Old(RND):
+        def init(self, key: Any) -> Any:  # type: ignore[override]
+            del key
+
+    monkeypatch.setattr(base, "load_object", lambda _: Old)
+    with pytest.raises(UserError, match=r"def init\(self, key, stats\)"):
+        make_bonus("mine:Old", INTRINSIC, AgentConfig(), SPEC)
+
+
 def test_settings_of_a_bonus_that_is_not_used_are_refused() -> None:
     with pytest.raises(UserError, match="distillation"):
         AgentConfig(method="rnd", bonus_settings=FrozenDict(distillation={"learns_from": "all"}))

@@ -136,3 +136,19 @@ def test_train_shows_the_flags_of_an_environment(capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "--view" in shown
     assert "--env-kwargs" not in shown
+
+
+def test_train_shows_the_flags_of_the_bonuses_that_were_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(*words: str) -> set[str]:
+        call("train", *words, "--help")
+        lines = words_of(capsys.readouterr().out)
+        names = {"--neighbours", "--counter", "--hash-bits", "--coins", "--learns-from", "--target-kl"}
+        return names & {line.split()[0] for line in lines if line}
+
+    assert shown("open") == set()
+    assert shown("open", "--intrinsic", "ngu") == {"--neighbours"}
+    assert shown("--intrinsic", "ngu") == {"--neighbours"}
+    assert shown("open", "--action-bonus", "ucb") == {"--counter", "--hash-bits"}
+    assert shown("open", "--action-bonus", "ucb", "--counter", "coin-flip") == {"--counter", "--coins"}
+    assert shown("open", "--method", "action-balance-hash") == {"--hash-bits", "--target-kl"}
+    assert shown("open", "--action-coef", "auto") == {"--target-kl"}

@@ -46,7 +46,7 @@ BAD = [
     (BonusConfig, "target_kl", 0.0, "must be above 0"),
     (BonusConfig, "action_coef_min", 0.0, "must be above 0"),
     (BonusConfig, "action_coef_rate", 0.0, "must be above 0"),
-    (BonusConfig, "action_coef_min", 2.0, "within its limits"),
+    (BonusConfig, "action_coef_min", 4.0, "within its limits"),
     (BonusConfig, "action_coef_max", 0.5, "within its limits"),
     (PPOConfig, "epsilon", 1.5, "must be at most 1"),
     (HostConfig, "lag", 2, "must be at most 1"),
@@ -113,6 +113,19 @@ def test_the_settings_of_a_coefficient_that_adapts_need_one() -> None:
         AgentConfig(method="rnd", bonus=ADAPTS)
 
 
+def test_random_actions_are_refused_where_they_do_nothing_or_disturb() -> None:
+    with pytest.raises(UserError, match="leave out --epsilon"):
+        AgentConfig(method="random", ppo=PPOConfig(epsilon=0.5))
+    with pytest.raises(UserError, match="--action-coef auto and --epsilon"):
+        AgentConfig(bonus=ADAPTS, ppo=PPOConfig(epsilon=0.1))
+
+
+def test_ucb_is_not_normalised_unless_it_is_said() -> None:
+    ucb = AgentConfig(action_bonus="ucb")
+    assert (AgentConfig().normalize, ucb.normalize) == ("l2", "raw")
+    assert replace(ucb, bonus=BonusConfig(normalize="l2")).normalize == "l2"
+
+
 def test_a_method_has_defaults_that_settings_replace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [AgentConfig(method=name).entropy_coef for name in ("ppo", "entropy", "rnd")] == [0.001, 0.01, 0.001]
     assert [AgentConfig(method=name).epsilon for name in ("ppo", "epsilon-greedy", "entropy")] == [0, 0.1, 0]
@@ -146,6 +159,9 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
     other = AgentConfig(method="rnd", intrinsic="count", action_bonus="my_module:Mine")
     assert (other.intrinsic_name, other.action_bonus_name, other.balances) == ("count", "my_module:Mine", True)
     assert AgentConfig(method="rnd", action_bonus="none").label == "rnd"
+    assert AgentConfig(method="ppo", intrinsic="rnd").label == "rnd"
+    assert AgentConfig(method="ppo", intrinsic="rnd", action_bonus="hash").label == "rnd+hash"
+    assert AgentConfig(method="epsilon-greedy", intrinsic="rnd").label == "rnd+none-epsilon-greedy"
     channel = AgentConfig(
         method="action-balance-rnd-channel", bonus_settings=FrozenDict(distillation={"learns_from": "all"})
     )

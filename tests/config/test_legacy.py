@@ -101,6 +101,14 @@ def test_the_runs_of_the_repository_are_read(file: Path) -> None:
         assert {name: now[name] for name in ("seed", "seeds", "checkpoint_every")}.items() <= old.items()
 
 
+def test_defaults_that_were_numbers_before_methods_had_their_own_are_not_given() -> None:
+    data = TrainConfig(env_config("deep-sea"), AgentConfig(method="rnd")).to_dict()
+    del data["agent"]["ppo"]["epsilon"]
+    data["agent"]["ppo"]["entropy_coef"] = 0.001
+    data["agent"]["bonus"] |= {"action_coef": 1.0, "normalize": "l2"}
+    assert TrainConfig.from_dict(data).agent == AgentConfig(method="rnd")
+
+
 def test_settings_of_this_version_are_unchanged() -> None:
     data = TrainConfig(env_config("gym:A-v0", stack=2)).to_dict()
     assert upgrade_config(data) is data

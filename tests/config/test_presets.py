@@ -15,5 +15,5 @@ def test_the_presets_of_atari_have_the_numbers_of_paper_and_rnd() -> None:
         image = preset.image
         assert (image.channels, image.features, image.trunk, image.bonus_features) == (32, 256, 448, 512)
     # The balance of the paper: the coefficient of Eq. 5, l2, and the pair that was taken.
-    assert (paper.action_coef, paper.bonus.action_coef_end, paper.bonus.normalize) == (1, None, "l2")
+    assert (paper.action_coef, paper.bonus.action_coef_end, paper.normalize) == (1, None, "l2")
     assert paper.settings_of("distillation") == {}

@@ -96,7 +96,7 @@ class Algorithm:
         Returns:
             Logits of beta.
         """
-        kind, epsilon = self.config.bonus.normalize, self.config.epsilon
+        kind, epsilon = self.config.normalize, self.config.epsilon
         if self.action_bonus is not None:
             logits = self.distribution.per_component(lambda x, y: balance(x, y, coef, kind), logits, scores)
         if epsilon:

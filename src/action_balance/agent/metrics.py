@@ -95,7 +95,7 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
         return found
     if config.adapts or config.bonus.action_coef_end is not None:
         found |= {"action_coef": coef}
-    kind = config.bonus.normalize
+    kind = config.normalize
     proportions = _each(lambda r: distribution.per_component(_proportions, r))(bonus)
     added = _each(lambda r: distribution.per_component(lambda one: normalize(one, kind), r))(bonus)
     return found | {

@@ -13,6 +13,7 @@ Axes: T steps, N environments, P samples of a minibatch, A choices of all action
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
@@ -255,6 +256,10 @@ def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus
     kind, (needed, option) = bonus_class(name, slot), NEEDED[slot]
     if getattr(kind, needed) is getattr(Bonus, needed):
         raise UserError(f"{name} has no method {needed}, so it cannot be used with {option}")
+    try:
+        signature(kind.init).bind(None, None, None)
+    except TypeError:
+        raise UserError(f"init of {name} must take a key and statistics: def init(self, key, stats)") from None
     bonus = kind(spec, agent, from_dict(kind.Config, agent.settings_of(name)))
     bonus.check()
     return bonus

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
 from action_balance._version import __version__
@@ -79,7 +80,7 @@ def parse(arguments: Sequence[str]) -> Command:
     form = COMMANDS[name].form(name, rest)
     if wants_help(rest):
         return Show(command_help(form, everything=HELP_ALL in rest))
-    command: Command = parse_form(form, rest, _owner)
+    command: Command = parse_form(form, rest, partial(_owner, arguments))
     return command
 
 
@@ -91,10 +92,11 @@ def _commands(group: str = "") -> dict[str, str]:
     return {name: GROUPS[name] if name in GROUPS else COMMANDS[name].summary() for name in names}
 
 
-def _owner(option: str) -> str | None:
-    """The command that has an option."""
+def _owner(arguments: Sequence[str], option: str) -> str | None:
+    """The command that has an option: of several, the one that most resembles what was typed."""
     forms = {label: form for name, kind in COMMANDS.items() for label, form in kind.variants(name).items()}
-    return next((label for label, form in forms.items() if any(one.name == option for one in form.flags)), None)
+    owners = [label for label, form in forms.items() if any(one.name == option for one in form.flags)]
+    return max(owners, key=lambda label: len({*label.split()} & {*arguments}), default=None)
 
 
 def _completion(shell: str) -> str:

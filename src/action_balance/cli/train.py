@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from action_balance.cli.form import Command, Flag, Form
 from action_balance.cli.parser import split
 from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
-from action_balance.config.bonuses import bonus_parts, bonus_settings
+from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Path of the settings of single bonuses.
 BONUSES = "settings.agent.bonus_settings"
-#: What the short help shows.
+#: What the short help shows for every environment and every bonus.
 COMMON = (
     *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config"),
     *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite"),
@@ -58,7 +58,10 @@ DOCS = {
     ),
     "preset": "Start from these settings, which flags override: {}",
 }
-NOTE = "action-balance train ENV --help also shows the options of that environment."
+NOTE = (
+    "action-balance train ENV --help also shows the options of that environment, and with --method, --intrinsic or "
+    "--action-bonus those of the bonuses."
+)
 
 
 @dataclass(frozen=True)
@@ -98,23 +101,27 @@ class Train(Command):
         bonuses = _bonuses(agent, preset, names, given)
         used = {one: settings for one, settings in agent.bonus_settings.items() if one in bonuses}
         start[BONUSES] = FrozenDict(used)
-        if env is None:
-            return _form(name, EnvConfig, start, bonuses, variants)
+        picked = names if chosen["method"] else tuple(filter(None, (chosen["intrinsic"], chosen["action_bonus"])))
+        common = [f"{BONUSES}.{one}" for one in _bonuses(agent, preset, picked, given)]
         coefs = (typed.get("settings.agent.bonus.action_coef"), agent.bonus.action_coef, preset.action_coef)
         adapts = next(one for one in coefs if one is not None) == AUTO
+        if adapts:
+            common.append("settings.agent.bonus.target_kl")
+        if env is None:
+            return _form(name, EnvConfig, start, bonuses, common, variants)
         if not adapts:  # what an earlier run adapted to has no effect
             start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-        return replace(_form(name, env_class(env), start, bonuses), unused=_unused(*names, bonuses, adapts))
+        return replace(_form(name, env_class(env), start, bonuses, common), unused=_unused(*names, bonuses, adapts))
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
         """The flags of every family of environments, and of every bonus."""
         found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
         for option, bonuses in (("--intrinsic", INTRINSIC_BONUSES), ("--action-bonus", ACTION_BONUSES)):
-            settings = {bonus: kind() for bonus in bonuses if (kind := bonus_settings(bonus))}
-            found |= {
-                f"{name} {option} {bonus}": _form(name, EnvConfig, {}, {bonus: settings[bonus]}) for bonus in settings
-            }
+            found |= {f"{name} {option} {bonus}": form for bonus in bonuses if (form := _bonus_form(name, bonus))}
+        for counter in get_args(Counter):
+            if form := _bonus_form(name, counter):
+                found[f"{name} --action-bonus ucb --counter {counter}"] = form
         return found
 
     def load(self) -> Callable[["Console"], None]:
@@ -173,6 +180,7 @@ def _form(
     family: type[EnvConfig],
     start: dict[str, Any],
     bonuses: dict[str, Any],
+    common: Iterable[str] = (),
     variants: tuple[Form, ...] = (),
 ) -> Form:
     choices: dict[str, Iterable[str]] = {
@@ -191,10 +199,16 @@ def _form(
         kinds={"settings.env": family, BONUSES: bonuses},
         choices=choices,
         docs={path: DOCS[path].format(names) for path, names in listed.items()},
-        common=COMMON,
+        common=(*COMMON, *common),
         note=NOTE if variants else "",
         more=variants,
     )
+
+
+def _bonus_form(name: str, bonus: str) -> Form | None:
+    """The flags of one bonus, in any environment; None if it has none."""
+    kind = bonus_settings(bonus)
+    return _form(name, EnvConfig, {}, {bonus: kind()}) if kind else None
 
 
 def _has_family(name: str) -> bool:

@@ -1,9 +1,9 @@
 """Settings of the neural agent. Nothing here imports JAX."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from action_balance.config.bonuses import bonus_parts
+from action_balance.config.bonuses import bonus_parts, default_normalization
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, METHODS, NONE, Auto, Method
 from action_balance.core.options import Normalization
@@ -85,8 +85,8 @@ class BonusConfig:
     """With --action-coef auto: greatest c."""
     action_coef_rate: float = 0.1
     """With --action-coef auto: largest change of log c after a rollout."""
-    normalize: Normalization = "l2"
-    """How the vector of action bonuses is normalised: raw, l2 or standard."""
+    normalize: Normalization | None = None
+    """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
     update_proportion: float = 1.0
     """Random proportion of each environment's samples that bonus networks learn from."""
     warmup_rollouts: int = 50
@@ -104,7 +104,8 @@ class BonusConfig:
         if not self.action_coef_min <= self.action_coef_start <= self.action_coef_max:
             low, start, high = (f"{flag(name)} {getattr(self, name):g}" for name in COEF_LIMITS)
             raise UserError(f"c must start within its limits: choose {low} <= {start} <= {high}")
-        check_name(flag("normalize"), self.normalize, get_args(Normalization))
+        if self.normalize is not None:
+            check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
         check_numbers(self, "warmup_rollouts", high=MOST)
         check_numbers(self, "observation_clip", above=True)
@@ -224,6 +225,10 @@ class AgentConfig:
             self._check_default(name, f"{flag(name)} needs --action-coef auto")
         for name in ("action_coef_end",) if self.adapts else ():
             self._check_default(name, "--action-coef auto follows no schedule")
+        if self.adapts and self.epsilon:
+            raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
+        for name in _given(self.ppo, "entropy_coef", "epsilon") if self.uniform else ():
+            raise UserError(f"{self.label} learns nothing and acts at random: leave out {flag(name)}")
 
     def _check_default(self, name: str, why: str) -> None:
         default = getattr(BonusConfig, name)
@@ -254,9 +259,16 @@ class AgentConfig:
 
     @property
     def label(self) -> str:
-        """The method's name, or both bonuses where they are not the method's."""
-        same = (self.intrinsic_name, self.action_bonus_name) == (self.preset.intrinsic, self.preset.action_bonus)
-        return self.method if same else f"{self.intrinsic_name}+{self.action_bonus_name}"
+        """The name of the method with these bonuses, or both bonuses where there is none.
+
+        A method that changes more than bonuses, such as epsilon-greedy, is named as well.
+        """
+        own = replace(self.preset, intrinsic=self.intrinsic_name, action_bonus=self.action_bonus_name)
+        for name in (self.method, *METHODS):
+            if METHODS[name] == own:
+                return name
+        pair = f"{self.intrinsic_name}+{self.action_bonus_name}"
+        return pair if replace(own, intrinsic=NONE, action_bonus=NONE) == Method() else f"{pair}-{self.method}"
 
     @property
     def uniform(self) -> bool:
@@ -272,6 +284,11 @@ class AgentConfig:
     def action_coef(self) -> float | Auto:
         """c of Eq. 5, or that it adapts: as set, or the method's."""
         return self.preset.action_coef if self.bonus.action_coef is None else self.bonus.action_coef
+
+    @property
+    def normalize(self) -> Normalization:
+        """How the action bonus is normalised: as set, or the default of the bonus."""
+        return self.bonus.normalize or default_normalization(self.action_bonus_name)
 
     @property
     def adapts(self) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
+from action_balance.core.options import Normalization
 from action_balance.errors import MOST, check_name, check_numbers, flag
 
 #: What the predictor of pairs can learn from.
@@ -131,6 +132,9 @@ class E3BConfig:
 class UCBConfig:
     """Upper confidence bound of every action (UCB1, Auer et al., 2002)."""
 
+    #: Normalised, UCB1 is the bonus of its counter: both differ by a factor that all actions of a state share.
+    normalize: ClassVar[Normalization] = "raw"
+
     counter: Counter = "hash"
     """What counts the pairs: count, hash or coin-flip. Its own settings are flags as well."""
 
@@ -167,6 +171,19 @@ def bonus_settings(name: str) -> type[Any] | None:
     if name in {NONE, *INTRINSIC_BONUSES, *ACTION_BONUSES} or ":" not in name:
         return BUILT_IN.get(name)
     return getattr(load_object(name), "Config", None)
+
+
+def default_normalization(name: str) -> Normalization:
+    """How the scores of an action bonus are normalised unless a setting says otherwise.
+
+    Args:
+        name: Name of the bonus.
+
+    Returns:
+        l2, as in the authors' program, for all bonuses but UCB1.
+    """
+    found: Normalization = getattr(BUILT_IN.get(name), "normalize", "l2")
+    return found
 
 
 def bonus_parts(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,13 +1,17 @@
 """Plain data of version 0.1.0 (run format 2) in the form of this version (run format 3)."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 from action_balance.config.registry import env_class
 from action_balance.files import Data
 
-#: Defaults of 0.1.0 that depend on the method in this version; the methods of 0.1.0 all have these.
+#: Numbers that were the same for all methods, and that the method or the bonus decides now.
 _DEFAULTS = (("ppo", "entropy_coef", 0.001), ("bonus", "action_coef", 1.0))
+
+#: The normalisation that was the default of all action bonuses.
+_L2 = ("bonus", "normalize", "l2")
 
 #: Settings of two families: only 0.1.0 wrote them together.
 _BOTH = {"view", "vectorize"}
@@ -17,7 +21,8 @@ def upgrade_config(data: Data) -> Data:
     """The settings of a run.
 
     In 0.1.0, ``env`` had the settings of all families, ``bonus.update_proportion`` was ``bonus.share``, and what the
-    distillation of pairs learns from was a setting of all bonuses. Two defaults that a method now decides were numbers.
+    distillation of pairs learns from was a setting of all bonuses. Before there was ``ppo.epsilon``, defaults that the
+    method decides now were stored as numbers; and so was the normalisation that the bonus decides now.
 
     Args:
         data: ``config`` of a ``config.json``.
@@ -29,9 +34,14 @@ def upgrade_config(data: Data) -> Data:
     env, agent = data.get("env"), data.get("agent")
     if isinstance(env, dict) and isinstance(env.get("name"), str) and env.keys() >= _BOTH:
         data = {**data, "env": _upgrade_env(env)}
-    if isinstance(agent, dict) and isinstance(agent.get("bonus"), dict) and "share" in agent["bonus"]:
-        data = {**data, "agent": _upgrade_agent(agent)}
-    return data
+    if not isinstance(agent, dict) or not all(isinstance(agent.get(group), dict) for group in ("ppo", "bonus")):
+        return data
+    defaults: list[tuple[str, str, Any]] = [] if "epsilon" in agent["ppo"] else [*_DEFAULTS]
+    if agent["bonus"].get("normalize") == _L2[-1] and agent.get("action_bonus") != "ucb":
+        defaults.append(_L2)
+    if "share" in agent["bonus"]:
+        agent = _upgrade_agent(agent)
+    return {**data, "agent": _without(agent, defaults)} if defaults else data
 
 
 def _upgrade_env(env: Data) -> Data:
@@ -44,8 +54,13 @@ def _upgrade_agent(agent: Data) -> Data:
     bonus = {"update_proportion" if name == "share" else name: value for name, value in agent["bonus"].items()}
     learns_from = bonus.pop("learns_from", "taken")
     settings = {} if learns_from == "taken" else {"distillation": {"learns_from": learns_from}}
-    agent = {**agent, "bonus": bonus, "bonus_settings": settings}
-    for group, name, default in _DEFAULTS:
+    return {**agent, "bonus": bonus, "bonus_settings": settings}
+
+
+def _without(agent: Data, defaults: Iterable[tuple[str, str, Any]]) -> Data:
+    """The settings of an agent, of which the default ones are not given."""
+    agent = dict(agent)
+    for group, name, default in defaults:
         if isinstance(agent.get(group), dict) and agent[group].get(name) == default:
             agent[group] = {**agent[group], name: None}
     return agent

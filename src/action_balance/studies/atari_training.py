@@ -37,14 +37,15 @@ class AtariTraining:
             raise UserError(f"--envs must be a multiple of {PRESET.ppo.minibatches}, not {self.envs}")
         self.agent(PRESET.method)  # checks the other numbers
 
-    def agent(self, method: str, normalize: Normalization = PRESET.bonus.normalize) -> AgentConfig:
+    def agent(self, method: str, normalize: Normalization = PRESET.normalize) -> AgentConfig:
         """Config of an agent."""
+        chosen = None if normalize == PRESET.normalize else normalize
         return replace(
             PRESET,
             method=method,
             steps=self.steps,
             envs=self.envs,
-            bonus=replace(PRESET.bonus, warmup_rollouts=self.warmup_rollouts, normalize=normalize),
+            bonus=replace(PRESET.bonus, warmup_rollouts=self.warmup_rollouts, normalize=chosen),
             image=replace(PRESET.image, channels=self.channels, precision=self.precision),
             host=replace(PRESET.host, lag=self.lag),
         )
@@ -69,7 +70,7 @@ class AtariTraining:
 
     def makes(self, run: TrainConfig) -> bool:
         """Whether these settings train such a run, whatever its lag."""
-        ours = replace(self, lag=None).run(run.env.short_name, run.agent.method, run.seed, run.agent.bonus.normalize)
+        ours = replace(self, lag=None).run(run.env.short_name, run.agent.method, run.seed, run.agent.normalize)
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:

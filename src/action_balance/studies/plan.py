@@ -8,8 +8,8 @@ from action_balance.config.train import TrainConfig
 
 def method_name(config: AgentConfig) -> str:
     """``action-balance-rnd``, or ``action-balance-rnd-raw`` with another normalisation than L2."""
-    default = not config.balances or config.bonus.normalize == "l2"
-    return config.method if default else f"{config.method}-{config.bonus.normalize}"
+    default = not config.balances or config.normalize == "l2"
+    return config.method if default else f"{config.method}-{config.normalize}"
 
 
 def run_name(config: TrainConfig) -> str:

@@ -32,7 +32,7 @@ CONFIG = AgentConfig(
     steps=UPDATES * GROUPS * SIZE * STEPS,
     envs=GROUPS * SIZE,
     ppo=PPOConfig(rollout_steps=STEPS, learning_rate=1e-2, minibatches=3, epochs=2),
-    bonus=BonusConfig(action_coef="auto", target_kl=TARGET_KL, action_coef_rate=0.5),
+    bonus=BonusConfig(action_coef="auto", target_kl=TARGET_KL, action_coef_start=1.0, action_coef_rate=0.5),
     host=HostConfig(groups=GROUPS, lag=1),
 )
 

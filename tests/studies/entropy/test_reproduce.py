@@ -29,7 +29,7 @@ def reproduce(out: Path, *words: str) -> None:
 
 def variant(out: Path, config: TrainConfig) -> Path:
     """A run that ends 0.001, 0.02 or 0.3 below a flat vector: raw, L2, channel."""
-    below = 0.3 if "channel" in config.agent.method else {"raw": 0.001, "l2": 0.02}[config.agent.bonus.normalize]
+    below = 0.3 if "channel" in config.agent.method else {"raw": 0.001, "l2": 0.02}[config.agent.normalize]
     return make_run(out, config, ENDED, entropies=[FLAT, FLAT - below])
 
 

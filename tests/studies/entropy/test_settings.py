@@ -23,4 +23,4 @@ def test_the_study_is_the_figures_by_default_and_shares_runs_with_the_atari_stud
     assert {config.agent.updates for config in plan.values()} == {10_253}
     table = AtariSettings().plan()
     assert [plan[name] == table[name] for name in plan if name in table] == [True, True]
-    assert [config.agent.bonus.normalize for config in plan.values()] == ["raw", "l2", "l2"]
+    assert [config.agent.normalize for config in plan.values()] == ["raw", "l2", "l2"]

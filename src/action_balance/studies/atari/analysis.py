@@ -101,7 +101,7 @@ def mean_curve(runs: Sequence[Record]) -> Curve:
 def as_in_paper(agent: AgentConfig) -> bool:
     """Whether an agent is trained as the paper's, so that returns are comparable; precision and lag may differ."""
     return replace(
-        agent, method=PRESET.method, bonus=replace(agent.bonus, normalize="l2"), host=PRESET.host
+        agent, method=PRESET.method, bonus=replace(agent.bonus, normalize=None), host=PRESET.host
     ) == replace(PRESET, image=replace(PRESET.image, precision=agent.image.precision))
 
 

@@ -66,7 +66,7 @@ def variants(records: Iterable[Record]) -> list[Variant]:
     found: dict[str, list[Record]] = {name: [] for name in VARIANTS}
     names = {settings: name for name, settings in VARIANTS.items()}
     for record in records:
-        settings = record.config.agent.method, record.config.agent.bonus.normalize
+        settings = record.config.agent.method, record.config.agent.normalize
         if record.game == GAME and settings in names:
             found[names[settings]].append(record)
     return [Variant(name, tuple(sorted(runs, key=lambda run: run.config.seed))) for name, runs in found.items() if runs]

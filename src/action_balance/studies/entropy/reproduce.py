@@ -37,7 +37,7 @@ def reproduce_entropy(
 
 def _belongs(config: TrainConfig) -> bool:
     agent = config.agent
-    return config.env == AtariConfig(f"{PREFIX}{GAME}") and (agent.method, agent.bonus.normalize) in VARIANTS.values()
+    return config.env == AtariConfig(f"{PREFIX}{GAME}") and (agent.method, agent.normalize) in VARIANTS.values()
 
 
 def _report(records: Sequence[Record]) -> Report:

@@ -33,7 +33,7 @@ def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Ca
 def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
     """What the panel shows, with actions in the given order, (T, A)."""
     decision, agent = trace.decision, config.agent
-    bonuses = jax.vmap(lambda one: normalize(one, config.agent.bonus.normalize))(jnp.asarray(decision.action_bonus))
+    bonuses = jax.vmap(lambda one: normalize(one, config.agent.normalize))(jnp.asarray(decision.action_bonus))
     parts = (jax.nn.softmax(decision.logits), jax.nn.softmax(decision.behaviour), bonuses)
     pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
     return Story(
