@@ -52,7 +52,7 @@ def test_a_run_with_hash_counts_of_states_and_pairs_is_resumed_exactly_and_evalu
     run, flags = tmp_path / "run", ("--table-bits", "6", "--action-coef", "auto", "--hidden", "8")
     chosen = ("--method", "ppo", "--intrinsic", "hash", "--action-bonus", "ucb")
     rows = train(run, "open", "--size", "4", "--episode-steps", "6", *chosen, *flags)
-    assert [row["action_coef"] > 3 for row in rows] == [False, True, True, True]
+    assert len({row["action_coef"] for row in rows}) == UPDATES  # it changes with every update
     assert_same(run, resume(run))
     assert evaluate(run)["method"] == "hash+ucb"
 
