@@ -31,6 +31,19 @@ def test_sooner_is_the_ratio_of_mean_steps_and_never_finding_counts_with_all_ste
     assert ours["verdict"]["next_state"]["deep-sea-10"]["above"] == ["hash"]
 
 
+def test_action_bonuses_are_compared_with_exact_counts_of_pairs_on_the_same_next_state_bonus() -> None:
+    counts, ours = [200, 400, 300, 200, 100], ("count", "hash", "rnd", "rnd+count", "rnd+hash", "rnd+entropy", "random")
+    made = [record("deep-sea-10", name, counts if name == "rnd+count" else HASH) for name in ours]
+    setups = numbers(*made, record("deep-sea-10", "hash+hash", HASH))["worth"]["deep-sea-10"]["setups"]
+    ratio = sum(counts) / sum(HASH)
+    for name in ("rnd+hash", "rnd+entropy", "random"):
+        assert setups[name]["exact"] == "rnd+count"
+        assert setups[name]["sooner_than_exact"]["value"] == pytest.approx(ratio)
+    assert (setups["hash"]["exact"], setups["hash"]["sooner_than_exact"]["value"]) == ("count", 1)
+    assert (setups["hash+hash"]["exact"], setups["hash+hash"]["sooner_than_exact"]) == ("hash+count", None)
+    assert setups["rnd+count"]["sooner_than_exact"] is None  # itself
+
+
 def test_a_median_is_unknown_if_half_of_the_agents_never_got_there() -> None:
     ours = numbers(record("deep-sea-10", "rnd", [5, -1, -1]))
     assert ours["worth"]["deep-sea-10"]["setups"]["rnd"]["median_steps"] is None
@@ -67,11 +80,11 @@ def test_what_counts_has_the_order_and_the_numbers() -> None:
         rnd=comparison([[0.9, 0.95]] * 2, [-5, 0, 5]),
         icm=comparison([[0.9, 0.5]] * 2, [0, 0, 0]),
     )
-    assert {name: one["counts"] for name, one in found.items()} == {
-        "rnd": False,
-        "count": True,
-        "hash": True,
-        "icm": False,
+    assert {name: analysis.category(one) for name, one in found.items()} == {
+        "rnd": "orders",
+        "count": "counts",
+        "hash": "counts",
+        "icm": "neither",
     }
     assert [row["visits"] for row in found["rnd"]["ratio"]] == [1, 2, 4]
     assert [row["ratio"]["value"] for row in found["rnd"]["ratio"]] == [2**-5, 1, 2**5]
@@ -79,6 +92,20 @@ def test_what_counts_has_the_order_and_the_numbers() -> None:
     assert found["hash"]["lowest"] == pytest.approx(0.95)
     assert found["hash"]["steps"] == [1024, 2048]
     assert (found["rnd"]["calibrated"], found["hash"]["calibrated"]) == (False, True)
+
+
+def test_a_bonus_without_a_scale_can_only_order() -> None:
+    perfect = comparison([[1.0]] * 2, [0.0, 0.0])
+    found = counted(rnd=perfect, hash=perfect)
+    assert (found["rnd"]["orders"], found["rnd"]["counts"]) == (True, False)
+    assert found["hash"]["counts"]
+
+
+@pytest.mark.parametrize(
+    ("logs", "counts"), [([-1.0, 0], True), ([-1.1, 0], True), ([1.1, 0], False), ([0, -1.1], False), ([0, 1.1], False)]
+)
+def test_an_underestimate_of_a_count_of_1_is_judged_by_its_rank_alone(logs: list[float], counts: bool) -> None:
+    assert counted(hash=comparison([[1.0]] * 2, logs))["hash"]["counts"] == counts
 
 
 def test_a_bin_with_hardly_any_states_does_not_decide() -> None:
@@ -90,8 +117,8 @@ def test_a_bin_with_hardly_any_states_does_not_decide() -> None:
 def test_pairs_must_also_have_their_order_within_a_state() -> None:
     def pairs(within: float) -> bool:
         made = comparison([[0.95]] * 2, [0.0], within=within)
-        ours = numbers(record("deep-sea-10", "rnd+distillation", [1, 2], comparisons={"pairs": made}))
-        return bool(ours["counting"]["deep-sea-10"]["pairs"]["distillation"]["counts"])
+        ours = numbers(record("deep-sea-10", "rnd+hash", [1, 2], comparisons={"pairs": made}))
+        return bool(ours["counting"]["deep-sea-10"]["pairs"]["hash"]["counts"])
 
     assert pairs(0.95)
     assert not pairs(0.3)

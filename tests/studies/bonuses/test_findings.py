@@ -35,7 +35,7 @@ def test_headlines_leave_out_what_enumerates() -> None:
     )
     best = highlights(ours)
     assert (best["counter"]["name"], best["counter"]["counts"]) == ("hash", True)
-    assert (best["next_state"]["name"], best["next_state"]["solved"], best["next_state"]["of"]) == ("hash", 2, 2)
+    assert (best["next_state"]["name"], best["next_state"]["solved"], best["next_state"]["of"]) == ("hash", 2, 1)
     assert best["action"]["name"] == "rnd+distillation"
     rows = effects(ours)
     assert rows["next_state"]["hash"] == {"above": ["deep-sea-10"], "around": [], "below": [], "unknown": []}
@@ -48,6 +48,26 @@ def test_headlines_leave_out_what_enumerates() -> None:
     }
 
 
+def test_the_headline_is_that_of_the_named_bonus_and_else_the_best_of_those_there_are() -> None:
+    made = {
+        "rnd": record("deep-sea-10", "rnd", RND),
+        "hash": record("deep-sea-10", "hash", RND, [0.0] * 5),
+        "icm": record("deep-sea-10", "icm", RND, [1.0, 1.0, 0, 0, 0]),
+        "e3b": record("deep-sea-10", "e3b", RND, [1.0, 0, 0, 0, 0]),
+        "rnd+hash": record("deep-sea-10", "rnd+hash", [1200, 2000, -1, 1700, 600]),
+        "rnd+ucb": record("deep-sea-10", "rnd+ucb", HASH),
+        "rnd+hash-3": record("deep-sea-10", "rnd+hash-3", [10, 20, 30, 40, 50]),
+        "rnd+distillation": record("deep-sea-10", "rnd+distillation", RND),
+    }
+
+    def chosen(*names: str) -> list[tuple[str, int]]:
+        best = highlights(numbers(*(made[name] for name in names)))
+        return [(best[question]["name"], best[question]["of"]) for question in ("next_state", "action")]
+
+    assert chosen(*made) == [("hash", 1), ("rnd+hash", 1)]
+    assert chosen(*(name for name in made if name not in ("hash", "rnd+hash"))) == [("icm", 2), ("rnd+ucb", 2)]
+
+
 def test_a_bonus_counts_in_a_world_if_it_counts_both_states_and_pairs_there() -> None:
     good, bad = comparison([[1.0]] * 2, [0.0], within=1.0), comparison([[0.4]] * 2, [0.0], within=0.3)
     ours = numbers(
@@ -58,10 +78,27 @@ def test_a_bonus_counts_in_a_world_if_it_counts_both_states_and_pairs_there() ->
         record("deep-sea-10", "rnd+coin-flip", [1, 2], comparisons={"pairs": bad}),
         record("corridor-25", "hash", [1, 2], comparisons={"states": bad}),
     )
-    assert counters(ours) == {"where": {"hash": ["deep-sea-10"]}, "nowhere": ["coin-flip"], "nobody": ["corridor-25"]}
+    assert counters(ours) == {
+        "counts": {"hash": ["deep-sea-10"]},
+        "orders": {},
+        "nowhere": ["coin-flip"],
+        "nobody": ["corridor-25"],
+    }
     closest = best_within(ours)
     assert closest is not None
     assert (closest["name"], closest["world"], round(closest["value"], 3)) == ("coin-flip", "deep-sea-10", 0.3)
+
+
+def test_a_bonus_orders_in_a_world_if_it_does_no_worse_there() -> None:
+    good, far = comparison([[1.0]] * 2, [0.0], within=1.0), comparison([[1.0]] * 2, [0.0, 3.0], within=1.0)
+    ours = numbers(
+        record("deep-sea-10", "rnd", [1, 2], comparisons={"states": good}),
+        record("deep-sea-10", "coin-flip", [1, 2], comparisons={"states": good}),
+        record("deep-sea-10", "rnd+coin-flip", [1, 2], comparisons={"pairs": far}),
+    )
+    found = counters(ours)
+    assert (found["counts"], found["orders"]) == ({}, {"rnd": ["deep-sea-10"], "coin-flip": ["deep-sea-10"]})
+    assert (found["nowhere"], found["nobody"]) == ([], ["deep-sea-10"])
 
 
 def test_failures_of_which_the_same_can_be_said_are_together() -> None:

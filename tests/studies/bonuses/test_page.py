@@ -30,4 +30,19 @@ def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path) -> None:
     assert 'href="#matrix"' not in page
     assert "4 of 7 groups of agents are not trained yet" in page
     assert "Not trained yet on top of RND in deep sea 10: UCB1." in page
+    assert "The headline is about hash counts whatever their result" in page
+    assert "best of" not in page
+    assert "Times sooner than RND + exact pair counts" in page
     assert "Without enumerating states, hash counts count accurately in deep sea 10." in page
+
+
+def test_a_page_without_the_named_bonus_says_what_its_cards_were_chosen_from(tmp_path: Path) -> None:
+    for setup in ("rnd", "ngu", "e3b", "rnd+ucb", "rnd+hash-3"):
+        record("deep-sea-10", setup, [1000, 2000, 1500]).save(record_path(tmp_path, f"deep-sea-10--{setup}"))
+    cli.main(["reproduce", "bonuses", "--out", str(tmp_path), "--report-only", "--scale", "full"])
+    page = (tmp_path / "report.html").read_text()
+    assert "(best of 2)" in page
+    assert "The headline is about" not in page
+    assert "<code>--intrinsic-ends never</code>" in page
+    assert "is the same bonus with a constant c" in page
+    assert "exact counts at c = 3" in page  # not trained yet

@@ -55,9 +55,11 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
         records.read_records(tmp_path)
 
 
-def test_only_records_are_deleted(tmp_path: Path) -> None:
+def test_only_records_and_what_is_left_of_some_are_deleted(tmp_path: Path) -> None:
     for name in ("deep-sea-10--rnd", "mine"):
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
+    for name in (".deep-sea-10--rnd.lock", ".deep-sea-10--hash.npz.part"):  # of processes that were killed
+        (tmp_path / "cells" / name).touch()
     records.delete_records(tmp_path)
     assert [path.name for path in (tmp_path / "cells").iterdir()] == ["mine.npz"]
 

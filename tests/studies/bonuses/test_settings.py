@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,6 +7,7 @@ from action_balance.config.methods import NONE
 from action_balance.errors import UserError
 from action_balance.studies.bonuses.settings import (
     ACTIONS,
+    CONSTANT,
     INTRINSICS,
     LABELS,
     WORLDS,
@@ -15,8 +17,9 @@ from action_balance.studies.bonuses.settings import (
 
 
 def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
-    assert {*INTRINSICS, *ACTIONS} <= LABELS.keys()
-    setups = [Setup(intrinsic, action) for intrinsic in INTRINSICS for action in ACTIONS] + [Setup(NONE, "random")]
+    actions = (*ACTIONS, *CONSTANT)
+    assert {*INTRINSICS, *actions} <= LABELS.keys()
+    setups = [Setup(intrinsic, action) for intrinsic in INTRINSICS for action in actions] + [Setup(NONE, "random")]
     assert len({one.name for one in setups}) == len(setups)
     assert [Setup.of(one.name) for one in setups] == setups
     assert [Setup.of(name).label for name in ("none", "rnd", "rnd+hash", "random")] == [
@@ -27,13 +30,13 @@ def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
     ]
 
 
-def test_parts_share_their_cells() -> None:
+def test_studies_share_their_cells() -> None:
     chosen: dict[str, Any] = {
         "worlds": ("deep-sea-10",),
         "intrinsic": ("none", "rnd", "count"),
         "action_bonus": ("distillation",),
     }
-    plans = {part: [*BonusesSettings(studies=(part,), **chosen).plan()] for part in ("counting", "worth", "matrix")}
+    plans = {study: [*BonusesSettings(studies=(study,), **chosen).plan()] for study in ("counting", "worth", "matrix")}
     begin = "deep-sea-10--"
     assert plans == {
         "counting": [f"{begin}{name}" for name in ("rnd", "count", "rnd+distillation")],
@@ -68,6 +71,22 @@ def test_the_full_study_has_128_agents_and_the_steps_of_each_world() -> None:
     goal = cells["goal-40"].config.agent
     assert (goal.steps, goal.envs, goal.ppo.minibatches) == (40_000, 1, 1)
     assert BonusesSettings(scale="full", steps=2048).cell("goal-40", Setup("rnd")).config.agent.steps == 2048
+
+
+def test_the_full_study_compares_adaptive_with_constant_coefficients() -> None:
+    def worlds(settings: BonusesSettings, setup: str) -> list[str]:
+        return [cell.world for cell in settings.plan().values() if cell.setup.name == setup]
+
+    for setup in ("rnd+count-3", "rnd+hash-3"):
+        found = worlds(BonusesSettings(scale="full"), setup)
+        assert found == ["deep-sea-10", "corridor-25", "goal-40", "open-40"]
+        assert not worlds(BonusesSettings(), setup)
+    named = BonusesSettings(action_bonus=("hash-3",), worlds=("deep-sea-14",))
+    assert worlds(named, "rnd+hash-3") == ["deep-sea-14"]
+    assert not worlds(named, "rnd+count-3")
+    constant, adaptive = (Setup("rnd", action).agent(2048, 8) for action in ("hash-3", "hash"))
+    assert (constant.action_bonus, constant.bonus.action_coef) == ("hash", 3.0)
+    assert constant.bonus == replace(adaptive.bonus, action_coef=3.0)
 
 
 def test_distillation_has_the_coefficient_of_the_paper() -> None:

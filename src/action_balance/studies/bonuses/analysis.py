@@ -10,7 +10,7 @@ from action_balance.config.methods import NONE
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
-from action_balance.studies.bonuses.counting import CALIBRATED
+from action_balance.studies.bonuses.counting import CALIBRATED, SMALLEST
 from action_balance.studies.bonuses.records import PAIRS, Comparison, Record
 from action_balance.studies.bonuses.settings import (
     ACTIONS,
@@ -25,8 +25,13 @@ from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.statistics import Estimate
 from action_balance.web.format import as_float, side
 
-#: A bonus counts if its rank correlations reach this, and estimate over truth stays within this factor in every bin.
+#: A bonus orders by counts if its rank correlations reach the first. It counts accurately if it also estimates counts,
+#: and estimate over truth stays within this factor in every bin. One without a scale can only order: scaled by the true
+#: counts, its ratios show the shape of its curve and no more.
 RANK, FACTOR = 0.9, 2.0
+
+#: What a bonus does with counts: it estimates them accurately, it only has their order, or neither.
+COUNTS, ORDERS, NEITHER = CATEGORIES = ("counts", "orders", "neither")
 
 #: A bin of visits counts if it has at least this share of all states or pairs; single ones say little.
 LEAST_SHARE = 0.01
@@ -114,6 +119,7 @@ def setup_numbers(world: World, name: str) -> Data:
     # Over all agents; unknown if half of them never got there.
     median = float(np.median(np.where(record.found, record.found_steps, np.inf)))
     solved = record.score > SOLVED
+    exact = record.setup.exact.name
     return {
         "intrinsic": record.setup.intrinsic,
         "action": record.setup.action,
@@ -124,7 +130,8 @@ def setup_numbers(world: World, name: str) -> Data:
         "median_steps": median if np.isfinite(median) else None,
         "states": statistics.to_data(statistics.mean(record.states[:, -1].astype(float))),
         "sooner": statistics.to_data(world.sooner(name, BASE)),
-        "sooner_than_exact": statistics.to_data(world.sooner(name, EXACT)),
+        "exact": exact,
+        "sooner_than_exact": statistics.to_data(world.sooner(name, exact)) if name != exact else None,
         "more_states": statistics.to_data(world.more_states(name, BASE)),
         "broken": int((~record.finite).sum()),
         "kl": float(record.kl.mean()) if len(record.kl) else None,
@@ -171,6 +178,8 @@ def comparison_numbers(compared: Comparison, record: Record, bonus: str, kind: s
     ratios = bin_ratios(compared)
     ranks = [correlation(column) for column in compared.rank.T]
     within = [correlation(column) for column in compared.within.T] if kind == PAIRS else []
+    orders = all(one.value >= RANK for one in [ranks[-1], *within[-1:]])
+    judged = [one for one in ratios if one["share"] >= LEAST_SHARE]
     return {
         "setup": record.setup.name,
         "steps": (compared.updates * record.config.agent.steps_per_update).tolist(),
@@ -179,7 +188,8 @@ def comparison_numbers(compared: Comparison, record: Record, bonus: str, kind: s
         "lowest": statistics.number(float(np.nanmin(compared.rank[:, -1], initial=np.inf))),
         "calibrated": bonus in CALIBRATED,
         "ratio": ratios,
-        "counts": _counts([ranks[-1], *within[-1:]], ratios),
+        "orders": orders,
+        "counts": orders and bonus in CALIBRATED and all(map(_is_close, judged)),
     }
 
 
@@ -206,11 +216,20 @@ def bin_ratios(compared: Comparison) -> list[Data]:
     return found
 
 
-def _counts(correlations: Sequence[Estimate], ratios: Sequence[Data]) -> bool:
-    """Whether an estimate follows the true count."""
-    values = [as_float(one["ratio"]["value"]) for one in ratios if one["share"] >= LEAST_SHARE]
-    close = all(1 / FACTOR <= value <= FACTOR for value in values)
-    return close and all(one.value >= RANK for one in correlations)
+def _is_close(ratio: Data) -> bool:
+    """Whether the estimate of a bin stays within `FACTOR` of the truth.
+
+    Estimates below `SMALLEST` are recorded as `SMALLEST`, so that no underestimate of a count of 1 can be beyond the
+    factor: there, only an overestimate is judged by its ratio, and an underestimate by the rank correlation alone.
+    """
+    value = as_float(ratio["ratio"]["value"])
+    judged_below = SMALLEST / ratio["visits"] < 1 / FACTOR
+    return value <= FACTOR and (value >= 1 / FACTOR or not judged_below)
+
+
+def category(bonus: Data) -> str:
+    """What a bonus of the summary does, one of `CATEGORIES`."""
+    return COUNTS if bonus["counts"] else ORDERS if bonus["orders"] else NEITHER
 
 
 def gain(setup: Data, has_treasure: bool) -> str:
@@ -224,8 +243,8 @@ def verdict(ours: Data) -> Data:
     for world, kinds in ours["counting"].items():
         found["counting"][world] = {
             kind: {
-                "counts": [name for name, one in bonuses.items() if one["counts"] and name != EXACT],
-                "does_not": [name for name, one in bonuses.items() if not one["counts"] and name != EXACT],
+                place: [name for name, one in bonuses.items() if name != EXACT and category(one) == place]
+                for place in CATEGORIES
             }
             for kind, bonuses in kinds.items()
         }

@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection
 
 from action_balance.config.methods import NONE
 from action_balance.files import Data
-from action_balance.studies.bonuses.analysis import is_action, is_next_state
+from action_balance.studies.bonuses.analysis import CATEGORIES, COUNTS, ORDERS, category, is_action, is_next_state
 from action_balance.studies.bonuses.records import PAIRS, STATES
 from action_balance.studies.bonuses.settings import (
     BASE,
     BASELINES,
+    CONSTANT,
     EXACT,
     MATRIX_WORLD,
     RANDOM,
@@ -21,93 +22,102 @@ from action_balance.web.format import as_float
 #: The world of the headline: the first of these that has agents.
 HEADLINE = ("deep-sea-14", "deep-sea-10")
 
-#: The parts of the verdict that compare setups with RND.
+#: The bonus of the headline, whatever its results: it counts without enumerating states, with the
+#: same settings in all worlds.
+NAMED = "hash"
+
+#: The comparisons of setups with RND in the verdict.
 COMPARED = ("next_state", "actions")
 
 
 def highlights(ours: Data) -> Data:
-    """The best bonus that does not enumerate states, in each of the three questions; None without an answer."""
+    """The answer of `NAMED` to each of the three questions; None where no bonus without enumeration has one.
+
+    Where `NAMED` has no agents, it is the best answer. ``of`` is the number of bonuses that it was chosen from.
+    """
     worlds, counting = ours["worth"], ours["counting"]
     found: Data = {"counter": None, "next_state": None, "action": None}
     world = next((name for name, kinds in counting.items() if kinds.get(STATES, {}).keys() - {EXACT}), None)
     if world is not None:
         bonuses = {name: one for name, one in counting[world][STATES].items() if name != EXACT}
-        name = max(bonuses, key=lambda one: (bonuses[one]["counts"], as_float(bonuses[one]["rank"][-1]["value"])))
-        found["counter"] = {"world": world, "name": name, **bonuses[name]}
+        found["counter"] = _best(bonuses, NAMED, world, lambda one: (one["counts"], as_float(one["rank"][-1]["value"])))
     world = next((name for name in HEADLINE if name in worlds), None)
-    others = {NONE, BASE, EXACT, RANDOM, *BASELINES}
+    others = {NONE, BASE, EXACT, RANDOM, *BASELINES, *CONSTANT}
     if world is not None:
-        found["next_state"] = _best(
-            worlds[world],
-            world,
-            lambda one: is_next_state(one) and one["intrinsic"] not in others,
-            lambda one: (one["solved"], one["found"]),
-        )
+        setups = worlds[world]["setups"]
+        chosen = {name: one for name, one in setups.items() if is_next_state(one) and one["intrinsic"] not in others}
+        found["next_state"] = _best(chosen, NAMED, world, lambda one: (one["solved"], one["found"]))
     if MATRIX_WORLD in worlds and BASE in worlds[MATRIX_WORLD]["setups"]:
-        found["action"] = _best(
-            worlds[MATRIX_WORLD],
-            MATRIX_WORLD,
-            lambda one: is_action(one) and one["action"] not in others,
-            lambda one: (as_float(one["sooner"]["value"]), 0),
-        )
+        setups = worlds[MATRIX_WORLD]["setups"]
+        chosen = {name: one for name, one in setups.items() if is_action(one) and one["action"] not in others}
+        named = Setup(BASE, NAMED).name
+        found["action"] = _best(chosen, named, MATRIX_WORLD, lambda one: (as_float(one["sooner"]["value"]), 0))
     return found
 
 
-def _best(
-    about: Data, world: str, belongs: Callable[[Data], bool], value: Callable[[Data], tuple[float, float]]
-) -> Data | None:
-    setups = {name: one for name, one in about["setups"].items() if belongs(one)}
-    if not setups:
+def _best(found: Data, named: str, world: str, value: Callable[[Data], tuple[float, float]]) -> Data | None:
+    """The one that is named, or else the best; None without any."""
+    if named in found:
+        return {"world": world, "name": named, "of": 1, **found[named]}
+    if not found:
         return None
-    name = max(setups, key=lambda one: value(setups[one]))
-    return {"world": world, "name": name, "of": len(setups), **setups[name]}
+    name = max(found, key=lambda one: value(found[one]))
+    return {"world": world, "name": name, "of": len(found), **found[name]}
 
 
 def counters(ours: Data) -> Data:
-    """Which bonuses count accurately without enumerating states.
+    """Which bonuses count accurately without enumerating states, and which only have the order of the counts.
 
     Args:
         ours: the numbers of the summary.
 
     Returns:
-        ``where``: by bonus, the worlds in which it counts all that it is compared with; ``nowhere``: the other bonuses;
-        ``nobody``: the worlds in which none does.
+        ``counts`` and ``orders``: by bonus, the worlds in which this is the most that can be said of all that it is
+        compared with; ``nowhere``: the bonuses that neither count nor order anywhere; ``nobody``: the worlds in which
+        none counts.
     """
-    judged: dict[str, dict[str, bool]] = {}
+    judged: dict[str, dict[str, str]] = {}
     for world, kinds in ours["counting"].items():
         for bonuses in kinds.values():
             for name, one in bonuses.items():
                 if name != EXACT:
                     worlds = judged.setdefault(name, {})
-                    worlds[world] = worlds.get(world, True) and one["counts"]
-    where = {name: [world for world, counts in worlds.items() if counts] for name, worlds in judged.items()}
+                    # The least of both, where it is compared with states and with pairs.
+                    worlds[world] = max(worlds.get(world, COUNTS), category(one), key=CATEGORIES.index)
+
+    def where(place: str) -> dict[str, list[str]]:
+        found = {name: [world for world, said in worlds.items() if said == place] for name, worlds in judged.items()}
+        return {name: worlds for name, worlds in found.items() if worlds}
+
+    counts, orders = where(COUNTS), where(ORDERS)
     return {
-        "where": {name: worlds for name, worlds in where.items() if worlds},
-        "nowhere": [name for name, worlds in where.items() if not worlds],
-        "nobody": [world for world in ours["counting"] if not any(world in worlds for worlds in where.values())],
+        "counts": counts,
+        "orders": orders,
+        "nowhere": [name for name in judged if name not in {*counts, *orders}],
+        "nobody": [world for world in ours["counting"] if not any(world in worlds for worlds in counts.values())],
     }
 
 
 def best_within(ours: Data) -> Data | None:
     """The best rank correlation among the actions of one state of those that do not count accurately anywhere."""
-    inaccurate = counters(ours)["nowhere"]
+    accurate = counters(ours)["counts"]
     found = [
         {"world": world, "name": name, **one["within"][-1]}
         for world, kinds in ours["counting"].items()
         for name, one in kinds.get(PAIRS, {}).items()
-        if name in inaccurate and one["within"][-1]["value"] is not None
+        if name not in (*accurate, EXACT) and one["within"][-1]["value"] is not None
     ]
     return max(found, key=lambda one: as_float(one["value"]), default=None)
 
 
 def effects(ours: Data) -> Data:
-    """The worlds in which each setup is better than RND alone, not significantly different, or worse, by part and name.
+    """The worlds in which each setup is better than RND alone, not significantly different, or worse.
 
     Args:
         ours: the numbers of the summary, with the verdict.
 
     Returns:
-        By part and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
+        By comparison and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
     """
     found: Data = {}
     for part in COMPARED:
@@ -174,7 +184,7 @@ def _missing_cells(settings: BonusesSettings, ours: Data) -> list[Cell]:
 
 
 def balanced_best(ours: Data, compared: Data) -> tuple[str, Data] | None:
-    """The best action bonus on top of RND, and what it does in all worlds."""
+    """The action bonus of the headline on top of RND, and what it does in all worlds."""
     best = highlights(ours)["action"]
     if best is None:
         return None

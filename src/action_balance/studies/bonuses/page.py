@@ -12,6 +12,7 @@ from action_balance.studies.bonuses.counting import SMALLEST
 from action_balance.studies.bonuses.settings import (
     ADAPTIVE,
     BASE,
+    CONSTANT,
     DISTRACTORS,
     EXACT,
     LABELS,
@@ -69,6 +70,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         missing_actions=findings.missing_actions(settings, ours),
         missing_matrix=findings.missing_matrix(settings, ours),
         has_matrix=bool(ours["matrix"]) and len(ours["matrix"]["intrinsics"]) > 1,
+        has_constant=any(Setup.of(name).action in CONSTANT for name in compared["actions"]),
         adapted=ADAPTED,
         courses=findings.courses(ours, ADAPTED),
         coefficient=ADAPTIVE,
@@ -83,6 +85,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         ratio=ratio,
         shown=SHOWN,
         base=BASE,
+        named=findings.NAMED,
         exact=EXACT,
         distractors=DISTRACTORS,
         least_rank=RANK,

@@ -142,10 +142,11 @@ def is_trained(out: Path, cell: Cell) -> bool:
 
 
 def delete_records(out: Path) -> None:
-    """Delete all records; other files stay."""
-    for path in sorted((out / CELLS).glob("*.npz")):
-        if path.stem.partition("--")[0] in WORLDS:
-            path.unlink()
+    """Delete all records, and what killed processes left of theirs; other files stay."""
+    for pattern in ("*.npz", ".*.npz.part", ".*.lock"):
+        for path in sorted((out / CELLS).glob(pattern)):
+            if path.name.removeprefix(".").partition("--")[0] in WORLDS:
+                path.unlink()
     with contextlib.suppress(OSError):
         (out / CELLS).rmdir()
 

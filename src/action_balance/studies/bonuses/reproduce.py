@@ -137,19 +137,31 @@ def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
 
 WORTH_COLUMNS = (
     *("world", "setup", "found", "solved", "agents", "sooner", "sooner_low", "sooner_high"),
-    *("sooner_than_exact", "than_exact_low", "than_exact_high", "states", "states_low", "states_high", "kl", "coef"),
+    *("exact", "sooner_than_exact", "than_exact_low", "than_exact_high"),
+    *("states", "states_low", "states_high", "kl", "coef"),
 )
 
 
 def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
     for world, about in ours["worth"].items():
         for name, one in about["setups"].items():
-            estimates = [_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states")]
-            ends = [value for estimate in estimates for value in estimate]
+            sooner, than_exact, states = (_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states"))
+            ends = (*sooner, one["exact"], *than_exact, *states)
             yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
 
 
-COUNTING_COLUMNS = ("world", "of", "bonus", "steps", "rank", "rank_low", "rank_high", "within_states", "counts")
+COUNTING_COLUMNS = (
+    "world",
+    "of",
+    "bonus",
+    "steps",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "within_states",
+    "orders",
+    "counts",
+)
 
 
 def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
@@ -158,7 +170,7 @@ def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
             for name, one in bonuses.items():
                 for place, steps in enumerate(one["steps"]):
                     within = _parts(one["within"][place])[0] if one["within"] else ""
-                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["counts"]
+                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["orders"], one["counts"]
 
 
 def _parts(estimate: Data | None) -> list[object]:
@@ -170,14 +182,22 @@ def _known(*values: float | str | None) -> list[object]:
     return ["" if value is None else round(float(value), 6) for value in values]
 
 
+def _chosen(one: Data) -> str:
+    """How a headline was chosen, if it was."""
+    return f" ({one['name']} is the best of {one['of']})" if one["of"] > 1 else ""
+
+
 def conclusions(ours: Data) -> Iterator[str]:
     """The verdict for the terminal, a few lines; the page has all numbers."""
     if ours["counting"]:
         counters = findings.counters(ours)
-        for name, worlds in counters["where"].items():
+        for name, worlds in counters["counts"].items():
             yield f"{name} counts accurately in {listed(worlds)}"
+        for name, worlds in counters["orders"].items():
+            yield f"{name} has the order of the true counts, but not the counts, in {listed(worlds)}"
         if counters["nowhere"]:
-            yield f"not accurate in any world: {listed(counters['nowhere'])}"
+            names = listed(counters["nowhere"])
+            yield f"in no world accurate, or in the right order for both states and pairs: {names}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
     best = findings.highlights(ours)
@@ -185,9 +205,13 @@ def conclusions(ours: Data) -> Iterator[str]:
         about = ours["worth"][one["world"]]
         setups = {name: about["setups"][name] for name in (one["name"], BASE, EXACT) if name in about["setups"]}
         solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
+        solved += _chosen(one)
         yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
     if (one := best["action"]) is not None:
-        yield f"{one['world']}: {one['name']} is {statistics.describe(one['sooner'])} times as soon as {BASE}"
+        sooner = f"{statistics.describe(one['sooner'])} times as soon as {BASE}"
+        if one["sooner_than_exact"]:
+            sooner += f", and {statistics.describe(one['sooner_than_exact'])} times as soon as {one['exact']}"
+        yield f"{one['world']}: {one['name']} is {sooner}{_chosen(one)}"
     for part, rows in findings.effects(ours).items():
         better = {name: row["above"] for name, row in rows.items() if row["above"]}
         what = "next-state bonuses" if part == "next_state" else "action bonuses"

@@ -1,4 +1,4 @@
-"""Settings of the bonus study: its worlds, its agents, and which agents each part of the study needs."""
+"""Settings of the bonus study: its worlds, its agents, and which agents each of its studies needs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ LABELS = {
     **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
     **{"icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
     **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
+    **{"count-3": "exact counts at c = 3", "hash-3": "hash counts at c = 3"},
 }
 
 #: c of Eq. 5 and the normalisation of each action bonus: the paper's for its own, and otherwise a c that is adapted so
@@ -42,6 +43,8 @@ COEFFICIENTS: dict[str, BonusConfig] = {
     "distillation": BonusConfig(action_coef=1.0),
     "ucb": BonusConfig(action_coef="auto", normalize="raw"),
 }
+#: Action bonuses with a constant c in place of the adaptive one, where that begins: the bonus and its c by name.
+CONSTANT = {"count-3": ("count", 3.0), "hash-3": ("hash", 3.0)}
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
 #: estimates of how often a state was reached.
@@ -88,8 +91,8 @@ WORLDS = {
 COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 MATRIX_WORLD = "deep-sea-10"
 
-#: The parts of the study: does it count, what is it worth, and every next-state bonus with every action bonus.
-COUNTING, WORTH, MATRIX = PARTS = ("counting", "worth", "matrix")
+#: The studies: does it count, what is it worth, and every next-state bonus with every action bonus.
+COUNTING, WORTH, MATRIX = STUDIES = ("counting", "worth", "matrix")
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,16 @@ class Scale:
     """The worlds in which action bonuses are compared."""
     matrix: tuple[str, ...]
     """Next-state bonuses of the matrix."""
+    constant: tuple[str, ...] = ()
+    """The worlds in which an adaptive c is compared with a constant one."""
 
 
 SCALES: dict[str, Scale] = {
     "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, "hash")),
-    "full": Scale(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
+    "full": Scale(
+        *(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
+        constant=("deep-sea-10", "corridor-25", "goal-40", "open-40"),
+    ),
 }
 
 
@@ -119,7 +127,7 @@ class Setup:
     intrinsic: str = NONE
     """Its next-state bonus."""
     action: str = NONE
-    """Its action bonus, or how it chooses actions in place of one: one of `BASELINES`, or `RANDOM`."""
+    """Its action bonus, one of `CONSTANT`, or how it chooses actions without one: one of `BASELINES`, or `RANDOM`."""
 
     @property
     def name(self) -> str:
@@ -136,6 +144,14 @@ class Setup:
         rewards = "PPO" if self.intrinsic == NONE else LABELS[self.intrinsic]
         return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
+    @property
+    def exact(self) -> "Setup":
+        """The setup that shows what a perfect estimate would reach: exact counts of states, or, where it is about the
+        choice of actions, exact counts of pairs on top of the same next-state bonus."""
+        if self.action == NONE:
+            return Setup(EXACT)
+        return Setup(BASE if self.action == RANDOM else self.intrinsic, EXACT)
+
     @classmethod
     def of(cls, name: str) -> "Setup":
         """The setup with a name."""
@@ -148,14 +164,18 @@ class Setup:
         common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": PPOConfig(minibatches=min(4, envs))}
         if self.action in (RANDOM, *BASELINES):
             return AgentConfig(method=self.action, intrinsic=self.intrinsic, **common)
-        if self.action != NONE:
-            common["bonus"] = COEFFICIENTS.get(self.action, ADAPTIVE)
-        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=self.action, **common)
+        action = self.action
+        if action in CONSTANT:
+            action, coefficient = CONSTANT[action]
+            common["bonus"] = BonusConfig(action_coef=coefficient)
+        elif action != NONE:
+            common["bonus"] = COEFFICIENTS.get(action, ADAPTIVE)
+        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
 
     @property
     def order(self) -> tuple[int, int]:
         """Its place in tables."""
-        actions = (*ACTIONS, *BASELINES, RANDOM)
+        actions = (*ACTIONS, *CONSTANT, *BASELINES, RANDOM)
         return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, actions.index(self.action))
 
 
@@ -202,8 +222,8 @@ class BonusesSettings:
     """Next-state bonuses (default: all)."""
     action_bonus: tuple[str, ...] = ()
     """Action bonuses and baselines (default: all)."""
-    studies: tuple[str, ...] = PARTS
-    """Parts of the study to run: counting, worth, matrix."""
+    studies: tuple[str, ...] = STUDIES
+    """Studies to run: counting, worth, matrix."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seed, self.agents)
@@ -212,11 +232,11 @@ class BonusesSettings:
         for kind, names, known in (
             ("world", self.worlds, WORLDS),
             ("next-state bonus", self.intrinsic, INTRINSICS),
-            ("action bonus", self.action_bonus, (*ACTIONS, *BASELINES)),
+            ("action bonus", self.action_bonus, (*ACTIONS, *CONSTANT, *BASELINES)),
         ):
             if names:
                 check_names(kind, names, known)
-        check_names("study", self.studies, PARTS)
+        check_names("study", self.studies, STUDIES)
 
     @property
     def agents(self) -> int:
@@ -224,11 +244,11 @@ class BonusesSettings:
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     def plan(self) -> dict[str, Cell]:
-        """The cells that the chosen parts need, by name, in the order in which they are trained."""
+        """The cells that the chosen studies need, by name, in the order in which they are trained."""
         found: dict[str, Cell] = {}
-        for part in PARTS:
+        for study in STUDIES:
             for world in self.worlds or SCALES[self.scale].worlds:
-                for setup in self._setups(part, world) if part in self.studies else ():
+                for setup in self._setups(study, world) if study in self.studies else ():
                     cell = self.cell(world, setup)
                     found.setdefault(cell.name, cell)
         return found
@@ -239,25 +259,27 @@ class BonusesSettings:
         steps = self.steps or SCALES[self.scale].steps or about.steps
         return Cell(world, setup, TrainConfig(about.env, setup.agent(steps, about.envs), self.seed, self.agents))
 
-    def _setups(self, part: str, world: str) -> Iterator[Setup]:
-        """The setups that a part compares in a world, of those that were chosen."""
-        for setup in self._needed(part, world):
+    def _setups(self, study: str, world: str) -> Iterator[Setup]:
+        """The setups that a study compares in a world, of those that were chosen."""
+        for setup in self._needed(study, world):
             chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
             if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
                 yield setup
 
-    def _needed(self, part: str, world: str) -> Iterator[Setup]:
-        """The setups that a part compares in a world, unless a choice is made."""
+    def _needed(self, study: str, world: str) -> Iterator[Setup]:
+        """The setups that a study compares in a world, unless a choice is made."""
         scale = SCALES[self.scale]
         balanced = bool(self.worlds) or world in scale.balanced
-        if part == WORTH:
+        if study == WORTH:
             yield from (Setup(intrinsic) for intrinsic in INTRINSICS)
             if balanced:
                 yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
                 yield Setup(NONE, RANDOM)
-        if part == COUNTING and world in COUNTED:
+            # Where they are not planned, they can still be asked for by name.
+            yield from (Setup(BASE, one) for one in CONSTANT if world in scale.constant or one in self.action_bonus)
+        if study == COUNTING and world in COUNTED:
             yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
             yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
-        if part == MATRIX and world == MATRIX_WORLD:
+        if study == MATRIX and world == MATRIX_WORLD:
             chosen = self.intrinsic or scale.matrix
             yield from (Setup(intrinsic, action) for intrinsic in chosen for action in ACTIONS)
