@@ -27,7 +27,7 @@ from common import machine, measure, ratio, table, wide_console
 from jaxtyping import Array
 from rich.console import Console
 
-from action_balance.bonuses.base import ACTION, INTRINSIC, BonusObs, bonus_class, make_bonus
+from action_balance.bonuses.base import ACTION, INTRINSIC, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.train import TrainConfig
@@ -35,7 +35,6 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import UserError
 
 #: Targets: the cost of all actions, and the time of an update compared with RND's.
 ALL_ACTIONS, TIMES_RND = 1.3, 1.1
@@ -51,14 +50,6 @@ OBSERVATIONS = {
     "vector": (EnvSpec("vector", (80,), (TWO,)), 1_024),
     "image": (EnvSpec("image", (84, 84), (TWO,), dtype="uint8"), 256),
 }
-
-
-def available(name: str, slot: str) -> bool:
-    """Whether a bonus can be imported."""
-    try:
-        return bool(bonus_class(name, slot))
-    except UserError:
-        return False
 
 
 def one_action(two: Sequence[float], everything: Sequence[float]) -> list[float]:
@@ -152,11 +143,6 @@ def main() -> None:
     chosen = {INTRINSIC: ("rnd", *COUNTERS), ACTION: COUNTERS}
     if not flags.quick:
         chosen = {INTRINSIC: tuple(INTRINSIC_BONUSES), ACTION: tuple(ACTION_BONUSES)}
-    for slot, names in chosen.items():
-        for name in names:
-            if not available(name, slot):
-                console.print(f"The bonus {name} ({slot}) cannot be imported and is left out.")
-        chosen[slot] = tuple(name for name in names if available(name, slot))
     show_scores(console, [name for name in chosen[ACTION] if name != "count"], effort)
     pairs = [(NONE, NONE), *((name, NONE) for name in chosen[INTRINSIC]), *(("rnd", name) for name in chosen[ACTION])]
     show_training(console, pairs, effort)

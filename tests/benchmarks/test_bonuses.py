@@ -4,8 +4,6 @@ import bonuses
 import jax.numpy as jnp
 import pytest
 
-from action_balance.bonuses.base import ACTION
-
 
 def test_the_cost_of_one_action_is_extrapolated_from_two_and_eighteen() -> None:
     # 3 s, and 0.5 s for every action.
@@ -14,8 +12,3 @@ def test_the_cost_of_one_action_is_extrapolated_from_two_and_eighteen() -> None:
 
 def test_memory_is_that_of_all_arrays() -> None:
     assert bonuses.mebibytes({"counts": jnp.zeros((2**18, 2), jnp.int32), "none": None}) == 2
-
-
-def test_a_bonus_that_cannot_be_imported_is_not_available() -> None:
-    assert bonuses.available("hash", ACTION)
-    assert not bonuses.available("no_module:NoBonus", ACTION)

@@ -1,7 +1,8 @@
 """The coin-flip network: coins that stay with their visits, estimates that count, and what learns from what."""
 
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,8 +12,8 @@ import optax
 import pytest
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, Transitions, make_bonus
-from action_balance.bonuses.coin_flip import SPEED, CoinFlipPairs, CoinFlips, CoinFlipStates
-from action_balance.config.agent import AgentConfig, NetConfig
+from action_balance.bonuses.coin_flip import LEAST_WEIGHT, SPEED, CoinFlipPairs, CoinFlips, CoinFlipStates
+from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
@@ -27,12 +28,27 @@ def make(slot: str, nvec: tuple[int, ...] = (3,), **settings: Any) -> CoinFlips:
     name = {INTRINSIC: "intrinsic", ACTION: "action_bonus"}[slot]
     chosen: Any = {
         name: "coin-flip",
-        "bonus_settings": FrozenDict({"coin-flip": {"coins": 4, "memory": 8, **settings}}),
+        "bonus_settings": FrozenDict({"coin-flip": {"coins": 4, "coin_memory": 8, **settings}}),
     }
     agent = AgentConfig(method="ppo", net=NetConfig(bonus_hidden=16), **chosen)
     bonus = make_bonus("coin-flip", slot, agent, EnvSpec("vector", (2,), nvec))
     assert isinstance(bonus, CoinFlips)
     return bonus
+
+
+class Begun(NamedTuple):
+    """A bonus at the beginning, and its reward, compiled."""
+
+    bonus: CoinFlips
+    reward: Any
+    params: Any
+    state: Any
+
+
+@cache
+def begin(slot: str, nvec: tuple[int, ...] = (3,), coins: int = 4) -> Begun:
+    bonus = make(slot, nvec, coins=coins)
+    return Begun(bonus, jax.jit(bonus.reward), *jax.jit(bonus.init)(jax.random.key(0), STATS))
 
 
 def batch(frames: Any, actions: Any, next_frames: Any, seed: int = 0, stats: RunningMeanStd = STATS) -> Batch:
@@ -54,11 +70,9 @@ def kept(state: Any) -> Any:
 
 
 def test_what_was_never_seen_has_a_bonus_of_one() -> None:
-    states, pairs = make(INTRINSIC), make(ACTION)
-    params, state = states.init(jax.random.key(0), STATS)
-    reward, _ = states.reward(params, state, rollout())
-    np.testing.assert_allclose(reward, 1, rtol=1e-5)
-    params, state = pairs.init(jax.random.key(0), STATS)
+    _, reward, params, state = begin(INTRINSIC)
+    np.testing.assert_allclose(reward(params, state, rollout())[0], 1, rtol=1e-5)
+    pairs, _, params, state = begin(ACTION)
     assert isinstance(pairs, CoinFlipPairs)
     obs = BonusObs(jnp.array(A), jnp.int32(0), STATS, CLIP)
     np.testing.assert_allclose(pairs.scores(params, pairs.acting_state(state), obs), [1, 1, 1], rtol=1e-5)
@@ -66,21 +80,19 @@ def test_what_was_never_seen_has_a_bonus_of_one() -> None:
 
 
 def test_the_bonus_is_the_length_of_the_sum_of_both_networks() -> None:
-    bonus = make(INTRINSIC)
-    params, state = bonus.init(jax.random.key(0), STATS)
+    _, reward, params, state = begin(INTRINSIC)
     params = eqx.tree_at(lambda net: net.joined[-1].bias, params, jnp.array([0.1, 0.0, -0.05, 0.0]))
-    reward, _ = bonus.reward(params, state, rollout())
+    found_bonus, _ = reward(params, state, rollout())
     prior = np.asarray(state.prior(jnp.array([1.0, 1.0])))  # B, normalised
     found = prior * 2 / np.linalg.norm(prior) + SPEED * np.array([0.1, 0.0, -0.05, 0.0])
     expected = np.minimum(np.linalg.norm(found) / 2, 1)
-    np.testing.assert_allclose(reward[:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(found_bonus[:, 0], expected, rtol=1e-5)
 
 
 def test_a_visit_of_states_is_where_it_led_and_a_visit_of_pairs_where_it_began() -> None:
     for slot, frames in ((INTRINSIC, [B, B]), (ACTION, [A, B])):
-        bonus = make(slot)
-        params, state = bonus.init(jax.random.key(0), STATS)
-        _, state = bonus.reward(params, state, rollout())
+        _, reward, params, state = begin(slot)
+        _, state = reward(params, state, rollout())
         visits = kept(state)
         assert sorted(visits.frame.tolist()) == sorted(frames)
         assert set(np.unique(visits.coins)) <= {-1, 1}
@@ -92,12 +104,11 @@ def test_a_visit_of_states_is_where_it_led_and_a_visit_of_pairs_where_it_began()
 
 
 def test_every_visit_has_coins_of_its_own_which_stay_with_it() -> None:
-    bonus = make(INTRINSIC, coins=64)
-    params, state = bonus.init(jax.random.key(0), STATS)
-    _, first = bonus.reward(params, state, rollout(seed=1))
+    bonus, reward, params, state = begin(INTRINSIC, coins=64)
+    _, first = reward(params, state, rollout(seed=1))
     coins = kept(first).coins
     assert 0 < (coins[0] != coins[1]).mean() < 1
-    _, second = bonus.reward(params, first, rollout(seed=2))
+    _, second = reward(params, first, rollout(seed=2))
     rows = [row.tolist() for row in kept(second).coins]
     assert all(row.tolist() in rows for row in coins)
     assert len({tuple(row) for row in rows}) == 4
@@ -111,9 +122,8 @@ def test_every_visit_has_coins_of_its_own_which_stay_with_it() -> None:
 
 
 def test_a_visit_that_stands_for_others_has_smaller_coins() -> None:
-    bonus = make(INTRINSIC)
-    params, state = bonus.init(jax.random.key(0), STATS)
-    _, state = bonus.reward(params, state, rollout())
+    bonus, reward, params, state = begin(INTRINSIC)
+    _, state = reward(params, state, rollout())
     assert state.memory is not None
     # kept with probability 1 - exp(-log(4/3)) = 1/4
     quarter = replace(state, memory=replace(state.memory, threshold=jnp.float32(-np.log(4 / 3))))
@@ -125,25 +135,46 @@ def test_a_visit_that_stands_for_others_has_smaller_coins() -> None:
 
 
 def test_running_statistics_do_not_change_the_estimate_and_the_prior_gets_no_gradient() -> None:
-    bonus = make(INTRINSIC)
-    params, state = bonus.init(jax.random.key(0), STATS)
-    reward, after = bonus.reward(params, state, rollout())
-    again, _ = bonus.reward(params, state, rollout(stats=LATER))
-    assert reward.tolist() == again.tolist()
+    bonus, reward, params, state = begin(INTRINSIC)
+    first, after = reward(params, state, rollout())
+    again, _ = reward(params, state, rollout(stats=LATER))
+    assert first.tolist() == again.tolist()
 
     def loss(params: Any, prior: Any) -> Any:
         return bonus.loss(params, replace(after, prior=prior), batch([A], [0], [A])).sum()
 
-    trained, prior = jax.grad(loss, argnums=(0, 1))(params, after.prior)
+    trained, prior = jax.jit(jax.grad(loss, argnums=(0, 1)))(params, after.prior)
     assert any(np.asarray(leaf).any() for leaf in jax.tree.leaves(trained))
     assert not any(np.asarray(leaf).any() for leaf in jax.tree.leaves(prior))
 
 
+def test_rewards_of_the_components_of_an_action_are_summed_and_the_rarest_is_its_weight_in_the_memory() -> None:
+    bonus, reward, params, state = begin(ACTION, nvec=(2, 3))
+    found, after = reward(params, state, batch([[A]], [[[1, 0]]], [[B]]))
+    assert float(found[0, 0]) == pytest.approx(2)  # nothing was seen
+    assert after.memory.weights.max() == pytest.approx(1)
+    # The outputs of all choices but the first of the second component become zero.
+    prior = np.asarray(bonus.outputs(params, state, jnp.array(A), CLIP)[1]).copy()
+    prior[2] = 0
+    params = eqx.tree_at(lambda net: net.joined[-1].bias, params, jnp.asarray(-prior.ravel() / SPEED))
+    found, _ = reward(params, state, batch([[A]], [[[1, 0]]], [[B]]))
+    assert float(found[0, 0]) == pytest.approx(1 + LEAST_WEIGHT**0.5)
+
+
+def test_the_action_bonus_of_images_has_full_precision() -> None:
+    agent = AgentConfig(method="ppo", image=ImageConfig(channels=1, bonus_features=4, precision="bfloat16"))
+    spec = EnvSpec("image", (36, 36), (3,), dtype="uint8")
+    for slot, dtype in ((INTRINSIC, "bfloat16"), (ACTION, "float32")):
+        bonus = make_bonus("coin-flip", slot, agent, spec)
+        assert bonus is not None
+        trained, state = jax.eval_shape(bonus.init, jax.random.key(0), RunningMeanStd.empty((36, 36)))
+        assert trained.dtype == state.prior.dtype == dtype
+
+
 def test_only_the_heads_of_the_choices_taken_learn() -> None:
-    bonus = make(ACTION, nvec=(2, 3))
-    params, state = bonus.init(jax.random.key(0), STATS)
-    _, state = bonus.reward(params, state, batch([[A]], [[[1, 0]]], [[B]]))
-    gradient = jax.grad(lambda p: bonus.loss(p, state, batch([B], [[0, 0]], [B])).sum())(params)
+    bonus, reward, params, state = begin(ACTION, nvec=(2, 3))
+    _, state = reward(params, state, batch([[A]], [[[1, 0]]], [[B]]))
+    gradient = jax.jit(jax.grad(lambda p: bonus.loss(p, state, batch([B], [[0, 0]], [B])).sum()))(params)
     heads = np.abs(np.asarray(gradient.joined[-1].bias).reshape(5, 4)).sum(axis=1)
     assert (heads > 0).tolist() == [False, True, True, False, False]  # 1 of the first component, 0 of the second
 
@@ -184,6 +215,9 @@ def test_it_counts_and_does_not_forget() -> None:
     true = np.bincount(reached.ravel(), minlength=8)
     assert true[:6].min() > 180
     assert true[6:].tolist() == [3, 0]
-    assert np.asarray(visits[:6]).min() > 25
+    # Many visits are underestimated, by a factor of 2 to 5 here, because the network follows the counts with a delay.
+    ratios = np.asarray(visits[:6]) / true[:6]
+    assert 1 / 5 < ratios.min() < ratios.max() < 1
+    assert np.median(ratios) > 1 / 3
     assert float(visits[6]) == pytest.approx(3, abs=1.5)
     assert float(visits[7]) < 1

@@ -1,5 +1,6 @@
 """E3B by hand: two features, a ridge of 1/2."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -23,20 +24,27 @@ def start(envs: int) -> tuple[Any, Any, Any]:
 
 
 def test_the_bonus_is_the_elliptical_norm_before_the_features_are_added() -> None:
-    inverse, found = jnp.eye(2) * 2, []
+    root, found = jnp.eye(2) * 2**0.5, []
     for features in FEATURES[:2]:
-        inverse, bonus = elliptical(inverse, jnp.array(features))
+        root, bonus = elliptical(root, jnp.array(features))
         found.append(float(bonus))
-    np.testing.assert_allclose(inverse, np.array([[1.5, -1.0], [-1.0, 2.5]]) / 2.75, rtol=1e-6)
-    found.append(float(elliptical(inverse, jnp.array(FEATURES[2]))[1]))
+    np.testing.assert_allclose(root @ root.T, np.array([[1.5, -1.0], [-1.0, 2.5]]) / 2.75, rtol=1e-6)
+    found.append(float(elliptical(root, jnp.array(FEATURES[2]))[1]))
     assert found == pytest.approx(BONUSES)
 
 
-def test_the_updated_inverse_is_the_inverse_of_the_covariance_after_many_steps() -> None:
-    features = jax.random.normal(jax.random.key(0), (500, 3))
-    inverse, _ = jax.lax.scan(elliptical, jnp.eye(3) / 0.1, features)
-    exact = np.linalg.inv(0.1 * np.eye(3) + np.asarray(features, float).T @ np.asarray(features, float))
-    np.testing.assert_allclose(inverse, exact, atol=1e-6)
+def test_rounding_does_not_add_up_over_long_episodes() -> None:
+    """4,500 steps with 32 features that vary in five directions, and hardly in the others; then one state for ever."""
+    draws = np.random.default_rng(0)
+    varied = 3 + draws.normal(size=(4_000, 5)) @ draws.normal(size=(5, 32)) + 0.01 * draws.normal(size=(4_000, 32))
+    features = np.concatenate([varied, np.full((500, 32), 3.0)]).astype(np.float32)
+    _, found = jax.jit(partial(jax.lax.scan, elliptical))(jnp.eye(32) / 0.1**0.5, features)
+    inverse, expected = np.eye(32) / 0.1, []
+    for row in features.astype(float):
+        direction = inverse @ row
+        expected.append(row @ direction)
+        inverse -= np.outer(direction, direction) / (1 + expected[-1])
+    np.testing.assert_allclose(found, expected, rtol=0.005)
 
 
 def test_the_covariance_begins_anew_at_the_ends_of_episodes_and_only_there() -> None:
@@ -47,8 +55,9 @@ def test_the_covariance_begins_anew_at_the_ends_of_episodes_and_only_there() -> 
     # The last C of the first environment is [[5/2, 1], [1, 5/2]], whose determinant is 21/4.
     assert reward[:, 0].tolist() == pytest.approx([*BONUSES, 4 * 2.5 / 5.25], rel=1e-5)
     assert reward[:, 1].tolist() == pytest.approx([*BONUSES, 8.0], rel=1e-5)
-    np.testing.assert_allclose(state.inverses[1], np.diag([2.0, 2 - 16 / 9]), rtol=1e-5)
-    assert bonus.new_episodes(state).inverses.tolist() == [[[2.0, 0.0], [0.0, 2.0]]] * 2
+    # C of the second is diag(1/2, 9/2) after the fourth step, which began an episode.
+    np.testing.assert_allclose(state.roots[1], np.diag([2**0.5, (2 / 9) ** 0.5]), rtol=1e-5)
+    np.testing.assert_allclose(bonus.new_episodes(state).roots, [np.eye(2) * 2**0.5] * 2, rtol=1e-6)
 
 
 def test_the_covariance_survives_the_boundary_between_rollouts() -> None:
@@ -60,4 +69,4 @@ def test_the_covariance_survives_the_boundary_between_rollouts() -> None:
     first, half = rewards(params, state, steps(rollout, 0, 2))
     second, again = rewards(params, half, steps(rollout, 2, 4))
     np.testing.assert_allclose(jnp.concatenate([first, second]), whole, rtol=1e-6)
-    np.testing.assert_allclose(again.inverses, after.inverses, rtol=1e-6)
+    np.testing.assert_allclose(again.roots, after.roots, rtol=1e-6)

@@ -40,7 +40,7 @@ def by_hand(bonus: Hashed) -> HashTable:
     table = bonus.init(KEY, STATS)[1]
     return replace(
         table,
-        projections=Projections(jnp.zeros(2), jnp.ones(2), DIRECTIONS),
+        projections=Projections(RunningMeanStd.empty((2,)), DIRECTIONS),
         multipliers=jnp.array([[2**31, 2**30, 2**29], [8, 4, 2]], jnp.uint32),
         offsets=jnp.array([0, 16], jnp.uint32),
     )
@@ -54,7 +54,7 @@ def rollout(frames: Any, next_frames: Any, actions: Any, stats: RunningMeanStd =
 
 
 def test_a_simhash_has_the_signs_of_projections_of_the_normalised_observation_and_one() -> None:
-    projections = Projections(jnp.array([1.0, 10.0]), jnp.array([0.5, 0.1]), DIRECTIONS)
+    projections = Projections(STATS, DIRECTIONS)
     # Normalised: (1, -1), whose third sum is 1; then (5, -5), because 1000 standard deviations are clipped; (0.6, 0.5).
     assert simhash(jnp.array([3.0, 0.0]), projections, 5.0).tolist() == [1, 0, 1]
     assert simhash(jnp.array([2001.0, -9990.0]), projections, 5.0).tolist() == [1, 0, 1]
@@ -99,11 +99,8 @@ def test_the_hash_does_not_change_while_the_running_statistics_move() -> None:
     found, _ = reward(None, state, rollout(frames, frames, np.zeros(32, int), moved))
     assert found[:, 0].tolist() == pytest.approx((1 + visits) ** -0.5)
     assert 1 < state.occupied < 32
-    # They are those of the warm-up: a tenth of the first standard deviation is 0.2.
-    projections = state.projections
-    assert projections is not None
-    assert projections.mean.tolist() == [1, 10]
-    assert projections.scale.tolist() == pytest.approx([0.5, 0.1])
+    # They are those of the warm-up.
+    assert jax.tree.all(jax.tree.map(np.array_equal, state.projections.stats, STATS))
 
 
 def test_codes_that_share_a_row_are_collisions_of_all_but_the_first() -> None:
@@ -185,10 +182,12 @@ def test_noise_below_a_grey_level_has_the_same_cell_and_a_difference_above_it_an
     assert rows[0] != rows[1]
 
 
-def test_only_images_with_more_rows_and_columns_than_a_cell_image_have_cells() -> None:
+def test_only_8_bit_images_with_more_rows_and_columns_than_a_cell_image_have_cells() -> None:
+    assert make(INTRINSIC, EnvSpec("image", (9, 12), (3,), dtype="uint8")).hashes_cells
+    assert not make(INTRINSIC, EnvSpec("image", (9, 12), (3,), dtype="float32")).hashes_cells  # of unknown range
     assert not make(INTRINSIC, EnvSpec("image", (7, 7, 3), (3,), dtype="uint8")).hashes_cells
-    assert not make(INTRINSIC, EnvSpec("image", (10, 10, 4), (3,))).hashes_cells
-    assert not make(INTRINSIC, EnvSpec("image", (84, 84), (3,)), hash_kind="simhash").hashes_cells
+    assert not make(INTRINSIC, EnvSpec("image", (10, 10, 4), (3,), dtype="uint8")).hashes_cells
+    assert not make(INTRINSIC, EnvSpec("image", (84, 84), (3,), dtype="uint8"), hash_kind="simhash").hashes_cells
     assert make(INTRINSIC, EnvSpec("image", (10, 10, 4), (3,)), hash_kind="cells").hashes_cells
     assert make(INTRINSIC).uses_obs_stats
     with pytest.raises(UserError, match="--hash-kind simhash"):

@@ -10,6 +10,7 @@ import pytest
 from known_features import STATS, Identity, small_bonus, transitions
 
 from action_balance.bonuses.icm import Curiosity
+from action_balance.bonuses.inverse_dynamics import Encoded
 
 
 def any_nonzero(tree: Any) -> bool:
@@ -34,8 +35,8 @@ def test_the_forward_model_sees_the_features_of_the_state_and_the_action() -> No
     bonus = small_bonus("icm")
     params, _ = jax.jit(bonus.init)(jax.random.key(0), STATS)
     predicted = params.forward(jnp.array([1.0, 2.0, 0.0, 0.0, 1.0]))
-    error = params.forward_error(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), jnp.array(2))
-    assert float(error) == pytest.approx(float(((predicted - jnp.array([3.0, 4.0])) ** 2).mean() / 2), rel=1e-5)
+    errors = params.forward_errors(Encoded(jnp.array([[1.0, 2.0]]), jnp.array([2]), jnp.array([[3.0, 4.0]])))
+    assert float(errors[0]) == pytest.approx(float(((predicted - jnp.array([3.0, 4.0])) ** 2).mean() / 2), rel=1e-5)
 
 
 def test_features_get_no_gradient_from_the_bonus() -> None:
@@ -44,11 +45,10 @@ def test_features_get_no_gradient_from_the_bonus() -> None:
     batch = transitions([[0.5, 1.0], [1.0, -1.0]], frame=[[1.0, 0.0], [0.2, 0.3]], action=[1, 2])
 
     def forward(params: Curiosity) -> Any:
-        before, after = params.dynamics.features(batch)
-        return jax.vmap(params.forward_error)(before, after, batch.transitions.action).sum()
+        return params.forward_errors(params.dynamics.encode(batch)).sum()
 
     def inverse(params: Curiosity) -> Any:
-        return params.dynamics.losses(*params.dynamics.features(batch), batch).sum()
+        return params.dynamics.losses(params.dynamics.encode(batch)).sum()
 
     from_forward, from_inverse = jax.jit(jax.grad(forward))(params), jax.jit(jax.grad(inverse))(params)
     whole = jax.jit(jax.grad(lambda params: bonus.loss(params, state, batch).sum()))(params)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from known_features import Identity, transitions
 
-from action_balance.bonuses.inverse_dynamics import InverseDynamics
+from action_balance.bonuses.inverse_dynamics import Encoded, InverseDynamics
 from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
 from action_balance.envs.spec import EnvSpec
 
@@ -36,15 +36,15 @@ def with_bias(dynamics: InverseDynamics, bias: list[float]) -> InverseDynamics:
 def test_the_loss_of_uniform_predictions_is_the_log_of_the_choices_summed_over_components() -> None:
     dynamics = make(EnvSpec("vector", (2,), (3, 2)), 2)
     dynamics = with_bias(dynamics, [7.0, 7.0, 7.0, -1.0, -1.0])
-    loss = dynamics.loss(jnp.ones(2), jnp.zeros(2), jnp.array([2, 1]))
-    assert float(loss) == pytest.approx(math.log(3) + math.log(2))
+    losses = dynamics.losses(Encoded(jnp.ones((1, 2)), jnp.array([[2, 1]]), jnp.zeros((1, 2))))
+    assert float(losses[0]) == pytest.approx(math.log(3) + math.log(2))
 
 
 def test_the_loss_is_the_cross_entropy_of_the_action_taken() -> None:
     dynamics = make(EnvSpec("vector", (2,), (2,)), 2)
     dynamics = with_bias(dynamics, [math.log(3.0), 0.0])
     batch = transitions([[1.0, 0.0], [0.0, 1.0]], action=[0, 1])
-    losses = dynamics.losses(*dynamics.features(batch), batch)
+    losses = dynamics.losses(dynamics.encode(batch))
     assert losses.tolist() == pytest.approx([math.log(4 / 3), math.log(4)])
 
 
@@ -52,17 +52,17 @@ def test_accuracy_is_the_proportion_of_components_that_are_predicted() -> None:
     dynamics = make(EnvSpec("vector", (2,), (3, 2)), 2)
     dynamics = with_bias(dynamics, [0.0, 0.0, 1.0, 1.0, 0.0])  # it predicts (2, 0)
     batch = transitions([[[1.0, 0.0]], [[0.0, 1.0]]], action=[[[2, 0]], [[2, 1]]])
-    assert float(dynamics.accuracy(*dynamics.features(batch), batch)) == 0.75
+    assert float(dynamics.accuracy(dynamics.encode(batch))) == 0.75
 
 
 def test_the_inverse_model_sees_the_features_of_both_states_in_order() -> None:
     dynamics = make(EnvSpec("vector", (2,), (2,)), 2)
     dynamics = eqx.tree_at(lambda d: d.encoder, dynamics, Identity())
     batch = transitions([[3.0, 4.0]], frame=[[1.0, 2.0]], action=[1])
-    before, after = dynamics.features(batch)
-    assert (before.tolist(), after.tolist()) == ([[1.0, 2.0]], [[3.0, 4.0]])
+    encoded = dynamics.encode(batch)
+    assert (encoded.before.tolist(), encoded.after.tolist()) == ([[1.0, 2.0]], [[3.0, 4.0]])
     logits = dynamics.inverse(jnp.array([1.0, 2.0, 3.0, 4.0]))
-    np.testing.assert_allclose(dynamics.losses(before, after, batch), -jax.nn.log_softmax(logits)[None, 1], rtol=1e-6)
+    np.testing.assert_allclose(dynamics.losses(encoded), -jax.nn.log_softmax(logits)[None, 1], rtol=1e-6)
 
 
 def test_the_features_of_images_come_from_convolutions() -> None:

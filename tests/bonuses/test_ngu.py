@@ -13,7 +13,16 @@ from jaxtyping import Array
 from known_features import STATS, Identity, small_bonus, steps, transitions
 
 from action_balance.bonuses.base import Batch
-from action_balance.bonuses.ngu import HORIZON, NGU, MeanDistance, NGUState, episodic_novelty, modulation
+from action_balance.bonuses.ngu import (
+    HORIZON,
+    NGU,
+    EpisodicMemory,
+    MeanDistance,
+    NGUState,
+    episodic_novelty,
+    modulation,
+    nearest_neighbours,
+)
 from action_balance.config.bonuses import NGUConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.errors import UserError
@@ -116,6 +125,16 @@ def test_neighbours_are_those_of_the_newest_embeddings_of_the_episode() -> None:
     assert bonus.metrics(params, after)["ngu_memory"] == 3
 
 
+def test_distances_far_from_zero_are_not_lost_in_rounding() -> None:
+    memory = EpisodicMemory(jnp.array([[1000.0, 1000.0], [1000.5, 1000.0]]), jnp.int32(2))
+    reached = jnp.array([[1000.5, 1000.0], [1000.0, 1000.25]])
+    _, found = nearest_neighbours(
+        memory, jnp.zeros((2, 2)), reached, jnp.array([2, 3]), jnp.zeros(2, bool), jnp.int32(4), count=2
+    )
+    # The first is the second of the memory. Then the first of the memory has given way.
+    np.testing.assert_allclose(found, [[0, 0.25], [0.3125, 0.3125]], atol=1e-6)
+
+
 def test_the_first_observation_is_known_when_an_episode_begins() -> None:
     bonus, params, state = start(kernel_epsilon=1.0, cluster_distance=0.0)
     # The first state reached is the first observation: the kernel is 1, twice. The second is 1 away from both.
@@ -142,7 +161,7 @@ def test_the_modulation_uses_the_networks_and_moments_from_before_the_rollout() 
 def test_the_loss_is_that_of_the_inverse_model_and_that_of_rnd() -> None:
     bonus, params, state = start()
     batch = transitions([[1.0, 2.0], [0.0, 1.0]], action=[1, 2])
-    inverse = params.dynamics.losses(*params.dynamics.features(batch), batch)
+    inverse = params.dynamics.losses(params.dynamics.encode(batch))
     distilled = bonus.rnd.loss(params.rnd, state.rnd, batch)
     np.testing.assert_allclose(bonus.loss(params, state, batch), inverse + distilled, rtol=1e-6)
 

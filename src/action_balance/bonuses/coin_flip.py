@@ -32,11 +32,24 @@ from action_balance.config.bonuses import CoinFlipConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 
-#: Factor of the trained network's outputs: with Adam, by how much faster they move.
+#: Factor of the trained network's outputs. The learning rate is that of the policy, and steps of Adam do not depend on
+#: the size of gradients: with this factor, outputs move that many times faster, so that estimates follow the counts.
 SPEED = 8.0
 
-#: Smallest weight of a visit.
-RAREST = 1e-6
+#: Smallest estimate of 1 / (1 + N), and so the smallest weight of a visit: that of the most common one.
+LEAST_WEIGHT = 1e-6
+
+
+def inverse_count(outputs: Float[Array, "*b D"]) -> Float[Array, "*b"]:
+    """The estimate ``||f||^2 / D`` of ``1 / (1 + N)``, within its limits.
+
+    Args:
+        outputs: f.
+
+    Returns:
+        Estimates between `LEAST_WEIGHT` and 1.
+    """
+    return jnp.clip((outputs**2).mean(axis=-1), LEAST_WEIGHT, 1.0)
 
 
 class CoinFlipState(eqx.Module):
@@ -73,7 +86,14 @@ class CoinFlips(Bonus):
         """A network whose outputs are zero, its prior, and an empty memory."""
         outputs = self.heads * self.config.coins
         trained, prior = (
-            bonus_network(self.spec, self.agent, predictor=predictor, outputs=outputs, key=named_key(key, name))
+            bonus_network(
+                self.spec,
+                self.agent,
+                predictor=predictor,
+                outputs=outputs,
+                action_bonus=self.pairs,
+                key=named_key(key, name),
+            )
             for name, predictor in (("trained", True), ("prior", False))
         )
         trained = eqx.tree_at(lambda net: net.joined[-1].weight, trained, replace_fn=jnp.zeros_like)
@@ -82,7 +102,8 @@ class CoinFlips(Bonus):
             jnp.zeros(self.distribution.action_shape, jnp.int32) if self.pairs else None,
             jnp.zeros(self.config.coins, jnp.int8),
         )
-        return trained, CoinFlipState(prior, stats, Memory.empty(self.config.memory, visit, -self.config.kept))
+        memory = Memory.empty(self.config.coin_memory, visit, -self.config.coin_kept)
+        return trained, CoinFlipState(prior, stats, memory)
 
     def acting_state(self, state: CoinFlipState) -> CoinFlipState:
         """The state without its memory."""
@@ -109,7 +130,7 @@ class CoinFlips(Bonus):
         return SPEED * trained + prior, prior
 
     def rareness(self, params: Any, state: CoinFlipState, frame: Real[Array, "..."], clip: float) -> Float[Array, " H"]:
-        """The estimate of ``1 / (1 + N)`` of every head: ``||f||^2 / D``, at most 1.
+        """The estimate of ``1 / (1 + N)`` of every head, `inverse_count`.
 
         Args:
             params: The trained network.
@@ -121,19 +142,20 @@ class CoinFlips(Bonus):
             One estimate per head.
         """
         found, _ = self.outputs(params, state, frame, clip)
-        return jnp.clip((found**2).mean(axis=-1), RAREST, 1.0)
+        return inverse_count(found)
 
     def reward(self, params: Any, state: CoinFlipState, rollout: Batch) -> tuple[Float[Array, "T N"], CoinFlipState]:
         """The estimate of ``1 / sqrt(1 + N)`` of every visit, and the memory with the rollout and its coins.
 
-        Of an action with several components, the rarest choice counts.
+        The estimates of the components of an action are summed; its weight in the memory is that of the rarest one.
         """
 
-        def one(obs: BonusObs, action: Array, next_obs: BonusObs) -> Array:
+        def one(obs: BonusObs, action: Array, next_obs: BonusObs) -> tuple[Array, Array]:
             visited = obs if self.pairs else next_obs
-            return (self._taken(action) * self.rareness(params, state, visited.frame, visited.clip)).max()
+            rareness = self._taken(action) * self.rareness(params, state, visited.frame, visited.clip)
+            return jnp.sqrt(rareness).sum(), rareness.max()
 
-        rarest: Array = rollout.each(one)
+        bonus, rarest = rollout.each(one)
         transitions = rollout.transitions
         frames = transitions.frame if self.pairs else transitions.next_frame
         coins = jax.random.rademacher(named_key(rollout.key, "coins"), (rarest.size, self.config.coins), jnp.int8)
@@ -143,9 +165,9 @@ class CoinFlips(Bonus):
             coins,
         )
         assert state.memory is not None
-        memory = self._refreshed(params, state, state.memory, rollout.clip, min(rarest.size, self.config.memory))
+        memory = self._refreshed(params, state, state.memory, rollout.clip, min(rarest.size, self.config.coin_memory))
         memory = memory.insert(named_key(rollout.key, "memory"), visits, rarest.ravel())
-        return jnp.sqrt(rarest), replace(state, memory=memory)
+        return bonus, replace(state, memory=memory)
 
     def _refreshed(self, params: Any, state: CoinFlipState, memory: Memory, clip: float, count: int) -> Memory:
         """The memory with the rareness of now as the weight of some of its visits, in turn: most have become common."""
@@ -165,7 +187,7 @@ class CoinFlips(Bonus):
 
         def one(visit: Visit, weight: Array, kept: Array) -> Array:
             found, prior = self.outputs(params, state, visit.frame, batch.clip)
-            rareness = jnp.clip(jax.lax.stop_gradient((found**2).mean(axis=-1)), RAREST, 1.0)
+            rareness = jax.lax.stop_gradient(inverse_count(found))
             share = jnp.minimum(rareness, 0.5)[:, None]  # of the prior among 1 + N visits, of which there is one
             target = (1 - share) * jnp.sqrt(kept) * visit.coins + share * prior
             errors = ((found - target) ** 2).mean(axis=-1)

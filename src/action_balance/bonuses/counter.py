@@ -13,7 +13,8 @@ from action_balance.bonuses.base import Bonus, BonusObs
 class PairCounter(Bonus):
     """The action bonus ``r_ab(s, a) = 1 / sqrt(1 + N(s, a))`` of a counter, which a subclass implements as `counts`.
 
-    Of an action with several components, every choice of every component is a pair of its own.
+    Of an action with several components, every choice of every component is a pair of its own, and rewards of the pairs
+    that were taken are summed.
     """
 
     def counts(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:

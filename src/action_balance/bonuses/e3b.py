@@ -22,30 +22,31 @@ from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 
 
-def elliptical(
-    inverse: Float[Array, "D D"], features: Float[Array, " D"]
-) -> tuple[Float[Array, "D D"], Float[Array, ""]]:
-    """``b = phi' C^-1 phi``, and the inverse of ``C + phi phi'`` by the Sherman-Morrison formula.
+def elliptical(root: Float[Array, "D D"], features: Float[Array, " D"]) -> tuple[Float[Array, "D D"], Float[Array, ""]]:
+    """``b = phi' C^-1 phi``, and a root of the inverse of ``C + phi phi'``, from a root S of C^-1: ``S S' = C^-1``.
 
-    ``(C + phi phi')^-1 = C^-1 - (C^-1 phi)(C^-1 phi)' / (1 + b)``.
+    With ``a = S' phi``, the bonus is ``b = a' a``, and the new root is ``S - S a a' / (1 + b + sqrt(1 + b))``: Potter's
+    form of the Sherman-Morrison formula (Kaminski et al., 1971, https://doi.org/10.1109/TAC.1971.1099816). If C^-1
+    itself were updated in float32, rounding errors would exceed the bonus in episodes that stay in a few directions.
 
     Args:
-        inverse: C^-1, symmetric.
+        root: S.
         features: phi.
 
     Returns:
-        The new inverse, and the bonus b.
+        The new root, and the bonus b.
     """
     with jax.default_matmul_precision("highest"):
-        direction = inverse @ features
-        bonus = jnp.maximum(features @ direction, 0.0)  # rounding must not make it negative
-    return inverse - jnp.outer(direction, direction) / (1 + bonus), bonus
+        inner = root.T @ features
+        bonus = inner @ inner
+        direction = root @ inner
+    return root - jnp.outer(direction, inner) / (1 + bonus + jnp.sqrt(1 + bonus)), bonus
 
 
 class EllipticalState(eqx.Module):
     """What E3B keeps."""
 
-    inverses: Float[Array, "N D D"]  # C^-1 of the episode that each environment is in
+    roots: Float[Array, "N D D"]  # of C^-1 of the episode that each environment is in
     accuracy: Float[Array, ""]  # of the inverse model in the newest rollout, for the metrics
 
 
@@ -67,26 +68,26 @@ class E3B(Bonus):
         """Fresh networks, and no episode under way."""
         del stats
         dynamics = InverseDynamics(self.spec, self.agent, self.config.features, named_key(key, "dynamics"))
-        inverses = jnp.broadcast_to(self._empty(), (self.agent.envs, *self._empty().shape))
-        return dynamics, EllipticalState(inverses, jnp.zeros(()))
+        roots = jnp.broadcast_to(self._empty(), (self.agent.envs, *self._empty().shape))
+        return dynamics, EllipticalState(roots, jnp.zeros(()))
 
     def new_episodes(self, state: EllipticalState) -> EllipticalState:
         """All covariances begin anew."""
-        return EllipticalState(jnp.broadcast_to(self._empty(), state.inverses.shape), state.accuracy)
+        return EllipticalState(jnp.broadcast_to(self._empty(), state.roots.shape), state.accuracy)
 
     def reward(
         self, params: InverseDynamics, state: EllipticalState, rollout: Batch
     ) -> tuple[Float[Array, "T N"], EllipticalState]:
         """The bonus of every state that was reached, and the covariances after the rollout."""
-        before, after = params.features(rollout)
+        encoded = params.encode(rollout)
         ended = episode_ends(rollout.transitions)
-        inverses, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.inverses, after, ended)
-        return bonus, EllipticalState(inverses, params.accuracy(before, after, rollout))
+        roots, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.roots, encoded.after, ended)
+        return bonus, EllipticalState(roots, params.accuracy(encoded))
 
     def loss(self, params: InverseDynamics, state: Any, batch: Batch) -> Float[Array, " P"]:
         """The inverse loss, which trains the features."""
         del state
-        return params.losses(*params.features(batch), batch)
+        return params.losses(params.encode(batch))
 
     def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
         """The accuracy of the inverse model."""
@@ -94,4 +95,4 @@ class E3B(Bonus):
         return {"inverse_accuracy": state.accuracy}
 
     def _empty(self) -> Float[Array, "D D"]:
-        return jnp.eye(self.config.features) / self.config.ridge
+        return jnp.eye(self.config.features) / self.config.ridge**0.5

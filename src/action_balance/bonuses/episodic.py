@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool
 
 from action_balance.bonuses.base import Transitions
 
-Memory = TypeVar("Memory")
+Carry = TypeVar("Carry")
 
 
 def episode_ends(transitions: Transitions) -> Bool[Array, "*b"]:
@@ -28,12 +28,12 @@ def episode_ends(transitions: Transitions) -> Bool[Array, "*b"]:
 
 
 def scan_episodes(
-    step: Callable[[Memory, Any], tuple[Memory, Any]],
-    clear: Callable[[Memory], Memory],
-    memories: Memory,
+    step: Callable[[Carry, Any], tuple[Carry, Any]],
+    clear: Callable[[Carry], Carry],
+    memories: Carry,
     inputs: Any,
     ended: Bool[Array, "T N"],
-) -> tuple[Memory, Any]:
+) -> tuple[Carry, Any]:
     """Carry the memory of every environment through a rollout, and clear it at the ends of its episodes only.
 
     A memory is cleared after the last step of an episode, whose output still depends on all of the episode. What is
@@ -50,7 +50,7 @@ def scan_episodes(
         The memories after the rollout, and the outputs with leading axes (T, N).
     """
 
-    def all_environments(memories: Memory, now: tuple[Any, Array]) -> tuple[Memory, Any]:
+    def all_environments(memories: Carry, now: tuple[Any, Array]) -> tuple[Carry, Any]:
         given, last = now
         memories, outputs = jax.vmap(step)(memories, given)
 
@@ -60,5 +60,5 @@ def scan_episodes(
         memories = jax.tree.map(choose, jax.vmap(clear)(memories), memories)
         return memories, outputs
 
-    found: tuple[Memory, Any] = jax.lax.scan(all_environments, memories, (inputs, ended))
+    found: tuple[Carry, Any] = jax.lax.scan(all_environments, memories, (inputs, ended))
     return found

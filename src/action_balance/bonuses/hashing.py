@@ -33,8 +33,7 @@ WORD = 32
 class Projections(eqx.Module):
     """What a SimHash is made of; nothing of it ever changes."""
 
-    mean: Float[Array, " *f"]  # of the observations of the warm-up
-    scale: Float[Array, " *f"]  # the inverse of their standard deviation
+    stats: RunningMeanStd  # of the observations of the warm-up
     directions: Float[Array, "K D"]  # of the numbers of a frame, and of the constant
 
 
@@ -64,7 +63,7 @@ def simhash(frame: Real[Array, " *f"], projections: Projections, clip: float) ->
     Returns:
         K bits, one per element.
     """
-    normalized = jnp.clip((frame - projections.mean) * projections.scale, -clip, clip)
+    normalized = projections.stats.normalize(frame, clip)
     # The best precision: numbers of 10 bits, as in GPU matrix units, would change the signs of small sums with the
     # size of a batch, so that an observation had one code when acting and another when counting.
     sums = jnp.matmul(projections.directions, jnp.append(normalized, 1.0), precision=jax.lax.Precision.HIGHEST)
@@ -79,7 +78,7 @@ def cell(frame: Real[Array, " *f"], rows: int, columns: int, levels: int, white:
         rows: Rows of the cell image.
         columns: Columns of the cell image.
         levels: Grey levels.
-        white: Upper end of the range of grey values, which begins at 0.
+        white: Upper end of the range of grey values, which begins at 0; values outside are cut off.
 
     Returns:
         The levels of all pixels of the cell image, row by row.
@@ -116,10 +115,13 @@ class Hashed(Bonus):
 
     @property
     def hashes_cells(self) -> bool:
-        """Whether codes are cells: as set, or for images with more rows and columns than a cell image."""
+        """Whether codes are cells: as set, or for 8-bit images with more rows and columns than a cell image.
+
+        The range of other numbers is not known: if all were above white, all images would have the same cell.
+        """
         if self.config.hash_kind != "auto":
             return self.config.hash_kind == "cells"
-        if not self.spec.is_image:
+        if not self.spec.is_image or self.spec.dtype != "uint8":
             return False
         return self.spec.frame_shape[0] > self.config.cell_rows and self.spec.frame_shape[1] > self.config.cell_columns
 
@@ -145,9 +147,8 @@ class Hashed(Bonus):
         if not self.hashes_cells:
             length = config.hash_bits
             # Frozen: if the running statistics moved a hash, an observation would lose its count.
-            scale = 1 / jnp.sqrt(stats.variance + 1e-8)
             shape = (length, math.prod(self.spec.frame_shape) + 1)
-            projections = Projections(stats.mean, scale, jax.random.normal(named_key(key, "directions"), shape))
+            projections = Projections(stats, jax.random.normal(named_key(key, "directions"), shape))
         rows = 2**config.table_bits
         return None, HashTable(
             projections=projections,

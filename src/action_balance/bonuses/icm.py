@@ -1,6 +1,6 @@
 """Intrinsic curiosity (ICM, Pathak et al., 2017, https://arxiv.org/abs/1705.05363) rewards what is hard to predict.
 
-Axes: T steps, N environments, P samples of a minibatch, D features.
+Axes: T steps, N environments, P samples of a minibatch, b either of these.
 """
 
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus
 from action_balance.bonuses.distillation import squared_error
-from action_balance.bonuses.inverse_dynamics import InverseDynamics, hidden_width
+from action_balance.bonuses.inverse_dynamics import Encoded, InverseDynamics, hidden_width
 from action_balance.config.bonuses import ICMConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
@@ -27,22 +27,23 @@ class Curiosity(eqx.Module):
     dynamics: InverseDynamics
     forward: BonusNet  # phi(s') from phi(s) and the one-hot action
 
-    def forward_error(
-        self, features: Float[Array, " D"], next_features: Float[Array, " D"], action: Int[Array, "..."]
-    ) -> Float[Array, ""]:
+    def forward_errors(self, encoded: Encoded) -> Float[Array, "*b"]:
         """``1/2 ||f(phi(s), a) - phi(s')||^2 / D``, from which no gradient reaches the features.
 
         Args:
-            features: phi(s).
-            next_features: phi(s').
-            action: The action that was taken.
+            encoded: The transitions.
 
         Returns:
-            The error, half the mean over the features.
+            One error per transition, half the mean over the features.
         """
-        taken = self.dynamics.distribution.one_hot(action)
-        predicted = self.forward(jnp.concatenate([jax.lax.stop_gradient(features), taken]))
-        return 0.5 * squared_error(predicted, jax.lax.stop_gradient(next_features))
+
+        def one(before: Array, action: Array, after: Array) -> Array:
+            taken = self.dynamics.distribution.one_hot(action)
+            predicted = self.forward(jnp.concatenate([jax.lax.stop_gradient(before), taken]))
+            return 0.5 * squared_error(predicted, jax.lax.stop_gradient(after))
+
+        errors: Array = encoded.each(one)
+        return errors
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,14 @@ class ICM(Bonus):
     def reward(self, params: Curiosity, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Float[Array, ""]]:
         """The error of the forward model at every transition."""
         del state
-        before, after = params.dynamics.features(rollout)
-        errors = jax.vmap(jax.vmap(params.forward_error))(before, after, rollout.transitions.action)
-        return errors, params.dynamics.accuracy(before, after, rollout)
+        encoded = params.dynamics.encode(rollout)
+        return params.forward_errors(encoded), params.dynamics.accuracy(encoded)
 
     def loss(self, params: Curiosity, state: Any, batch: Batch) -> Float[Array, " P"]:
         """The inverse loss, which trains the features, plus the forward error, which trains the forward model."""
         del state
-        before, after = params.dynamics.features(batch)
-        errors = jax.vmap(params.forward_error)(before, after, batch.transitions.action)
-        return params.dynamics.losses(before, after, batch) + errors
+        encoded = params.dynamics.encode(batch)
+        return params.dynamics.losses(encoded) + params.forward_errors(encoded)
 
     def metrics(self, params: Any, state: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
         """The accuracy of the inverse model."""

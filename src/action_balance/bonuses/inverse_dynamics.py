@@ -7,10 +7,11 @@ ignore it. `ICM`, `NGU` and `E3B` use these features.
 The last transition of an episode is learned from like any other: s' is then the observation that ended it, and not the
 first one of the next episode.
 
-Axes: T steps, N environments, P samples of a minibatch, D features, A choices of all action components.
+Axes: b those of a rollout or of a minibatch, D features, A choices of all action components.
 """
 
-import math
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch
+from action_balance.bonuses.networks import bonus_network
 from action_balance.config.agent import AgentConfig
 from action_balance.core.keys import named_key
 from action_balance.distributions import MultiCategorical
@@ -39,100 +41,82 @@ def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
     return agent.image.bonus_features if spec.is_image else agent.net.bonus_hidden
 
 
-def make_encoder(spec: EnvSpec, agent: AgentConfig, features: int, key: PRNGKeyArray) -> BonusNet | ImageBonusNet:
-    """An encoder with the layers of RND's target network.
+class Encoded(eqx.Module):
+    """Transitions as features: (phi(s), a, phi(s'))."""
 
-    Args:
-        spec: Observations and actions of the environment.
-        agent: Settings of the agent.
-        features: D.
-        key: Random key of its weights.
+    before: Float[Array, "*b D"]
+    action: Int[Array, "..."]
+    after: Float[Array, "*b D"]
 
-    Returns:
-        A network from normalised frames to features.
-    """
-    if spec.is_image:
-        sizes = agent.image
-        return ImageBonusNet(spec.frame_shape, sizes.channels, features, dtype=sizes.precision, key=key)
-    return BonusNet(math.prod(spec.frame_shape), agent.net.bonus_hidden, features, key=key)
+    def each(self, function: Callable[[Array, Array, Array], Any]) -> Any:
+        """Apply a function to every transition.
+
+        Args:
+            function: Takes phi(s), a and phi(s') of one transition.
+
+        Returns:
+            The results, with the leading axes of the transitions.
+        """
+        for _ in range(self.before.ndim - 1):
+            function = jax.vmap(function)
+        return function(self.before, self.action, self.after)
 
 
 class InverseDynamics(eqx.Module):
     """An encoder and an inverse model, both trained by the inverse loss."""
 
-    encoder: BonusNet | ImageBonusNet
+    encoder: BonusNet | ImageBonusNet  # with the layers of RND's target
     inverse: BonusNet  # logits of all action components from the features of s and s'
     distribution: MultiCategorical = eqx.field(static=True)
 
     def __init__(self, spec: EnvSpec, agent: AgentConfig, features: int, key: PRNGKeyArray) -> None:
         self.distribution = MultiCategorical(spec.nvec)
-        self.encoder = make_encoder(spec, agent, features, named_key(key, "encoder"))
+        encoder_key = named_key(key, "encoder")
+        self.encoder = bonus_network(spec, agent, predictor=False, outputs=features, key=encoder_key)
         hidden, choices = hidden_width(spec, agent), self.distribution.choices
         self.inverse = BonusNet(2 * features, hidden, choices, key=named_key(key, "inverse"))
 
-    def features(self, batch: Batch) -> tuple[Float[Array, "*b D"], Float[Array, "*b D"]]:
+    def encode(self, batch: Batch) -> Encoded:
         """Features of both states of every transition.
 
         Args:
             batch: The transitions.
 
         Returns:
-            phi(s) and phi(s').
+            The transitions as features.
         """
-        found: tuple[Array, Array] = batch.each(
+        before, after = batch.each(
             lambda obs, _, next_obs: (self.encoder(obs.normalized), self.encoder(next_obs.normalized))
         )
-        return found
+        return Encoded(before, batch.transitions.action, after)
 
-    def loss(
-        self, features: Float[Array, " D"], next_features: Float[Array, " D"], action: Int[Array, "..."]
-    ) -> Float[Array, ""]:
+    def losses(self, encoded: Encoded) -> Float[Array, "*b"]:
         """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components.
 
         Args:
-            features: phi(s).
-            next_features: phi(s').
-            action: The action that was taken.
+            encoded: The transitions.
 
         Returns:
-            The loss; ln A of a uniform prediction of one component.
+            One loss per transition; ln A of a uniform prediction of one component.
         """
-        return -self.distribution.log_prob(self._logits(features, next_features), action)
 
-    def losses(
-        self, features: Float[Array, "P D"], next_features: Float[Array, "P D"], batch: Batch
-    ) -> Float[Array, " P"]:
-        """The inverse loss of every transition of a minibatch.
+        def one(before: Array, action: Array, after: Array) -> Array:
+            return -self.distribution.log_prob(self._logits(before, after), action)
+
+        losses: Array = encoded.each(one)
+        return losses
+
+    def accuracy(self, encoded: Encoded) -> Float[Array, ""]:
+        """Proportion of the action components that the inverse model predicts.
 
         Args:
-            features: phi(s).
-            next_features: phi(s').
-            batch: The minibatch.
-
-        Returns:
-            One loss per transition.
-        """
-        return jax.vmap(self.loss)(features, next_features, batch.transitions.action)
-
-    def accuracy(
-        self, features: Float[Array, "T N D"], next_features: Float[Array, "T N D"], rollout: Batch
-    ) -> Float[Array, ""]:
-        """Proportion of the action components of a rollout that the inverse model predicts.
-
-        Args:
-            features: phi(s).
-            next_features: phi(s').
-            rollout: The transitions.
+            encoded: The transitions.
 
         Returns:
             A number between 0 and 1.
         """
+        predicted = encoded.each(lambda before, _, after: self.distribution.mode(self._logits(before, after)))
+        return (predicted == encoded.action).mean()
 
-        def predicted(before: Array, after: Array) -> Array:
-            return self.distribution.mode(self._logits(before, after))
-
-        found = jax.vmap(jax.vmap(predicted))(features, next_features)
-        return (found == rollout.transitions.action).mean()
-
-    def _logits(self, features: Array, next_features: Array) -> Array:
-        return self.inverse(jnp.concatenate([features, next_features]))
+    def _logits(self, before: Array, after: Array) -> Array:
+        return self.inverse(jnp.concatenate([before, after]))

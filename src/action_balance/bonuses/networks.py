@@ -22,6 +22,7 @@ def bonus_network(
     pairs: bool = False,
     as_channel: bool = False,
     outputs: int | None = None,
+    action_bonus: bool = False,
     key: PRNGKeyArray,
 ) -> BonusNet | ImageBonusNet:
     """Create a target or predictor network, or one of its size.
@@ -33,6 +34,7 @@ def bonus_network(
         pairs: Whether its input is a state and an action (Eq. 2), rather than a state alone (Eq. 1).
         as_channel: Whether the action is also an image beside the frame (Eq. 3).
         outputs: Number of its outputs; default: as in the config.
+        action_bonus: Whether it is one of an action bonus, whose convolutions always use float32; those of pairs are.
         key: Random key of its weights.
 
     Returns:
@@ -49,8 +51,9 @@ def bonus_network(
             as_channel=as_channel,
             outputs=outputs,
             layers=1 + (MORE_IMAGE_LAYERS if predictor else 0),
-            # The action channel contributes about a hundredth of the features: bfloat16 would round it away.
-            dtype="float32" if pairs else sizes.precision,
+            # Actions of a state differ by little: bfloat16 would round away an action channel, for example, which
+            # contributes about a hundredth of the features.
+            dtype="float32" if pairs or action_bonus else sizes.precision,
             key=key,
         )
     net = agent.net

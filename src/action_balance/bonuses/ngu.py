@@ -94,9 +94,11 @@ def nearest_neighbours(
         """Which entries the memory of an episode has when it has ``size`` embeddings."""
         return (episodes == episode) & (numbers >= jnp.maximum(size - rows, 0)) & (numbers < size)
 
+    # Relative to one of them: far from zero, the difference of large squares would be rounding errors.
+    points, others = after - after[0], entries - after[0]
     with jax.default_matmul_precision("highest"):
-        products = after @ entries.T
-    squares = (after**2).sum(axis=-1)[:, None] + (entries**2).sum(axis=-1) - 2 * products
+        products = points @ others.T
+    squares = (points**2).sum(axis=-1)[:, None] + (others**2).sum(axis=-1) - 2 * products
     distances = jnp.where(jax.vmap(kept)(episode, known), jnp.maximum(squares, 0.0), jnp.inf)
     nearest = -jax.lax.top_k(-distances, count)[0]
     places = jnp.where(kept(episode[-1], added), numbers % rows, rows)  # outside: dropped
@@ -107,7 +109,7 @@ def nearest_neighbours(
 def episodic_novelty(
     neighbours: Float[Array, " K"], mean_distance: Float[Array, ""] | float, config: NGUConfig
 ) -> Float[Array, ""]:
-    """``1 / (sqrt(sum_i kernel(d_i)) + c)`` over the K nearest neighbours, or 0 where the root is above the maximum.
+    """``1 / s``, or 0 where the similarity ``s = sqrt(sum_i kernel(d_i)) + c`` to K neighbours is above the maximum.
 
     ``kernel(d) = epsilon / (max(d / d_m - cluster_distance, 0) + epsilon)`` with squared distances d and their moving
     average d_m. With n < K neighbours, early in an episode, the sum over them is multiplied by K / n: otherwise the
@@ -227,13 +229,13 @@ class NGU(Bonus):
         """The bonus of every state that was reached, and the memories after the rollout."""
         settings: NGUConfig = self.config
         errors, _ = self.rnd.reward(params.rnd, state.rnd, rollout)
-        before, after = params.dynamics.features(rollout)
+        encoded = params.dynamics.encode(rollout)
 
         ended = episode_ends(rollout.transitions)
         added, (known, began) = scan_episodes(count_embeddings, jnp.zeros_like, state.memory.added, None, ended)
         compare = partial(nearest_neighbours, count=settings.neighbours)
         memory, neighbours = jax.vmap(compare, in_axes=(0, 1, 1, 1, 1, 0), out_axes=(0, 1))(
-            state.memory, before, after, known, began, added
+            state.memory, encoded.before, encoded.after, known, began, added
         )
 
         def follow(distance: MeanDistance, now: Array) -> tuple[MeanDistance, Array]:
@@ -249,13 +251,13 @@ class NGU(Bonus):
             memory=memory,
             distance=distance,
             errors=state.errors.update(errors.ravel()),
-            accuracy=params.dynamics.accuracy(before, after, rollout),
+            accuracy=params.dynamics.accuracy(encoded),
         )
         return novelty * modulation(errors, state.errors, settings.max_modulation), new
 
     def loss(self, params: NGUParams, state: NGUState, batch: Batch) -> Float[Array, " P"]:
         """The inverse loss, which trains the features, plus the loss of RND."""
-        inverse = params.dynamics.losses(*params.dynamics.features(batch), batch)
+        inverse = params.dynamics.losses(params.dynamics.encode(batch))
         return inverse + self.rnd.loss(params.rnd, state.rnd, batch)
 
     def metrics(self, params: Any, state: NGUState) -> dict[str, Float[Array, ""]]:

@@ -39,8 +39,8 @@ class HashConfig:
     """Counts of hashed observations (Tang et al., 2017)."""
 
     hash_kind: HashKind = "auto"
-    """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels), or auto: cells
-    for images larger than a cell image, simhash otherwise."""
+    """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels; floating-point
+    values must be in 0..1), or auto: cells for 8-bit images larger than a cell image, simhash otherwise."""
     hash_bits: int = 64
     """Projections of a SimHash: the more, the fewer observations share a count."""
     cell_rows: int = 8
@@ -62,17 +62,17 @@ class HashConfig:
 
 @dataclass(frozen=True)
 class CoinFlipConfig:
-    """Coin-flip network (Lobel et al., 2023) with a memory of past visits."""
+    """Coin-flip network (Lobel et al., 2023) with a memory of past visits, from which samples are drawn."""
 
     coins: int = 32
     """Coins of a visit, which are the outputs of the network for a state or for an action."""
-    memory: int = 16_384
-    """Past visits that the memory keeps; all training samples are drawn from it."""
-    kept: int = 16
+    coin_memory: int = 16_384
+    """Past visits that the memory keeps; all training samples are drawn from it, none from the newest rollout alone."""
+    coin_kept: int = 16
     """Visits of a common state that the memory keeps, which stand for all others; of rare states it keeps all."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "coins", "memory", "kept", low=1, high=MOST)
+        check_numbers(self, "coins", "coin_memory", "coin_kept", low=1, high=MOST)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class NGUConfig:
     cluster_distance: float = 0.008
     """Normalised squared distances below this count as zero."""
     max_similarity: float = 8.0
-    """Observations with a higher similarity get no reward."""
+    """Observations with a higher similarity get no reward. The similarity is at most the root of --neighbours (of 10:
+    3.2), so the default, which is that of the paper, never applies with 10."""
     max_modulation: float = 5.0
     """Largest factor by which RND scales the episodic novelty."""
 

@@ -17,6 +17,7 @@ from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.frozen import FrozenDict
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
@@ -465,6 +466,21 @@ def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> No
     after, _ = played(with_lag(1), updates=3, kept=kept)
     assert int(kept.first_reward[0]) == -1
     assert [int(one["first_reward"][0]) for one in after.metrics] == [-1, 96, 96]
+
+
+def test_a_resumed_run_has_forgotten_the_episodes_that_were_under_way() -> None:
+    settings = FrozenDict(ngu={"features": 2, "episodic_memory": 12})
+    run = trainer(replace(with_lag(0), method="rnd", intrinsic="ngu", bonus_settings=settings))
+
+    def anything(leaf: Any) -> Any:
+        key = jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return jax.random.split(jax.random.key(0), leaf.shape) if key else np.full(leaf.shape, UPDATES, leaf.dtype)
+
+    run.start(jax.tree.map(anything, run.state_shapes()))  # all updates are done: nothing acts
+    state = run.state()
+    run.close()
+    assert int(state.updates[0]) == UPDATES
+    assert state.bonus_states["intrinsic"].memory.added.tolist() == [[0] * ENVS]
 
 
 def test_a_resumed_run_counts_no_episode_that_it_has_not_begun() -> None:
