@@ -45,8 +45,8 @@ from action_balance.studies.entropy import settings as entropy
 from action_balance.studies.entropy.analysis import RESOLUTION
 
 #: Method and normalisation of the bonus vector: RND, and the three variants of the paper.
-VARIANTS: dict[str, tuple[str, Normalization]] = {
-    "rnd": ("rnd", "l2"),
+VARIANTS: dict[str, tuple[str, Normalization | None]] = {
+    "rnd": ("rnd", None),
     **{name.removesuffix(" + L2"): pair for name, pair in entropy.VARIANTS.items()},
 }
 LOSSES = ("loss_policy", "loss_value_int", "loss_value_ext", "loss_next_state", "loss_action", "action_bonus_mean")
