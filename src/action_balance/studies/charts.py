@@ -7,11 +7,11 @@ CHARTS = {
     "best_return": "Best return of an update",
     "states": "Distinct states reached",
     "bonus_mean": "Next-state bonus",
+    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
+    "action_coef": "Coefficient c of the action bonus",
     "action_bonus_mean": "Action bonus",
     "entropy_pi": "Entropy of \u03c0",
     "entropy_beta": "Entropy of \u03b2",
-    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
-    "action_coef": "Coefficient c of the action bonus",
     "entropy_bonus": "Entropy of the action bonus",
     "entropy_added": "Entropy of softmax(Normalize(bonus))",
     "bonus_scale": "Scale of the next-state bonus",
@@ -24,7 +24,7 @@ CHARTS = {
     "loss_action": "Distillation loss, action",
     "clip_fraction": "Clipped share of samples",
 }
-FIRST_CHARTS = 4
+FIRST_CHARTS = 6
 
 
 def chart_title(metric: str) -> str:
