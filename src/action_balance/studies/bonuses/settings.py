@@ -97,7 +97,7 @@ COUNTING, WORTH, MATRIX = STUDIES = ("counting", "worth", "matrix")
 
 @dataclass(frozen=True)
 class Scale:
-    """What the study takes on unless it is told otherwise."""
+    """What the study trains by default."""
 
     seeds: int
     steps: int | None
@@ -275,7 +275,7 @@ class BonusesSettings:
             if balanced:
                 yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
                 yield Setup(NONE, RANDOM)
-            # Where they are not planned, they can still be asked for by name.
+            # Where they are not planned, they can still be chosen by name.
             yield from (Setup(BASE, one) for one in CONSTANT if world in scale.constant or one in self.action_bonus)
         if study == COUNTING and world in COUNTED:
             yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
