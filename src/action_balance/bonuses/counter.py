@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from action_balance.bonuses.base import Bonus, BonusObs
+from action_balance.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class PairCounter(Bonus):
         Returns:
             One count per choice of the action components, zero or more.
         """
-        raise NotImplementedError
+        del params, state, obs
+        raise UserError(f"{type(self).__name__} does not count: implement its method counts(self, params, state, obs)")
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
         """The bonus of every action."""

@@ -11,6 +11,7 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.deep_sea.environment import DeepSea
+from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.studies.bonuses import counting
 from action_balance.studies.bonuses.counting import BINS
 from action_balance.studies.bonuses.settings import Setup
@@ -83,7 +84,7 @@ def test_the_first_cell_of_a_sea_is_never_reached() -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("deep-sea", 3), ("corridor", 3)])
 def test_observations_and_successors_are_those_of_the_environment(name: str, size: int) -> None:
-    environment = env_config(name, size=size).make(jax.random.key(0))  # type: ignore[attr-defined]
+    environment = TrainConfig(env_config(name, size=size)).environment(jax.random.key(0))
     observed = counting.observe_all(environment, jax.random.key(1))
     states = environment.spec.states
     np.testing.assert_array_equal(jax.vmap(environment.index)(observed), np.arange(states))
@@ -94,6 +95,7 @@ def test_observations_and_successors_are_those_of_the_environment(name: str, siz
         assert [int(numbers[0, right[0]]), int(numbers[0, 1 - right[0]])] == [4, 3]
         assert not np.asarray(reached[8]).any()
     else:
+        assert isinstance(environment, GridEnvironment)
         np.testing.assert_array_equal(numbers, environment.world.successor)
 
 

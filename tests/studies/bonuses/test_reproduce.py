@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from bonus_records import comparison, record
 
 from action_balance.cli import main as cli
+from action_balance.engines.metrics_rows import Progress
 from action_balance.studies.bonuses import records, training
 from action_balance.studies.bonuses.records import Record, record_path
 from action_balance.studies.bonuses.settings import BonusesSettings, Cell
@@ -90,10 +92,10 @@ def test_an_interrupted_study_reports_what_is_there(
 ) -> None:
     train = training.train
 
-    def stop(cell: Cell, report: object) -> Record:
+    def stop(cell: Cell, report: Callable[[Progress], None]) -> Record:
         if len(untrained) == 2:
             raise KeyboardInterrupt
-        return train(cell, report)  # type: ignore[arg-type]
+        return train(cell, report)
 
     monkeypatch.setattr(training, "train", stop)
     words = ["--studies", "worth", "--action-bonus", "distillation"]
