@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from action_balance.errors import UserError
+from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, opened, read_json
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]
@@ -81,12 +82,11 @@ def own_file(folder: Path, name: str) -> Path:
 
 
 def load_json(file: Path) -> Data | None:
-    """A JSON object; None where the file is missing, damaged or something else."""
+    """A JSON object; None where the file is missing, damaged or something else (see `read_json` for errors)."""
     try:
-        found = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(file, "a JSON file")
+    except Unreadable:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def to_json(data: Data) -> bytes:
@@ -100,8 +100,8 @@ def fingerprint(data: Data) -> str:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with open(path, "rb") as file:
+    """The SHA-256 of a regular file; an `Unreadable` where it cannot be read."""
+    with opened(path, "a regular file", MOST_ARRAY_BYTES) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

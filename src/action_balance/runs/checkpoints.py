@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from action_balance.errors import UserError
 from action_balance.files import Data, digest, fingerprint, load_json, reason, sync_folder, to_json, write_durably
+from action_balance.reading import Unreadable
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.leaves import Leaf, difference
@@ -65,8 +66,8 @@ def _verify(folder: Path) -> Data:
         try:
             if digest(folder / name) != expected:
                 raise _Damaged(f"{name} was changed")
-        except OSError as error:
-            raise _Damaged(f"{name} cannot be read: {reason(error)}") from None
+        except Unreadable as error:
+            raise _Damaged(str(error)) from None
     return contents
 
 
