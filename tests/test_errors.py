@@ -1,10 +1,11 @@
+import errno
 import math
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from action_balance.errors import UserError, check_name, check_numbers, flag, nearest
+from action_balance.errors import UserError, WriteError, check_name, check_numbers, flag, nearest
 
 
 def test_a_known_name_is_returned() -> None:
@@ -52,3 +53,16 @@ def test_numbers_in_range_pass() -> None:
 
 def test_a_setting_has_a_flag() -> None:
     assert flag("learning_rate") == "--learning-rate"
+
+
+def test_a_number_with_too_many_digits_is_shortened() -> None:
+    with pytest.raises(UserError, match=r"at most 9, not 1.00e\+400$"):
+        check_numbers(SimpleNamespace(a=10**400), "a", high=9)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "free some space, then again"), (errno.EIO, "check the disk, then again"), (errno.EXDEV, "again")],
+)
+def test_an_error_of_the_disk_says_how_to_go_on(number: int, advice: str) -> None:
+    assert str(WriteError("cannot write a", OSError(number, "why")).then("again")) == f"cannot write a; {advice}"

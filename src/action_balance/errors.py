@@ -1,13 +1,29 @@
 """Errors that a user can fix: one line, exit code 2, no traceback."""
 
 import difflib
+import errno
 import math
 from collections.abc import Iterable
 from dataclasses import fields
+from decimal import Decimal
 from typing import Any
 
 #: Largest whole number that is counted to, in 32 bits.
 MOST = 2**31 - 1
+
+#: What to do before a disk can be written to again, by the number of the system's error.
+FIXES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "allow larger files",
+    errno.EROFS: "make the file system writable",
+    errno.EIO: "check the disk",
+    errno.EACCES: "make it writable",
+    errno.EPERM: "make it writable",
+}
+
+#: Most digits of a number in an error message.
+DIGITS = 24
 
 #: Most names that an error message lists.
 SHOWN = 12
@@ -15,6 +31,31 @@ SHOWN = 12
 
 class UserError(Exception):
     """Something in the input is wrong; the message is one line and says what to do."""
+
+
+class WriteError(UserError):
+    """A file cannot be written because of the disk. Who catches it knows how to go on when that is fixed."""
+
+    def __init__(self, message: str, cause: OSError) -> None:
+        """Describe the first cause.
+
+        Args:
+            message: one line with the file and the reason.
+            cause: the error of the system.
+        """
+        super().__init__(message)
+        self.fix = FIXES.get(cause.errno or 0, "")
+
+    def then(self, how: str) -> UserError:
+        """The error with what to do.
+
+        Args:
+            how: how to go on once the disk can be written to.
+
+        Returns:
+            The error; what only the user knows how to fix is left to the user.
+        """
+        return UserError(f"{self}; {self.fix}, then {how}" if self.fix else f"{self}; {how}")
 
 
 def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
@@ -72,7 +113,13 @@ def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3
             wanted = f"at most {high:.12g}"
         else:
             continue
-        raise UserError(f"{flag(name)} must be {wanted}, not {value}")
+        raise UserError(f"{flag(name)} must be {wanted}, not {_short(value)}")
+
+
+def _short(value: float) -> str:
+    """A number; one with too many digits to read as a power of ten."""
+    text = str(value)
+    return text if len(text) <= DIGITS else f"{Decimal(value):.3g}"
 
 
 def check_unused(settings: Any, why: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, opened, read_json
 
 #: Plain data, as JSON holds it.
@@ -58,7 +58,7 @@ def write_atomically(path: Path, content: Content) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise UserError(f"cannot write {path}: {reason(error)}") from None
+        raise WriteError(f"cannot write {path}: {reason(error)}", error) from None
 
 
 def found_inside(root: Path, path: Path) -> Path | None:

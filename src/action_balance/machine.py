@@ -1,8 +1,144 @@
-"""The machine that the program runs on."""
+"""The machine that the program runs on: its CPU cores and its memory."""
 
 import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from action_balance.errors import UserError
+
+#: Share of the memory from which on a part is called most of it.
+MOST_OF_IT = 0.8
+
+#: What errors of the runtime say when memory runs out.
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "failed to allocate")
+
+#: Characters of an error of the runtime that are shown.
+SHOWN = 160
+
+#: Where Linux describes processes and control groups.
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def cores() -> int:
     """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Need:
+    """Memory that something needs."""
+
+    what: str
+    """What needs it, such as ``its networks``."""
+    size: int
+    """Bytes, at least."""
+    change: str
+    """What reduces it, such as ``a smaller --hidden``."""
+
+
+def check_memory(what: str, needs: Sequence[Need], available: int | None) -> None:
+    """Raise a `UserError` that has the numbers if something cannot fit into memory.
+
+    Args:
+        what: what needs the memory, at the beginning of a sentence.
+        needs: its parts, all of which are in memory at the same time.
+        available: bytes; None if it is not known, and then nothing is checked.
+    """
+    total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
+    if available is not None and total > available:
+        share = "most" if largest.size > MOST_OF_IT * total else _text(largest.size)
+        part = "" if len(needs) == 1 else f", {share} of it for {largest.what}"
+        raise UserError(
+            f"{what} needs at least {_text(total)} of memory{part}, and {_text(available)} are available: "
+            f"use {largest.change}"
+        )
+
+
+def failure(error: BaseException) -> str | None:
+    """Why the machine could not do what a program asked for.
+
+    Args:
+        error: any error; those of JAX are known by their names, because JAX may not be loaded.
+
+    Returns:
+        One line; None if the error has another cause.
+    """
+    of_runtime = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError) or (of_runtime and any(sign.lower() in text.lower() for sign in OUT_OF_MEMORY)):
+        return "not enough memory"
+    if isinstance(error, OverflowError):
+        return f"a number is too large ({textwrap.shorten(text, SHOWN)})"
+    return f"the device cannot run the program ({textwrap.shorten(text, SHOWN)})" if of_runtime else None
+
+
+def _text(size: int) -> str:
+    """Bytes in words: ``160 GB``."""
+    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB")):
+        if size >= 1000**power:
+            number = size / 1000**power
+            return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{size:,} bytes"
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still allocate; None where the system does not say.
+
+    On Linux it is the least of: what the kernel can free for a program, with swap; what the limits of the control
+    groups leave, which is how containers are limited; and what the process may map (``ulimit -v``).
+    """
+    found = [*_of_system(), *_of_groups(), *_of_process()]
+    return max(0, min(found)) if found else None
+
+
+def _of_system() -> Iterator[int]:
+    sizes = _numbers(PROC / "meminfo")
+    if "MemAvailable:" in sizes:
+        yield 1024 * (sizes["MemAvailable:"] + sizes.get("SwapFree:", 0))
+
+
+def _of_groups() -> Iterator[int]:
+    """What the control group of the process, and those around it, can still use."""
+    for line in _read(PROC / "self" / "cgroup").splitlines():
+        number, _, rest = line.partition(":")
+        kinds, _, path = rest.partition(":")
+        if number == "0" and not kinds:
+            names = CGROUPS, "memory.max", "anon"
+        elif "memory" in kinds.split(","):
+            names = CGROUPS / "memory", "memory.limit_in_bytes", "total_rss"
+        else:
+            continue
+        root, limit, used = names
+        group = root / path.strip("/")
+        for folder in (group, *group.parents):
+            text = _read(folder / limit).strip()
+            if text.isdigit():  # and not "max"
+                yield int(text) - _numbers(folder / "memory.stat").get(used, 0)
+            if folder == root:
+                break
+
+
+def _of_process() -> Iterator[int]:
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    mapped = _read(PROC / "self" / "statm").split()
+    if limit != resource.RLIM_INFINITY and mapped:
+        yield limit - int(mapped[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _numbers(file: Path) -> dict[str, int]:
+    """A file of lines that begin with a name and a number."""
+    words = [line.split() for line in _read(file).splitlines()]
+    return {word[0]: int(word[1]) for word in words if len(word) > 1 and word[1].isdigit()}
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,5 +1,6 @@
 """The program as a whole: what it runs, and how it ends."""
 
+import errno
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from jax.errors import JaxRuntimeError
 import action_balance
 from action_balance.cli import main as cli
 from action_balance.cli.resume import Resume
+from action_balance.errors import WriteError
 
 
 def refused(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -66,12 +68,33 @@ def test_too_little_memory_is_one_line(
     assert "not enough memory" in refused("resume", "somewhere", capsys=capsys)
 
 
-def test_other_errors_of_the_compiler_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_of_the_compiler_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail(*_: object) -> None:
-        raise JaxRuntimeError("INTERNAL: a bug")
+        raise JaxRuntimeError("INTERNAL: the driver\nhas failed")
 
     monkeypatch.setattr(Resume, "load", lambda _: fail)
-    with pytest.raises(JaxRuntimeError, match="a bug"):
+    assert "INTERNAL: the driver has failed" in refused("resume", "somewhere", capsys=capsys)
+
+
+def test_a_disk_that_cannot_be_written_to_names_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise WriteError("cannot write a: Read-only file system", OSError(errno.EROFS, "Read-only file system"))
+
+    monkeypatch.setattr(Resume, "load", lambda _: fail)
+    error = refused("resume", "somewhere", capsys=capsys)
+    assert error.endswith("a: Read-only file system; make the file system writable, then run the same command again\n")
+
+
+def test_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Resume, "load", lambda _: fail)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
         call("resume", "somewhere")
 
 

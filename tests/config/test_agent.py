@@ -26,7 +26,8 @@ COUNTS = [
 ]
 BAD = [
     *((kind, name, 0, "must be 1 or more") for kind, name in COUNTS),
-    *((kind, name, 99999999999, "must be at most 2147483647") for kind, name in COUNTS),
+    *((kind, name, 99999999999, "must be at most 2147483647") for kind, name in COUNTS if name != "layers"),
+    (NetConfig, "layers", 101, "must be at most 100, not 101"),
     (NetConfig, "predictor_layers", -1, "must be 0 or more"),
     (BonusConfig, "warmup_rollouts", -1, "must be 0 or more"),
     (PPOConfig, "learning_rate", 0.0, "must be above 0"),
@@ -166,3 +167,15 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
         method="action-balance-rnd-channel", bonus_settings=FrozenDict(distillation={"learns_from": "all"})
     )
     assert channel.settings_of("distillation") == {"embedding": "channel", "learns_from": "all"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "flags"),
+    [
+        ({"bonus": BonusConfig(warmup_rollouts=2**31 - 1)}, "--warmup-rollouts 2147483647 times --rollout-steps 128"),
+        ({"ppo": PPOConfig(epochs=2**30)}, "--epochs 1073741824 times --minibatches 4"),
+    ],
+)
+def test_steps_and_minibatches_are_counted_in_32_bits(changed: dict[str, Any], flags: str) -> None:
+    with pytest.raises(UserError, match=f"{flags} must be at most 2147483647"):
+        AgentConfig(**changed)

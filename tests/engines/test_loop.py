@@ -1,24 +1,37 @@
 """Training from the command line: real runs, killed and stopped at known moments."""
 
+import errno
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 import pytest
+import small_agent
 from command import call
+from jax.errors import JaxRuntimeError
 
+from action_balance.agent.state import TrainState
+from action_balance.config.agent import AgentConfig, PPOConfig
+from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.factory import make_trainer
-from action_balance.engines.metrics_rows import Progress
+from action_balance.engines.metrics_rows import HostMetrics, Progress
+from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError, WriteError
 from action_balance.packing import unpacked
 from action_balance.runs import MetricsLog, RunFolder, read_metrics
+from action_balance.runs.owned import OwnedFolder
 from action_balance.runs.trees import to_arrays
 
 SMALL = (
@@ -127,8 +140,8 @@ def test_a_stop_keeps_the_update_and_names_the_command_that_resumes(
     same_run(out, whole)
 
 
-def test_a_stop_before_the_first_update_can_be_resumed(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_stop_before_the_first_update_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, create = tmp_path / "early", RunFolder.create
 
@@ -137,14 +150,10 @@ def test_a_stop_before_the_first_update_can_be_resumed(
         os.kill(os.getpid(), signal.SIGTERM)
         return made
 
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "create", created)
-        assert call("train", "deep-sea", "--out", str(out), *SMALL) == 130
-    error = capsys.readouterr().err
-    assert f"update 0 of 40 is kept; resume with: action-balance resume {out}" in error
-    assert status(out) == "interrupted"
-    assert call("resume", str(out)) == 0
-    same_run(out, whole)
+    monkeypatch.setattr(RunFolder, "create", created)
+    assert call("train", "deep-sea", "--out", str(out), *SMALL) == 130
+    assert "nothing is kept" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_stop_in_the_last_update_is_passed_on(whole: Path, tmp_path: Path) -> None:
@@ -170,7 +179,7 @@ def test_an_update_that_is_not_finite_stops_the_run(tmp_path: Path, capsys: pyte
     assert error.count("\n") == 1
     assert "not finite" in error
     assert "--learning-rate" in error
-    assert status(tmp_path / "out") == "failed"
+    assert not (tmp_path / "out").exists()  # it was the first update
 
 
 def test_a_finished_run_is_not_overwritten_silently(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,3 +222,159 @@ def test_an_environment_that_has_changed_is_not_resumed(
     (out / "manifest.json").write_text(json.dumps(manifest))
     assert call("resume", str(out)) == 2
     assert "deep-sea has changed" in capsys.readouterr().err
+
+
+class Scripted:
+    """A trainer that computes nothing: it counts updates, and raises an error in one of them."""
+
+    spec = EnvSpec("vector", (1,), (2,))
+    resume_note = ""
+
+    def __init__(self, fails_at: int = 0, error: BaseException | None = None) -> None:
+        self.fails_at, self.error, self.updates = fails_at, error, 0
+
+    def state_shapes(self) -> TrainState:
+        return self.state()
+
+    def init_state(self, stopped: Callable[[], bool]) -> TrainState:
+        assert not stopped()
+        return self.state()
+
+    def start(self, states: TrainState) -> None:
+        self.updates = int(states.updates[0])
+
+    def advance(self) -> HostMetrics:
+        if self.updates + 1 == self.fails_at and self.error is not None:
+            raise self.error
+        self.updates += 1
+        return {
+            "episode_return": np.array([1.0]),
+            "best_return": np.array([2.0]),
+            "parameters_finite": np.array([True]),
+        }
+
+    def state(self) -> TrainState:
+        shapes = jax.eval_shape(small_agent.begun)
+        nothing = jax.tree.map(lambda _: None, shapes)
+        updates = np.array([self.updates], np.int32)
+        found: TrainState = eqx.tree_at(
+            lambda state: state.updates, nothing, updates, is_leaf=lambda leaf: leaf is None
+        )
+        return found
+
+    def visits(self) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+#: Four updates, with a checkpoint of the second and of the fourth.
+FOUR = TrainConfig(
+    env_config("deep-sea", size=4),
+    AgentConfig(steps=32, envs=4, ppo=PPOConfig(rollout_steps=2, minibatches=1)),
+    checkpoint_every=2,
+)
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def begin(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
+    loop.begin(out, FOUR, ["test"], lambda _: None)
+
+
+FAILURES = [
+    (MemoryError(), "not enough memory"),
+    (
+        JaxRuntimeError("INTERNAL: Error dispatching computation: Out of memory allocating 7 bytes."),
+        "not enough memory",
+    ),
+    (JaxRuntimeError("INVALID_ARGUMENT: a shape"), "a shape"),
+    (OverflowError("Python int too large to convert to C long"), "too large"),
+    (EnvironmentFailed("it failed"), "it failed"),
+    (EnvironmentsLost("it was lost"), "it was lost"),
+]
+
+
+@pytest.mark.parametrize(("error", "why"), FAILURES)
+def test_a_folder_in_which_nothing_was_trained_is_removed(
+    error: Exception, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match=f"{why}.*nothing is kept"):
+        begin(out, Scripted(1, error), monkeypatch)
+    assert not out.exists()
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="nothing is kept"):
+        begin(out, Scripted(1, error), monkeypatch)
+    assert [path.name for path in out.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(("error", "why"), FAILURES)
+def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
+    error: Exception, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(UserError, match=f"{why}.*update 2 of 4 is kept; resume with: action-balance resume {out}"):
+        begin(out, Scripted(3, error), monkeypatch)
+    assert status(out) == "failed"
+    assert [row["update"] for row in read_metrics(out)] == [1, 2]
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
+    loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+    assert status(out) == "finished"
+    assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
+
+
+def test_a_run_that_was_begun_by_another_process_is_never_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    RunFolder.create(out, FOUR.to_dict(), ["test"]).finish("interrupted")
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted(1, MemoryError()))
+    with pytest.raises(UserError, match="update 0 of 4 is kept; resume with"):
+        loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+    assert status(out) == "failed"
+
+
+def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        begin(tmp_path / "out", Scripted(1, ZeroDivisionError()), monkeypatch)
+
+
+def test_a_full_disk_names_the_first_file_and_how_to_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, original, full = tmp_path / "out", MetricsLog.append, []
+
+    def append(log: MetricsLog, rows: Any, *more: Any) -> None:
+        if rows[0]["update"] == 3:
+            full.append(True)
+            raise WriteError("cannot write metrics.jsonl: No space left on device", FULL)
+        original(log, rows, *more)
+
+    def write(folder: RunFolder, name: str, content: Any) -> None:
+        if full:
+            raise WriteError(f"cannot write {name}: a consequence", FULL)
+        OwnedFolder.write(folder, name, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MetricsLog, "append", append)
+        patch.setattr(RunFolder, "write", write)
+        with pytest.raises(UserError) as caught:
+            begin(out, Scripted(), patch)
+    first = "cannot write metrics.jsonl: No space left on device"
+    assert str(caught.value) == f"{first}; free some space, then resume with: action-balance resume {out}"
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
+    loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+    assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
+
+
+def test_a_disk_that_is_full_before_the_first_update_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def append(*_: Any) -> None:
+        raise WriteError("cannot write metrics.jsonl: No space left on device", FULL)
+
+    monkeypatch.setattr(MetricsLog, "append", append)
+    with pytest.raises(UserError, match="free some space, then run the same command again"):
+        begin(tmp_path / "out", Scripted(), monkeypatch)
+    assert not (tmp_path / "out").exists()

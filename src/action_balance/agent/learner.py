@@ -85,10 +85,22 @@ def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
         The state before the first update.
     """
     stats = warm_up(environment, algorithm, named_key(key, "warm-up"))
-    envs = algorithm.config.envs
-    reset_keys = jax.random.split(named_key(key, "reset"), envs)
-    environments, observation = jax.vmap(environment.reset)(reset_keys)
-    state = init_agent(algorithm, stats, key)
+    return with_environments(init_agent(algorithm, stats, key), environment, algorithm.config.envs, key)
+
+
+def with_environments(state: TrainState, environment: Environment, envs: int, key: PRNGKeyArray) -> TrainState:
+    """An agent at the beginning of the first episodes.
+
+    Args:
+        state: The agent.
+        environment: The environment.
+        envs: N.
+        key: Random key of the agent.
+
+    Returns:
+        The agent with its environments.
+    """
+    environments, observation = jax.vmap(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
     return replace(state, env_state=environments, observation=observation, episode_return=jnp.zeros(envs))
 
 

@@ -19,7 +19,8 @@ from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Grid, Neural
 from action_balance.cli.resume import Resume
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
-from action_balance.errors import UserError, check_name
+from action_balance.errors import UserError, WriteError, check_name
+from action_balance.machine import failure
 
 ABOUT = "Action balance exploration: reproduce the paper, train agents, explore your own worlds."
 EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
@@ -113,14 +114,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             command.show()
         else:
             _run(command)
+    except WriteError as error:
+        _end(str(error.then("run the same command again")), 2)
     except UserError as error:
         _end(str(error), 2)
     except KeyboardInterrupt as stop:
         _end(f"interrupted; {str(stop) or 'nothing was finished'}", 130)
     except Exception as error:
-        if not _is_out_of_memory(error):
+        why = failure(error)
+        if why is None:
             raise
-        _end("not enough memory for these settings: use a smaller world, fewer steps or fewer agents at once", 2)
+        _end(f"{why}: use a smaller world, fewer steps or fewer agents at once", 2)
 
 
 def _run(command: Command) -> None:
@@ -137,12 +141,6 @@ def _run(command: Command) -> None:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Of the host or of a device; the error of JAX is known by its name, as JAX may not be loaded."""
-    of_device = type(error).__name__ == "JaxRuntimeError" and str(error).startswith("RESOURCE_EXHAUSTED")
-    return of_device or isinstance(error, MemoryError)
 
 
 def _end(message: str, code: int) -> NoReturn:

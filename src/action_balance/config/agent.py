@@ -111,6 +111,10 @@ class BonusConfig:
         check_numbers(self, "observation_clip", above=True)
 
 
+#: Most layers of a network: the time to compile it grows with each.
+MOST_LAYERS = 100
+
+
 @dataclass(frozen=True)
 class NetConfig:
     """Networks for vector observations."""
@@ -118,17 +122,18 @@ class NetConfig:
     hidden: int = 64
     """Width of the policy's hidden layers."""
     layers: int = 2
-    """Hidden layers of the policy's shared trunk."""
+    """Hidden layers of the policy's shared trunk, at most 100."""
     bonus_hidden: int = 128
     """Width of the bonus networks' hidden layers."""
     bonus_outputs: int = 32
     """Outputs of the target and predictor networks."""
     predictor_layers: int = 1
-    """Additional layers of a predictor, compared with its target."""
+    """Additional layers of a predictor, compared with its target, at most 100."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "hidden", "layers", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
-        check_numbers(self, "predictor_layers", high=MOST)
+        check_numbers(self, "hidden", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
+        check_numbers(self, "layers", low=1, high=MOST_LAYERS)
+        check_numbers(self, "predictor_layers", high=MOST_LAYERS)
 
 
 @dataclass(frozen=True)
@@ -217,6 +222,7 @@ class AgentConfig:
                 f"{self.steps} steps are less than one rollout of {self.envs} environments x "
                 f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
             )
+        self._check_products()
         if unused := self.bonus_settings.keys() - set(self.bonus_names):
             raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
         for name in () if self.balances else ("action_coef", "action_coef_end", "normalize", *ADAPTS):
@@ -229,6 +235,16 @@ class AgentConfig:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
         for name in _given(self.ppo, "entropy_coef", "epsilon") if self.uniform else ():
             raise UserError(f"{self.label} learns nothing and acts at random: leave out {flag(name)}")
+
+    def _check_products(self) -> None:
+        """Raise a `UserError` if steps or minibatches cannot be counted in 32 bits."""
+        ppo = self.ppo
+        for one, first, other, second in (
+            ("warmup_rollouts", self.bonus.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
+            ("epochs", ppo.epochs, "minibatches", ppo.minibatches),
+        ):
+            if first * second > MOST:
+                raise UserError(f"{flag(one)} {first} times {flag(other)} {second} must be at most {MOST}")
 
     def _check_default(self, name: str, why: str) -> None:
         default = getattr(BonusConfig, name)

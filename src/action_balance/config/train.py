@@ -8,7 +8,7 @@ from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.legacy import upgrade_config
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
-from action_balance.errors import UserError, check_unused, flag
+from action_balance.errors import MOST, UserError, check_numbers, check_unused
 
 if TYPE_CHECKING:
     import jax
@@ -35,10 +35,9 @@ class TrainConfig:
     """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "checkpoint_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UserError(f"{flag(name)} must be 1 or more, not {value}")
+        check_numbers(
+            self, *("seeds", "checkpoint_every")[: 1 if self.checkpoint_every is None else 2], low=1, high=MOST
+        )
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
         self.env.check_host(self.agent.host)

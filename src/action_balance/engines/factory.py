@@ -13,6 +13,7 @@ from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.evaluate import ActionMode, Evaluation, Report
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
+from action_balance.engines.memory_needs import check_training
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
@@ -52,7 +53,10 @@ ENGINES = {
 
 
 def make_trainer(
-    config: TrainConfig, on_message: OnMessage = lambda _: None, trained_on: EnvSpec | None = None
+    config: TrainConfig,
+    on_message: OnMessage = lambda _: None,
+    trained_on: EnvSpec | None = None,
+    trains: bool = True,
 ) -> Trainer:
     """Make the trainer of a run; environments on the host are not started yet.
 
@@ -60,14 +64,18 @@ def make_trainer(
         config: settings of the run.
         on_message: called with a line that the user should read, from any thread.
         trained_on: what agents that exist were built for; None if that is not known.
+        trains: whether it is to train, and not only to say what a checkpoint holds.
 
     Returns:
-        The trainer; a `UserError` if a setting does not fit the environment, or if the environment has changed.
+        The trainer; a `UserError` if a setting does not fit the environment, if the environment has changed, or if the
+        memory does not suffice.
     """
     spec = config.env.spec
     spec.check_unchanged(trained_on, config.env.name)
     config.env.check_spec(spec)
     config.check_spec(spec)
+    if trains:
+        check_training(config, spec)
     return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 

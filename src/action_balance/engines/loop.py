@@ -1,5 +1,6 @@
 """The training loop: updates, metrics, checkpoints. A run can be stopped at any moment and continues where it was."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,8 @@ from action_balance.engines.metrics_rows import Progress, check_finite, progress
 from action_balance.engines.signals import graceful_stop
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
+from action_balance.machine import failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
 
@@ -29,6 +31,9 @@ VISITS_LOGGED, MOST_PAIRS = 60, 40_000
 
 #: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
 ENV_SPEC, SEEN = "env_spec", "seen"
+
+#: What helps where the machine is too small for a run.
+SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
 
 #: Called after every update.
 Report = Callable[[Progress], None]
@@ -56,7 +61,7 @@ def begin(
     with graceful_stop() as stop:
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
         folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
-        _Session(folder, config, trainer, folder.metrics(), report, stop, messages).run(None, 0)
+        _Session(folder, config, trainer, folder.metrics(), report, stop, messages, is_new=True).run(None, 0)
 
 
 def resume(
@@ -106,21 +111,33 @@ class _Session:
     report: Report
     stop: threading.Event  # set when the user asks for a stop
     messages: MessageLog
+    is_new: bool = False  # whether this process has made the folder
 
     def run(self, state: TrainState | None, done: int) -> None:
-        """Make the remaining updates; without a state, from the beginning."""
-        with self._recorded_end():
-            try:
-                if state is None:
-                    state = self.trainer.init_state(self.stop.is_set)
-                if self.stop.is_set():
-                    raise KeyboardInterrupt
-                self.trainer.start(state)
-                del state
-                self._train(done)
-            finally:
-                self.trainer.close()
-                self.messages.write(self.folder)
+        """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
+        try:
+            with self._recorded_end():
+                try:
+                    if state is None:
+                        state = self.trainer.init_state(self.stop.is_set)
+                    if self.stop.is_set():
+                        raise KeyboardInterrupt
+                    self.trainer.start(state)
+                    del state
+                    self._train(done)
+                finally:
+                    self.trainer.close()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._what_is_kept()) from None
+        except WriteError as error:
+            raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
+        except (EnvironmentsLost, EnvironmentFailed) as error:
+            raise UserError(f"{error}; {self._what_is_kept()}") from error
+        except Exception as error:
+            why = failure(error)
+            if why is None:
+                raise
+            raise UserError(f"{why}: {SMALLER}; {self._what_is_kept()}") from error
         if self.stop.is_set():  # a stop requested during the last update also ends a study
             raise KeyboardInterrupt(f"the run in {self.folder.path} had just finished")
 
@@ -161,25 +178,35 @@ class _Session:
 
     @contextmanager
     def _recorded_end(self) -> Iterator[None]:
-        """Record how the run ended; an error says how to continue a run that has not finished."""
+        """Record how the run ended; a folder in which nothing was trained is removed."""
         status: Status = "failed"
-        nothing = False
         try:
             yield
             status = "finished"
-        except (EnvironmentsLost, EnvironmentFailed) as error:
-            nothing = isinstance(error, EnvironmentFailed) and not self.folder.checkpoints().updates()
-            hint = "no update was finished, so nothing is kept" if nothing else self._how_to_resume()
-            raise UserError(f"{error}; {hint}") from error
         except KeyboardInterrupt:
             status = "interrupted"
-            raise KeyboardInterrupt(self._how_to_resume()) from None
+            raise
         finally:
-            self.folder.finish(status)
-            if nothing:
-                RunFolder.delete(self.folder.path)  # the same command works once the environment is fixed
+            # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
+            with contextlib.suppress(*(() if status == "finished" else (UserError,))):
+                try:
+                    self.messages.write(self.folder)
+                finally:
+                    self.folder.finish(status)
+            if status != "finished" and self._untrained():
+                with contextlib.suppress(UserError):
+                    RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
 
-    def _how_to_resume(self) -> str:
+    def _untrained(self) -> bool:
+        """Whether this process began the run, and has finished no update."""
+        return self.is_new and self.folder.is_untrained
+
+    def _what_is_kept(self) -> str:
+        if self._untrained():
+            return "no update was finished, so nothing is kept"
         saved = self.folder.checkpoints().updates()
         done = f"update {saved[-1] if saved else 0} of {self.config.agent.updates} is kept"
-        return f"{done}; resume with: action-balance resume {self.folder.path}"
+        return f"{done}; {self._how_to_resume()}"
+
+    def _how_to_resume(self) -> str:
+        return f"resume with: action-balance resume {self.folder.path}"

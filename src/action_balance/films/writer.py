@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.files import missing, reason
 from action_balance.films.pixels import Colour
 
@@ -93,7 +93,7 @@ def to_mp4(frames: Iterable[Frame], rate: int) -> bytes:
                 file.mux(stream.encode())
             return path.read_bytes()
         except OSError as error:
-            raise UserError(f"cannot write the film to {folder}: {reason(error)}") from None
+            raise WriteError(f"cannot write the film to {folder}: {reason(error)}", error) from None
 
 
 def _held(frames: Iterable[Frame], count: int) -> Iterator[Frame]:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, digest, fingerprint, load_json, reason, sync_folder, to_json, write_durably
 from action_balance.reading import Unreadable
 from action_balance.runs import legacy
@@ -126,7 +126,7 @@ class Checkpoints:
             shutil.rmtree(prepared, ignore_errors=True)
             others = [other for other in self.updates() if other != update]
             rest = f"the last good one, of update {others[-1]}, is kept" if others else "there is none yet"
-            raise UserError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}") from error
+            raise WriteError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}", error) from error
         self._drop_old()
 
     def restore(self, like: Any, which: Which = "latest") -> Restored:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, fingerprint, load_json, reason, to_json, write_atomically
 from action_balance.runs import legacy
 from action_balance.runs.checkpoints import Checkpoints, Restored
@@ -216,6 +216,12 @@ class RunFolder(OwnedFolder):
         numbers = [kept(self.path / name) for name in (METRICS, TIMING)]
         return not (self.path / CHECKPOINTS).is_dir() and any(file.exists() and file.stat().st_size for file in numbers)
 
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it holds no update: neither a checkpoint nor a row of metrics."""
+        rows = kept(self.path / METRICS)
+        return not self.checkpoints().updates() and not (rows.exists() and rows.stat().st_size)
+
     def check_resumable(self) -> None:
         """Raise a `UserError` if the run is a copy whose metrics would be lost."""
         if self.is_copy:
@@ -263,7 +269,7 @@ class RunFolder(OwnedFolder):
             for file in earlier:
                 file.unlink(missing_ok=True)
         except OSError as error:
-            raise UserError(f"cannot write to {folder}: {reason(error)}") from None
+            raise WriteError(f"cannot write to {folder}: {reason(error)}", error) from None
         for name, content in files.items():
             write_atomically(folder / name, content)
         write_atomically(folder / SUMMARY, to_json({**summary, "files": list(files)}))

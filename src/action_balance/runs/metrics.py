@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, reason, write_atomically
 from action_balance.packing import packed
 from action_balance.runs.events import EventLog
@@ -77,7 +77,7 @@ class MetricsLog:
             if clock:
                 self._events.write("timing", now["steps"], clock)
         except OSError as error:
-            raise UserError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}") from None
+            raise WriteError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}", error) from None
 
     def append_visits(self, update: int, steps: int, counts: Int[np.ndarray, "states choices"]) -> None:
         """Write how often all seeds together have taken each action in each state so far."""
@@ -88,7 +88,7 @@ class MetricsLog:
             with open(self.path / name, "ab") as file:
                 file.write(content)
         except OSError as error:
-            raise UserError(f"cannot write {self.path / name}: {reason(error)}") from None
+            raise WriteError(f"cannot write {self.path / name}: {reason(error)}", error) from None
 
     def truncate_after(self, update: int) -> tuple[str, ...]:
         """Drop what was written after an update, half-written lines included, to continue from its checkpoint.

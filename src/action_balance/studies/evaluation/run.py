@@ -82,7 +82,7 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
     choice |= {str(update): update for update in there}
     if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    trainer = make_trainer(config, trained_on=trained_on(folder))
+    trainer = make_trainer(config, trained_on=trained_on(folder), trains=False)
     return checkpoints.restore(trainer.state_shapes(), choice[checkpoint])
 
 

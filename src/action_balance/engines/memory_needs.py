@@ -1,0 +1,157 @@
+"""The memory that a training needs at least, from the shapes of its arrays: nothing is compiled or allocated for it.
+
+A process that asks for too much is often killed without a word, because systems promise more memory than they have. So
+a run is refused before it begins, with the number. The estimate counts only what is certain to be in memory at the same
+time; what a program needs in between comes on top of it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from action_balance.agent import learner
+from action_balance.agent.algorithm import Algorithm
+from action_balance.config.agent import AgentConfig, ImageConfig
+from action_balance.config.bonuses import bonus_settings
+from action_balance.config.train import TrainConfig
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import flag
+from action_balance.machine import Need, available_memory, check_memory
+
+#: Bytes of a number, of a random key, and of a flag of a step.
+NUMBER, KEY, FLAG = 4, 8, 1
+
+#: Losses that PPO logs for every minibatch; those of bonuses come on top.
+LOSSES = 6
+
+
+def check_training(config: TrainConfig, spec: EnvSpec) -> None:
+    """Raise a `UserError` if a run cannot fit into the memory of the device that trains it.
+
+    Args:
+        config: settings of the run.
+        spec: observations and actions.
+    """
+    limit = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    check_memory("this run", training_needs(config, spec), available_memory() if limit is None else limit)
+
+
+def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
+    """What the agents of a run, their environments and their rollouts occupy together during an update.
+
+    Args:
+        config: settings of the run.
+        spec: observations and actions.
+
+    Returns:
+        The parts, each with the flags that it depends on.
+    """
+    agent, env, seeds = config.agent, config.env, config.seeds
+    on_device = env.engine == "device"
+    state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
+    # On a CPU, every core computes one seed after the other.
+    at_once = seeds if not on_device or jax.default_backend() != "cpu" else min(seeds, len(jax.devices()))
+    rollouts = at_once * (device_rollout if on_device else host_rollout)(agent, spec)
+    # The environments of every minibatch, its random key, and its losses.
+    plan = (
+        0
+        if agent.uniform
+        else at_once * agent.ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * agent.ppo.minibatches)
+    )
+
+    networks = [_raised(agent.image if spec.is_image else agent.net)]
+    world = [_raised(env), _raised(agent, "envs")]
+    bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
+    more = [_raised(config, "seeds")]
+
+    def need(what: str, size: int, *flags: Iterable[str]) -> Need:
+        known = [name for names in (*flags, *more) for name in names]
+        return Need(what, size, f"a smaller {_either(known)}" if known else "smaller settings, or a machine with more")
+
+    own = {"params", "optimizer", "bonus_states"}
+    rest = [getattr(state, one.name) for one in fields(state) if one.name not in own]
+    return [
+        need("its networks", seeds * _bytes((state.params, state.optimizer)), *networks, *bonuses, *world),
+        need("its bonuses", seeds * _bytes(state.bonus_states), *bonuses, *networks, *world),
+        need("its environments", seeds * _bytes(rest), *world),
+        need("its rollouts", rollouts, *world, _raised(agent.ppo, "rollout_steps"), *networks),
+        need("its minibatches", plan, _raised(agent.ppo, "epochs", "minibatches"), *world),
+    ]
+
+
+def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
+    """Bytes of a rollout on the device, and of what one minibatch keeps of every layer for its gradient.
+
+    Args:
+        agent: settings of the agent.
+        spec: observations and actions.
+
+    Returns:
+        The bytes for one seed.
+    """
+    if agent.uniform:  # the rollout is not learned from
+        return 0
+    observation = spec.size * np.dtype(spec.dtype).itemsize
+    # Observation and next observation; action, log-probability, logits, two values and the reward.
+    step = 2 * observation + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1)
+    layers = 0 if spec.is_image else NUMBER * agent.net.hidden * agent.net.layers
+    return agent.steps_per_update * step + agent.steps_per_update // agent.ppo.minibatches * layers
+
+
+def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
+    """Bytes of the rollouts of environments on the host: one is learned from while the buffers of the next exist.
+
+    Args:
+        agent: settings of the agent.
+        spec: observations, which are stacks of frames, and actions.
+
+    Returns:
+        The bytes for one seed.
+    """
+    times, depth, envs, choices = agent.ppo.rollout_steps, spec.shape[0], agent.envs, sum(spec.nvec)
+    frame = int(np.prod(spec.frame_shape, dtype=object)) * np.dtype(spec.dtype).itemsize
+    frames = (depth + times) * (frame + FLAG) + times * frame  # and those that ended episodes
+    notes = NUMBER * times * (len(spec.nvec) + 3 + 2 * choices)  # see `RolloutBuffer`
+    noise = NUMBER * times * choices
+    return 2 * envs * (frames + notes + noise)
+
+
+def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
+    """An agent with its environments, without the warm-up."""
+    algorithm = Algorithm(config.agent, spec)
+    state = learner.init_agent(algorithm, RunningMeanStd.empty(spec.frame_shape), key)
+    if config.env.engine == "host":
+        return state
+    return learner.with_environments(state, config.environment(key), config.agent.envs, key)
+
+
+def _bytes(tree: Any) -> int:
+    """Bytes of all arrays of a tree, in whole numbers of any size."""
+    return sum(int(np.prod(leaf.shape, dtype=object)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def _bonus(agent: AgentConfig, name: str) -> Any:
+    """The settings of a bonus; None if it has none."""
+    kind = bonus_settings(name)
+    return kind(**agent.settings_of(name)) if kind else None
+
+
+def _raised(settings: Any, *names: str, prefix: str = "") -> list[str]:
+    """The flags of whole numbers that are above their defaults, so that somebody has chosen them."""
+    found = []
+    for one in fields(settings) if settings is not None else ():
+        value = getattr(settings, one.name)
+        if isinstance(value, int) and (not names or one.name in names):
+            default = one.default if isinstance(one.default, int) else 0
+            taken = prefix and one.name in {other.name for other in fields(ImageConfig)}
+            found += [flag(f"{prefix}_{one.name}" if taken else one.name)] if value > default else []
+    return found
+
+
+def _either(words: list[str]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

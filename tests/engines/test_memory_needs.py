@@ -1,0 +1,119 @@
+"""The memory of a run, computed by hand for tiny shapes."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from action_balance.agent import learner
+from action_balance.agent.algorithm import Algorithm
+from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.config.frozen import FrozenDict
+from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines import memory_needs as module
+from action_balance.engines.host.rollout_buffer import RolloutBuffer
+from action_balance.engines.memory_needs import check_training, device_rollout, host_rollout, training_needs
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+
+SEA = env_config("deep-sea", size=2)  # observations of 4 numbers, 2 actions
+TINY = AgentConfig(
+    method="ppo",
+    steps=1000,
+    envs=4,
+    ppo=PPOConfig(rollout_steps=3, epochs=5, minibatches=2),
+    bonus=BonusConfig(warmup_rollouts=0),
+    net=NetConfig(hidden=3, layers=2),
+)
+
+
+def needs(config: TrainConfig) -> dict[str, int]:
+    return {need.what: need.size for need in training_needs(config, config.env.spec)}
+
+
+def test_the_parts_of_a_run_are_as_counted_by_hand() -> None:
+    # Trunk 4 -> 3 -> 3, one layer 3 -> 3 each for actor and critic, heads of 2 logits and 2 values, with biases.
+    weights = (4 * 3 + 3) + 3 * (3 * 3 + 3) + 2 * (3 * 2 + 2)
+    found = needs(TrainConfig(SEA, TINY))
+    assert found["its networks"] == 4 * (3 * weights + 1)  # with both moments of Adam, and its count
+    assert found["its bonuses"] == 0
+    # Per step: two observations, action, log-probability, 2 logits, 2 values, reward; 6 samples x 2 layers x 3 numbers.
+    assert found["its rollouts"] == 4 * (4 * 3 * (2 * 4 + 1 + 1 + 2 + 2 + 1) + 6 * 2 * 3)
+    assert found["its minibatches"] == 5 * (4 * 4 + 2 * (8 + 4 * 6))
+    assert needs(TrainConfig(SEA, TINY, seeds=7))["its networks"] == 7 * found["its networks"]
+
+
+def test_a_table_of_counts_is_its_rows() -> None:
+    agent = replace(TINY, intrinsic="hash", bonus_settings=FrozenDict({"hash": FrozenDict({"table_bits": 10})}))
+    without = needs(TrainConfig(SEA, TINY))["its bonuses"]
+    assert needs(TrainConfig(SEA, agent))["its bonuses"] - without >= 4 * 2**10
+
+
+def test_an_agent_that_learns_nothing_keeps_no_rollout() -> None:
+    assert device_rollout(replace(TINY, method="random"), SEA.spec) == 0
+
+
+def test_buffers_on_the_host_are_what_is_allocated() -> None:
+    spec = EnvSpec("image-stack", (4, 44, 44), (3, 2), dtype="uint8")
+    empty = jax.eval_shape(
+        lambda key: RolloutBuffer.empty(Algorithm(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
+    )
+    allocated = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(empty))
+    assert host_rollout(TINY, spec) == 2 * (allocated - 2 * 4)  # without two counters
+
+
+@pytest.mark.parametrize("agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd")])
+def test_the_estimate_is_below_what_a_program_needs(agent: AgentConfig) -> None:
+    config, algorithm = TrainConfig(SEA, agent), Algorithm(agent, SEA.spec)
+    sea = config.environment(jax.random.key(0))
+    state = jax.eval_shape(lambda key: learner.init_state(sea, algorithm, key), jax.random.key(0))
+    step = jax.jit(lambda state: learner.train_step(sea, state, algorithm), donate_argnums=0)
+    program: Any = step.lower(state).compile().memory_analysis()
+    assert sum(needs(config).values()) < program.argument_size_in_bytes + program.temp_size_in_bytes
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_fit_into_a_small_machine(preset: str) -> None:
+    games = EnvSpec("image-stack", (4, 84, 84), (18,), dtype="uint8")
+    env, spec = (env_config("gym:Game-v0"), games) if "atari" in preset else (env_config("open"), None)
+    config = TrainConfig(env, PRESETS[preset])
+    assert sum(need.size for need in training_needs(config, spec or env.spec)) < 2**30
+
+
+@pytest.mark.parametrize(
+    ("agent", "flags"),
+    [
+        (replace(TINY, net=NetConfig(hidden=2**31 - 1)), "use a smaller --hidden"),
+        (replace(TINY, envs=10**8, steps=10**9), "use a smaller --envs"),
+        (replace(TINY, ppo=replace(TINY.ppo, rollout_steps=10**8), steps=10**9), "use a smaller --rollout-steps"),
+        (replace(TINY, ppo=replace(TINY.ppo, epochs=10**9)), "use a smaller --epochs"),
+        (
+            replace(TINY, intrinsic="ngu", bonus_settings=FrozenDict({"ngu": FrozenDict({"episodic_memory": 10**9})})),
+            "use a smaller --episodic-memory",
+        ),
+        (
+            replace(TINY, intrinsic="icm", bonus_settings=FrozenDict({"icm": FrozenDict({"features": 10**9})})),
+            "use a smaller --icm-features",
+        ),
+    ],
+)
+def test_the_flag_that_asks_for_too_much_is_named(
+    agent: AgentConfig, flags: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "available_memory", lambda: 8 * 10**9)
+    with pytest.raises(UserError) as caught:
+        check_training(TrainConfig(SEA, agent), SEA.spec)
+    assert str(caught.value).endswith(flags)
+    with pytest.raises(UserError, match="or --seeds"):
+        check_training(TrainConfig(SEA, agent, seeds=2), SEA.spec)
+
+
+def test_a_gpu_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: {"bytes_limit": 1000})])
+    with pytest.raises(UserError, match="1,000 bytes are available"):
+        check_training(TrainConfig(SEA, TINY), SEA.spec)
