@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
-from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, opened, read_json
+from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, exists, opened, read_json
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]
@@ -66,7 +66,7 @@ def found_inside(root: Path, path: Path) -> Path | None:
     try:
         real = path.resolve(strict=True)
         return real if real.is_file() and real.is_relative_to(root.resolve(strict=True)) else None
-    except (OSError, RuntimeError):  # the latter for circular links
+    except (OSError, RuntimeError, ValueError):  # for circular links, and for names that no file can have
         return None
 
 
@@ -76,7 +76,7 @@ def own_file(folder: Path, name: str) -> Path:
     Somebody else may have made the folder, and a page that is passed on must not contain other files of this machine.
     """
     path = folder / name
-    if path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+    if exists(path) and not path.resolve().is_relative_to(folder.resolve()):
         raise UserError(f"{path} is a link that leads out of its folder: put the file itself there")
     return path
 

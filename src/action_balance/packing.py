@@ -9,6 +9,9 @@ import numpy as np
 
 from action_balance.files import Data
 
+#: Most numbers that are unpacked.
+MOST_NUMBERS = 10_000_000
+
 
 def packed(array: np.ndarray) -> Data:
     """An array as base64 of zlib of its little-endian numbers in C order, with the name of their type.
@@ -27,10 +30,25 @@ def packed(array: np.ndarray) -> Data:
     return {"type": name, "data": base64.b64encode(content).decode("ascii")}
 
 
-def unpacked(data: Data) -> np.ndarray:
-    """The numbers that `packed` has packed, along one axis."""
-    dtype = {"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]]
-    return np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), dtype)
+def unpacked(data: Data, most: int = MOST_NUMBERS) -> np.ndarray:
+    """The numbers that `packed` has packed, along one axis.
+
+    Args:
+        data: as `packed` returns them; a ``KeyError``, ``TypeError`` or ``ValueError`` if they are something else.
+        most: most numbers; a short text may hold any number of them.
+
+    Returns:
+        The numbers.
+    """
+    dtype = np.dtype({"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]])
+    unpacker = zlib.decompressobj()
+    try:
+        content = unpacker.decompress(base64.b64decode(data["data"]), most * dtype.itemsize + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacker.eof:
+        raise ValueError(f"the numbers are cut off, or more than {most:,}")
+    return np.frombuffer(content, dtype)
 
 
 def script_json(data: Any) -> str:

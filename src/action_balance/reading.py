@@ -110,8 +110,8 @@ def opened(path: Path, expected: str, most: int = MOST_BYTES) -> Iterator[Buffer
     try:
         with _regular(path, expected, most) as file:
             yield file
-    except FileNotFoundError:
-        raise Missing(f"there is no {path}, and {expected} is expected") from None
+    except FileNotFoundError as error:
+        raise Missing(f"cannot read {path}: {error.strerror}") from None
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise Unreadable(f"{path} is a socket, and {expected} is expected") from None

@@ -50,6 +50,20 @@ def test_mistakes_are_one_line(
     assert all(hint in error for hint in hints), error
 
 
+@pytest.mark.parametrize(
+    "odd", ["a\nb", "\x1b[31m", "tr[/x]", "x [lr=0.1]", "\udcff", "y" * 300, "z" * 100_000, "../" * 2000]
+)
+@pytest.mark.parametrize(
+    "command", ["resume {}", "evaluate {}", "view {}", "compare {}", "train --config {}", "{}", "explore {}"]
+)
+def test_the_error_is_one_printable_line_whatever_is_typed(
+    command: str, odd: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refused(*(word.format(odd) for word in command.split()), capsys=capsys)
+    assert error[:-1].isprintable()
+    assert len(error) < 2100
+
+
 def test_a_pipe_that_closes_during_the_help_is_no_error() -> None:
     help_text = f"PYTHONUNBUFFERED=1 {sys.executable} -m action_balance train --help-all"
     shell = ["bash", "-c", f"{help_text} | head -n 1; exit ${{PIPESTATUS[0]}}"]

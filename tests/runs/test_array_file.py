@@ -1,5 +1,9 @@
 """Arrays come back from their file, which NumPy reads; damage is noticed before anything is read."""
 
+import contextlib
+import io
+import os
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -7,8 +11,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from action_balance.files import write_atomically
+from action_balance.reading import Missing, Unreadable
+from action_balance.runs import array_file
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 
 ARRAYS: dict[str, Any] = {
@@ -54,7 +62,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         (tmp_path / "a.npz").write_bytes(damaged)
         with pytest.raises(DamagedArrays):
             read_arrays(tmp_path / "a.npz")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(Missing):
         read_arrays(tmp_path / "absent")
 
 
@@ -66,3 +74,70 @@ def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
         np.lib.format.write_array(entry, np.array([1], dtype=object), allow_pickle=True)
     with pytest.raises(DamagedArrays):
         read_arrays(tmp_path / "b.npz")
+
+
+def _damaged(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(DamagedArrays):
+        read_arrays(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }\n",  # more than the entry holds
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 99999999999999), }\n",
+        "{'descr': '<f9', 'fortran_order': False, 'shape': (2,), }\n",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }\n",
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (2,), }\n",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2,), }\n",
+        "[" * 5000,
+        "__import__('os').system('true')",
+    ],
+)
+def test_a_header_that_promises_something_else_is_damage(tmp_path: Path, header: str) -> None:
+    entry = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", entry)
+    _damaged(tmp_path / "a.npz", (tmp_path / "a.npz").read_bytes())
+
+
+def test_a_small_file_that_expands_to_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_file, "MOST_BYTES", 100_000)
+    file = _write(tmp_path / "a.npz", {"x": np.zeros(20_000)}, compress=True)
+    assert file.stat().st_size < 1000
+    with pytest.raises(DamagedArrays, match="GB"):
+        read_arrays(file)
+    stored = _write(tmp_path / "b.npz", {"x": np.zeros(20_000)})  # as large as the file is, so there is no limit
+    assert read_arrays(stored)["x"].sum() == 0
+
+
+def test_two_arrays_of_one_name_another_method_and_encryption_are_damage(tmp_path: Path) -> None:
+    content = _write(tmp_path / "a.npz", {"x": np.arange(3), "y": np.arange(3)}).read_bytes()
+    directory = content.index(b"PK\x01\x02")
+    for at, byte in ((directory + 8, 1), (directory + 10, 14), (directory + 10, 99)):
+        _damaged(tmp_path / "a.npz", content[:at] + bytes([byte]) + content[at + 1 :])
+    _damaged(tmp_path / "a.npz", content.replace(b"y.npy", b"x.npy"))
+    _damaged(tmp_path / "a.npz", content.replace(b".npy", b".txt"))
+
+
+def test_what_is_not_a_file_is_refused_with_what_was_expected(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(Unreadable, match=r"a file of arrays .* is expected"):
+            read_arrays(path)
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(st.data())
+def test_flipped_bits_give_the_arrays_or_damage_and_nothing_else(data: st.DataObject) -> None:
+    buffer = io.BytesIO()
+    write_arrays(buffer, ARRAYS, compress=data.draw(st.booleans()))
+    content = bytearray(buffer.getvalue())
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        with contextlib.suppress(DamagedArrays):
+            assert sum(array.nbytes for array in read_arrays(Path(file.name)).values()) < 1000

@@ -1,5 +1,9 @@
 """Tables of leaves say what differs."""
 
+from typing import Any
+
+import pytest
+
 from action_balance.runs.leaves import Leaf, difference
 
 
@@ -14,3 +18,21 @@ def test_a_table_in_another_order_does_not_differ() -> None:
 def test_a_leaf_is_plain_data_and_back() -> None:
     leaf = Leaf(".key", "key<fry>", (2, 3), "threefry2x32")
     assert Leaf.from_dict({**leaf.to_dict(), "shape": [2, 3]}) == leaf
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"shape": 5},
+        {"shape": [-1]},
+        {"shape": ["2"]},
+        {"shape": None},
+        {"path": 1},
+        {"dtype": None},
+        {"key_impl": 2},
+        {"x": 1},
+    ],
+)
+def test_other_data_are_no_leaf(damage: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="no leaf"):
+        Leaf.from_dict({**Leaf(".a", "int32", (2,)).to_dict(), **damage})

@@ -4,7 +4,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import Leaf
 from action_balance.runs.trees import describe, to_arrays, to_tree
 
@@ -31,3 +33,30 @@ def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> No
     found = to_tree(to_arrays(model), describe(model), like)
     assert found.activation is jnp.tanh
     np.testing.assert_array_equal(found(jnp.ones(2)), model(jnp.ones(2)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"['x']": np.zeros(3, np.float32)},
+        {"['x']": np.zeros(2, np.int32)},
+        {"['key']": np.zeros(3, np.uint32)},
+        {"['key']": np.zeros(2, np.float32)},
+        {"['n']": np.zeros(2)},
+        {"['n']": np.array(np.nan)},
+        {"['n']": np.array("a")},
+    ],
+)
+def test_arrays_that_are_not_what_their_table_says_are_damaged(changed: dict[str, np.ndarray]) -> None:
+    tree = {"x": jnp.zeros(2), "key": jax.random.key(0), "n": 1}
+    with pytest.raises(DamagedArrays, match="is not as it was written"):
+        to_tree(to_arrays(tree) | changed, describe(tree), tree)
+
+
+def test_a_missing_array_and_an_unknown_generator_are_damaged() -> None:
+    tree = {"x": jnp.zeros(2), "key": jax.random.key(0)}
+    arrays, table = to_arrays(tree), describe(tree)
+    with pytest.raises(DamagedArrays):
+        to_tree({"['x']": arrays["['x']"]}, table, tree)
+    with pytest.raises(DamagedArrays):
+        to_tree(arrays, [Leaf("['key']", "key<fry>", (), "nothing"), *table[1:]], tree)

@@ -1,9 +1,12 @@
+import io
 import os
 import sys
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
-from action_balance.terminal.console import OutputConsole
+from action_balance.terminal.console import OutputConsole, say
 
 
 def test_the_console_falls_silent_when_its_reader_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,3 +16,38 @@ def test_the_console_falls_silent_when_its_reader_is_gone(monkeypatch: pytest.Mo
     console.on_broken_pipe()
     assert console.quiet
     assert len(redirected) == 1
+
+
+@pytest.mark.parametrize("name", ["x [lr=0.1]", "tr[/x]", "[bold]", "a:smiley:"])
+def test_square_brackets_are_no_markup(name: str) -> None:
+    screen = io.StringIO()
+    console = OutputConsole(file=screen, width=60)
+    table = Table(name, title=name)
+    table.add_row(name)
+    console.print(table)
+    console.print(name)
+    assert screen.getvalue().count(name) == 4
+
+
+def test_control_characters_are_shown_not_sent() -> None:
+    screen = io.StringIO()
+    table = Table("\x1b[2J")
+    table.add_row("\x07\nnext")
+    OutputConsole(file=screen, width=60).print(table)
+    assert "\\x1b[2J" in screen.getvalue()
+    assert "\x1b" not in screen.getvalue()
+    assert "next" in screen.getvalue()
+
+
+def test_what_is_said_is_one_line_of_any_console() -> None:
+    screen = io.StringIO()
+    say(Console(file=screen, width=20), "tr[/x]\nb \x1b", "second :x: " + "-" * 30)
+    assert screen.getvalue() == "tr[/x]\\nb \\x1b\nsecond :x: " + "-" * 30 + "\n"
+
+
+def test_a_terminal_with_few_characters_gets_escape_sequences() -> None:
+    content = io.BytesIO()
+    console = OutputConsole(file=io.TextIOWrapper(content, encoding="ascii"), width=60)
+    say(console, "é")
+    console.file.flush()
+    assert content.getvalue() == b"\\xe9\n"

@@ -7,9 +7,9 @@ from action_balance.terminal import progress
 from action_balance.terminal.progress import progress_bar
 
 
-def shown(terminal: bool) -> str:
+def shown(terminal: bool, name: str = "playing") -> str:
     screen = StringIO()
-    with progress_bar(Console(file=screen, width=100, force_terminal=terminal), "playing", 3, "games") as advance:
+    with progress_bar(Console(file=screen, width=100, force_terminal=terminal), name, 3, "games") as advance:
         advance(1)
         advance(1.5)
     return screen.getvalue()
@@ -25,3 +25,7 @@ def test_without_a_terminal_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_on_a_terminal_the_bar_ends_full() -> None:
     assert "3/3" in shown(True)
+
+
+def test_a_name_is_no_markup() -> None:
+    assert all("tr[/x]\\n" in shown(terminal, "tr[/x]\n") for terminal in (False, True))

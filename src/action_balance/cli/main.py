@@ -21,6 +21,7 @@ from action_balance.cli.train import Train
 from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.machine import failure
+from action_balance.printable import printable
 
 ABOUT = "Action balance exploration: reproduce the paper, train agents, explore your own worlds."
 EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
@@ -144,5 +145,5 @@ def _interrupt(*_: object) -> None:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    print(f"{PROGRAM}: {message}", file=sys.stderr)
+    print(f"{PROGRAM}: {printable(message)}", file=sys.stderr)
     sys.exit(code)

@@ -1,6 +1,5 @@
 """The command ``train``, whose flags depend on the environment and on the bonuses."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
-from action_balance.files import reason
+from action_balance.reading import Damaged, is_file, read_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -222,11 +221,9 @@ def _earlier(path: Path) -> TrainConfig:
     """The settings of an earlier run, from its folder or its config.json."""
     from action_balance.runs import read_config
 
-    if path.is_file() and path.name != "config.json":
+    if is_file(path) and path.name != "config.json":
         try:
-            json.loads(path.read_bytes())
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {reason(error)}") from None
-        except (ValueError, RecursionError):
+            read_json(path, "the config.json of a run")
+        except Damaged:
             raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
     return TrainConfig.from_dict(read_config(path))

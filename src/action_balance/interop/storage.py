@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from action_balance.errors import UserError
-from action_balance.files import Data, reason, write_atomically
+from action_balance.files import Data, write_atomically
+from action_balance.reading import parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.leaves import Leaf, difference
 from action_balance.runs.trees import describe, to_arrays, to_tree
@@ -72,11 +73,9 @@ def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
     """What is in a file, if its checksums are right."""
     try:
         arrays = read_arrays(path)
-        header = json.loads(arrays.pop(_SETTINGS).tobytes())
+        header = parse_json(arrays.pop(_SETTINGS).tobytes())
         name, version = str(header["action_balance"]), int(header["format"])
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {reason(error)}") from None
-    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError):
         raise _foreign(path) from None
     if version == 1:
         for old, new in _RENAMED:

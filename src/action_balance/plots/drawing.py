@@ -58,6 +58,9 @@ SIGNED_PERCENT = FuncFormatter(lambda value, _: f"{100 * value:+.10g} %".replace
 #: 2,500 as it is, 2,500,000 as 2.5 M.
 MILLIONS = FuncFormatter(lambda value, _: f"{value / 1e6:.10g} M" if abs(value) >= 1e6 else f"{value:,.10g}")
 
+#: Text as it is: a dollar sign in the name of an environment begins no formula.
+PLAIN: dict[str, Any] = {"parse_math": False}
+
 #: Points of a curve that is thinned out.
 POINTS = 400
 
@@ -99,7 +102,7 @@ def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:
     """A figure with one panel."""
     figure = Figure(figsize=(width, 4.2), layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left")
+    figure.suptitle(title, x=0.01, ha="left", **PLAIN)
     return figure, figure.add_subplot()
 
 
@@ -116,7 +119,7 @@ def new_panels(title: str, count: int, size: tuple[float, float], columns: int =
         The figure and its panels; unused places of the last row stay empty.
     """
     figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left")
+    figure.suptitle(title, x=0.01, ha="left", **PLAIN)
     columns = min(count, columns)
     panels = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
     for axes in panels[count:]:
@@ -220,7 +223,7 @@ def end_labels(axes: Axes, ends: Iterable[tuple[float, str, str]], gap: float = 
     places = spread(axes, [value for value, _, _ in ordered], gap)
     for place, (_, method, text) in zip(places, ordered, strict=True):
         looks: dict[str, Any] = {"color": method_colour(method), "va": "center", "transform": axes.transAxes}
-        axes.text(1.012, place, text, weight="bold" if method == HERO else "normal", **looks)
+        axes.text(1.012, place, text, weight="bold" if method == HERO else "normal", **looks, **PLAIN)
 
 
 def spread(axes: Axes, values: Sequence[float], gap: float) -> np.ndarray:

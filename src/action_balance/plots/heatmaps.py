@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from action_balance.envs.grid.world import GridWorld
-from action_balance.plots.drawing import HERO, INK, MUTED, THOUSANDS, dot
+from action_balance.plots.drawing import HERO, INK, MUTED, PLAIN, THOUSANDS, dot
 
 #: From few visits to many, perceptually uniform: darker on light paper, brighter on dark paper. The first colour has a
 #: contrast of 3:1 to the paper, as WCAG 2 requires of graphics, so that one visit differs visibly from none.
@@ -50,7 +50,7 @@ def heatmaps(
     tall = min(max(panel * world.height / world.width, 0.3), 4) + (0.24 if wide else 0.12)
     size = (8 if wide else panel * len(columns) + 2.25, tall * len(rows) + (1.3 if wide else 0.9))
     figure = Figure(size, layout="constrained")
-    figure.suptitle(title, x=0.01, ha="left")
+    figure.suptitle(title, x=0.01, ha="left", **PLAIN)
     grid = figure.subplots(len(rows), len(columns), squeeze=False)
     for (row, column), axes in np.ndenumerate(grid):
         visits = list(rows.values())[row][column]
@@ -64,9 +64,9 @@ def heatmaps(
         axes.set_yticks([0, world.height - 1] if column == 0 else [])
         axes.tick_params(length=2, labelsize=7.5)
         if row == 0:
-            axes.set_title(columns[column], fontsize=9, color=INK)
+            axes.set_title(columns[column], fontsize=9, color=INK, **PLAIN)
         if column == 0:
-            axes.set_ylabel(list(rows)[row], color=INK, rotation=0, ha="right", va="center")
+            axes.set_ylabel(list(rows)[row], color=INK, rotation=0, ha="right", va="center", **PLAIN)
     place: dict[str, Any] = {"location": "bottom", "aspect": 50} if wide else {"location": "right", "aspect": 45}
     bar = figure.colorbar(scale, ax=list(grid.flat), pad=0.04, shrink=0.6 if wide else 0.9, **place)
     bar.locator = LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5))

@@ -3,20 +3,35 @@
 Checkpoints, results and the bonuses of `action_balance.interop` are stored this way.
 """
 
+import math
+import os
+import re
 import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-#: What zipfile and NumPy raise for a file that is not what was written.
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RecursionError, RuntimeError),
-    *(KeyError, TypeError, ValueError, AttributeError, MemoryError),
+from action_balance.reading import MOST_ARRAY_BYTES, opened
+
+#: Most bytes of all compressed arrays of a file, which a small file could exceed by far, and most arrays.
+MOST_BYTES, MOST_ARRAYS = 2_000_000_000, 10_000
+
+#: Bytes that are read at once.
+PIECE = 1 << 20
+
+#: How an entry begins: a magic string, version 1.0 of NumPy's format, and the length of the header.
+_START = struct.Struct("<8sH")
+_MAGIC = b"\x93NUMPY\x01\x00"
+#: The header as NumPy writes it for an array of plain numbers or of text.
+_HEADER = re.compile(
+    r"\{'descr': '([<>|][biufcSU][0-9]{1,9})', 'fortran_order': (True|False), "
+    r"'shape': \((?:([0-9]{1,18}(?:, [0-9]{1,18}){0,31}),?)?\), \} *\n"
 )
+#: The flag of a compressed file that is encrypted.
+_ENCRYPTED = 1
 
 
 class DamagedArrays(Exception):
@@ -40,21 +55,61 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray], compress: boo
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read what `write_arrays` has written, once all checksums are right.
+    """Read what `write_arrays` has written. Somebody else may have made the file, so nothing in it is trusted: an array
+    takes memory only if its entry is as long as its header says, and each checksum must be right.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The arrays by name.
 
     Raises:
         DamagedArrays: if the file is something else, or was changed.
-        OSError: if the file cannot be opened.
+        Unreadable: if the file cannot be opened, or is not a regular file.
     """
-    with open(path, "rb") as file:
+    with opened(path, "a file of arrays (.npz)", MOST_ARRAY_BYTES) as file:
         try:
-            # All checksums first: a damaged array could ask for any amount of memory.
             with zipfile.ZipFile(file) as archive:
-                broken = archive.testzip()
-            if broken is not None:
-                raise DamagedArrays(f"the checksum of {broken} is wrong")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as entries:
-                return {name: entries[name] for name in entries.files}
-        except _DAMAGE as error:
+                return _read_archive(archive, os.fstat(file.fileno()).st_size)
+        except DamagedArrays:
+            raise
+        except Exception as error:  # of zipfile, zlib and NumPy, which raise many kinds for damaged files
             raise DamagedArrays("it is not a file of arrays") from error
+
+
+def _read_archive(archive: zipfile.ZipFile, size: int) -> dict[str, np.ndarray]:
+    entries = archive.infolist()
+    names = {entry.filename for entry in entries}
+    if len(names) < len(entries) or not all(name.endswith(".npy") for name in names):
+        raise DamagedArrays("its arrays have no names of their own")
+    sizes = dict.fromkeys((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED), 0)
+    for entry in entries:
+        if entry.compress_type not in sizes or entry.flag_bits & _ENCRYPTED:
+            raise DamagedArrays(f"{entry.filename} is not as it was written")
+        sizes[entry.compress_type] += entry.file_size
+    if len(entries) > MOST_ARRAYS or sizes[zipfile.ZIP_STORED] > size or sizes[zipfile.ZIP_DEFLATED] > MOST_BYTES:
+        raise DamagedArrays(f"it has more than {MOST_ARRAYS:,} arrays, or {MOST_BYTES / 1e9:,.3g} GB of them")
+    return {entry.filename.removesuffix(".npy"): _read_entry(archive, entry) for entry in entries}
+
+
+def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(entry) as file:
+        magic, length = _START.unpack(file.read(_START.size))
+        header = _HEADER.fullmatch(file.read(length).decode("latin1"))
+        if magic != _MAGIC or header is None:
+            raise DamagedArrays(f"{entry.filename} is no array of numbers")
+        dtype, shape = np.dtype(header[1]), tuple(map(int, header[3].split(","))) if header[3] else ()
+        size = math.prod(shape) * dtype.itemsize
+        if size != entry.file_size - _START.size - length or (dtype.itemsize == 0 and 0 not in shape):
+            raise DamagedArrays(f"{entry.filename} is shorter or longer than its shape")
+        content = bytearray(size)
+        view, at = memoryview(content), 0
+        while at < size:
+            piece = file.read(min(PIECE, size - at))
+            if not piece:
+                raise DamagedArrays(f"{entry.filename} is cut off")
+            view[at : at + len(piece)] = piece
+            at += len(piece)
+        file.read(1)  # the end, at which the checksum is compared
+    return np.ndarray(shape, dtype, content, order="F" if header[2] == "True" else "C")

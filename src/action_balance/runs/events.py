@@ -30,7 +30,7 @@ class EventLog:
         self._record_writer = RecordWriter
         self._path = path
         numbers = [file.name.removeprefix(PREFIX) for file in path.glob(f"*/{PREFIX}*")]
-        self._name = f"{PREFIX}{max((int(number) for number in numbers if number.isdigit()), default=0) + 1:06d}"
+        self._name = f"{PREFIX}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1:06d}"
         self._purge_step: int | None = None
 
     def forget_from(self, step: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 
 from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, fingerprint, load_json, reason, to_json, write_atomically
+from action_balance.reading import Damaged, Missing, is_folder, read_json, status
 from action_balance.runs import legacy
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
@@ -51,14 +52,15 @@ def read_config(path: Path) -> Data:
     Args:
         path: the folder of the run, or its ``config.json``.
     """
-    file = path / CONFIG if path.is_dir() else path
-    if not file.exists():
-        hint = f"it has no {CONFIG}" if path.is_dir() else "there is no such file or folder"
-        raise UserError(f"{path} is not a run: {hint}; give the --out folder of a training")
-    found = load_json(file)
+    file = path / CONFIG if is_folder(path) else path
     damaged = UserError(f"{file} is damaged: restore a copy of it, or train again with another --out")
-    if found is None:
-        raise damaged
+    try:
+        found = read_json(file, f"the {CONFIG} of a run")
+    except Missing:
+        hint = f"it has no {CONFIG}" if is_folder(path) else "there is no such file or folder"
+        raise UserError(f"{path} is not a run: {hint}; give the --out folder of a training") from None
+    except Damaged:
+        raise damaged from None
     if found.get("format") != FORMAT:
         raise UserError(f"{file} is not of a run: give the --out folder of a training")
     if found.get("version") not in READABLE:
@@ -213,8 +215,8 @@ class RunFolder(OwnedFolder):
     @property
     def is_copy(self) -> bool:
         """Whether it has metrics but no folder for checkpoints: somebody left them out of a copy."""
-        numbers = [kept(self.path / name) for name in (METRICS, TIMING)]
-        return not (self.path / CHECKPOINTS).is_dir() and any(file.exists() and file.stat().st_size for file in numbers)
+        numbers = [status(kept(self.path / name)) for name in (METRICS, TIMING)]
+        return not is_folder(self.path / CHECKPOINTS) and any(found is not None and found.st_size for found in numbers)
 
     @property
     def is_untrained(self) -> bool:

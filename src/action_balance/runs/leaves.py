@@ -31,8 +31,15 @@ class Leaf:
 
     @classmethod
     def from_dict(cls, data: Data) -> "Leaf":
-        """From plain data."""
-        return cls(**{**data, "shape": tuple(data["shape"])})
+        """From plain data; a ``ValueError`` if they are something else."""
+        try:
+            leaf = cls(**{**data, "shape": tuple(data["shape"])})
+        except (KeyError, TypeError):
+            raise ValueError("no leaf") from None
+        fine = isinstance(leaf.path, str) and isinstance(leaf.dtype, str) and isinstance(leaf.key_impl, str | None)
+        if not fine or not all(type(size) is int and size >= 0 for size in leaf.shape):
+            raise ValueError("no leaf")
+        return leaf
 
 
 def difference(found: Sequence[Leaf], expected: Sequence[Leaf]) -> str | None:

@@ -31,12 +31,12 @@ PACKAGES = ("jax", "jaxlib", "numpy", "scipy", "matplotlib")
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """A table as a CSV file; nan becomes an empty field."""
+    """A table as a CSV file; nan becomes an empty field, and what is not Unicode in a name a question mark."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(["" if isinstance(value, float) and math.isnan(value) else value for value in row] for row in rows)
-    return text.getvalue().encode()
+    return text.getvalue().encode("utf-8", "replace")
 
 
 class ResultFolder(OwnedFolder):
@@ -172,7 +172,7 @@ class ResultFolder(OwnedFolder):
         if path.exists():
             try:
                 arrays = {**read_arrays(path), **arrays}
-            except (OSError, DamagedArrays):
+            except DamagedArrays:
                 raise UserError(f"{path} is damaged: make the result again with --overwrite") from None
         ordered = {key: np.asarray(arrays[key]) for key in sorted(arrays)}
         self.write(name, partial(write_arrays, arrays=ordered, compress=True))

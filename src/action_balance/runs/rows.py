@@ -1,6 +1,7 @@
 """Reading ``metrics.jsonl``, ``timing.jsonl`` and ``visits.jsonl``, whole or only what is new, also while they grow.
 
-Files of runs that are only archived may be compressed: ``metrics.jsonl.gz`` is read in place of the file.
+Files of runs that are only archived may be compressed: ``metrics.jsonl.gz`` is read in place of the file. Somebody else
+may have made them, so they are read piece by piece, and no more of them than a long run has.
 """
 
 import gzip
@@ -8,8 +9,9 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,32 @@ import numpy as np
 from jaxtyping import Float
 
 from action_balance.errors import UserError
-from action_balance.files import Data, reason
+from action_balance.files import Data
+from action_balance.reading import Missing, exists, opened
 
 METRICS = "metrics.jsonl"
 TIMING = "timing.jsonl"
 VISITS = "visits.jsonl"
 
-#: Bytes that are parsed at once, rounded up to a whole line.
+#: Bytes that are parsed at once, approximately.
 PIECE = 200_000
+
+#: Most bytes of a file, uncompressed: where its rows are used one after the other, and where all are in memory.
+MOST_BYTES, MOST_LISTED = 4_000_000_000, 150_000_000
+#: Most bytes of a line.
+MOST_LINE = 16_000_000
+#: Most rows of a file, and most numbers of a table: ten times those of the longest runs.
+MOST_ROWS, MOST_NUMBERS = 5_000_000, 100_000_000
+#: Most damaged lines that are skipped.
+MOST_DAMAGED = 1000
+#: Whole numbers that identify a row are below this, and so they are exact as floating-point numbers, too.
+MOST_COUNT = 2**53
+#: Most lists inside each other in a row.
+MOST_DEPTH = 4
+
+
+#: A file that is read, compressed or not.
+Content = gzip.GzipFile | BufferedReader
 
 
 @dataclass(frozen=True)
@@ -59,7 +79,7 @@ def compressed(file: Path) -> Path:
 
 def kept(file: Path) -> Path:
     """The file, or its compressed version if only that exists."""
-    return file if file.exists() or not compressed(file).exists() else compressed(file)
+    return file if exists(file) or not exists(compressed(file)) else compressed(file)
 
 
 def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
@@ -72,33 +92,59 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
     Returns:
         Values by name. nan and infinity are numbers again.
     """
-    rows = []
-    for number, line in enumerate(read_lines(path / name)[0].splitlines(keepends=True), start=1):
-        row = parse_row(line)
-        if row is None:
-            raise UserError(f"line {number} of {kept(path / name)} is damaged: delete it to read the rest")
-        rows.append(row)
-    return rows
+    return list(each_row(path, name, MOST_LISTED))
+
+
+def each_row(path: Path, name: str = METRICS, most: int = MOST_BYTES) -> Iterator[Data]:
+    """The rows that `read_metrics` reads, one after the other: of a long run, they take much memory together.
+
+    Args:
+        path: the folder of the run.
+        name: ``metrics.jsonl``, ``timing.jsonl`` or ``visits.jsonl``.
+        most: most bytes of the file.
+
+    Yields:
+        Values by name.
+    """
+    number = 0
+    for lines, _ in _pieces(path / name, BEGINNING, most=most):
+        for line in lines.splitlines(keepends=True):
+            number += 1
+            row = parse_row(line)
+            if row is None:
+                raise UserError(f"line {number} of {kept(path / name)} is damaged: delete it to read the rest")
+            yield row
+        _check(path / name, number)
 
 
 def first_row(file: Path) -> Data:
-    """The first intact row of a file; empty where there is none."""
-    file = kept(file)
-    try:
-        with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
-            return next((row for line in lines if (row := parse_row(line)) is not None), {})
-    except FileNotFoundError:
-        return {}
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise UserError(f"{file} is damaged: restore a copy of it") from None
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {reason(error)}") from None
+    """The first intact row of a file, near its beginning; empty where there is none."""
+    for lines, _ in _pieces(file, BEGINNING):
+        if lines:
+            some = lines.splitlines(keepends=True)[:MOST_DAMAGED]
+            return next((row for row in map(parse_row, some) if row is not None), {})
+    return {}
 
 
 def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:
-    """The rows after a place, without damaged ones, and the place after them; see `read_lines`."""
-    lines, after = read_lines(file, place, together)
-    return [row for row in map(parse_row, lines.splitlines(keepends=True)) if row is not None], after
+    """The rows after a place, without damaged ones, and the place after them.
+
+    Args:
+        file: the file of rows, which may exist in its compressed version only.
+        place: where to begin; a place in another file, or beyond the end, means the beginning.
+        together: lines are read in whole groups of this size.
+
+    Returns:
+        The rows, and the place after them; nothing where there is no file.
+    """
+    rows: list[Data] = []
+    after, damaged = BEGINNING, 0
+    for lines, then in _pieces(file, place, together, MOST_LISTED):
+        fresh, bad = _intact(lines)
+        rows += fresh
+        after, damaged = then, damaged + bad
+        _check(file, len(rows), damaged)
+    return rows, after
 
 
 def read_numbers(
@@ -110,52 +156,86 @@ def read_numbers(
         file: the file of rows.
         place: where to begin.
         names: the columns.
-        together: see `read_lines`.
+        together: see `read_new`.
 
     Returns:
         The numbers, and the place after them.
     """
-    lines, after = read_lines(file, place, together)
-    pieces, begin = [np.empty((0, len(names)))], 0
-    while begin < len(lines):
-        # JSON is parsed twice as fast in pieces of many lines as line by line.
-        end = lines.find(b"\n", begin + PIECE) + 1 or len(lines)
-        pieces.append(_numbers(_rows(lines[begin:end]), names))
-        begin = end
+    pieces = [np.empty((0, len(names)))]
+    after, damaged, count = BEGINNING, 0, 0
+    for lines, then in _pieces(file, place, together):
+        rows, bad = _rows(lines)
+        pieces.append(_numbers(rows, names))
+        after, damaged, count = then, damaged + bad, count + len(rows)
+        _check(file, count, damaged, len(names))
     return np.concatenate(pieces), after
 
 
-def read_lines(file: Path, place: Place = BEGINNING, together: int = 1) -> tuple[bytes, Place]:
-    """Read the whole lines after a place.
+def _pieces(file: Path, place: Place, together: int = 1, most: int = MOST_BYTES) -> Iterator[tuple[bytes, Place]]:
+    """Whole groups of ``together`` lines after a place, in pieces, each with the place after it; first an empty piece.
 
-    Args:
-        file: the file, which may exist in its compressed version only.
-        place: where to begin; a place in another file, or beyond the end, means the beginning.
-        together: lines are read in whole groups of this size.
-
-    Returns:
-        The lines, and the place after them; nothing where there is no file.
+    There is no piece where there is no file.
     """
     file = kept(file)
+    packed = file.suffix == ".gz"
     try:
-        with open(file, "rb") as opened:
-            about = os.fstat(opened.fileno())
-            packed = file.suffix == ".gz"
+        with opened(file, f"the {METRICS} of a run or the like", most) as stream:
+            about = os.fstat(stream.fileno())
             same = place.file == about.st_ino and (packed or place.offset <= about.st_size)
-            begin = place.offset if same else 0
-            opened.seek(0 if packed else begin)
-            content = opened.read()
-        content = gzip.decompress(content)[begin:] if packed else content
-    except FileNotFoundError:
-        return b"", BEGINNING
+            offset = min(place.offset, most) if same else 0
+            yield b"", Place(about.st_ino, offset)
+            content = gzip.GzipFile(fileobj=stream) if packed else stream
+            read, pending, lines = _seek(file, content, offset), bytearray(), 0
+            while piece := _read(file, content):
+                read += len(piece)
+                pending += piece
+                lines += piece.count(b"\n")
+                if read > most:
+                    raise _too_large(file, f"{most / 1e6:,.0f} MB")
+                if len(pending) - pending.rfind(b"\n") > MOST_LINE:
+                    raise _too_large(file, f"{MOST_LINE / 1e6:,.0f} MB in a line")
+                if lines >= together:
+                    end = _end(pending, lines % together)
+                    offset += end
+                    yield bytes(pending[:end]), Place(about.st_ino, offset)
+                    del pending[:end]
+                    lines %= together
+    except Missing:
+        return
+
+
+def _read(file: Path, content: Content) -> bytes:
+    try:
+        return content.read(PIECE)
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise UserError(f"{file} is damaged: restore a copy of it") from None
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {reason(error)}") from None
+
+
+def _seek(file: Path, content: Content, offset: int) -> int:
+    try:
+        return content.seek(offset)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise UserError(f"{file} is damaged: restore a copy of it") from None
+
+
+def _end(content: bytearray, spare: int) -> int:
+    """The end of the last line but ``spare`` lines."""
     end = content.rfind(b"\n") + 1
-    for _ in range(content.count(b"\n") % together):
+    for _ in range(spare):
         end = content.rfind(b"\n", 0, end - 1) + 1
-    return content[:end], Place(about.st_ino, begin + end)
+    return end
+
+
+def _check(file: Path, rows: int, damaged: int = 0, columns: int = 1) -> None:
+    """Raise a `UserError` for more than a run has."""
+    if damaged > MOST_DAMAGED:
+        raise UserError(f"{kept(file)} is damaged in more than {MOST_DAMAGED:,} lines: restore a copy of it")
+    if rows > MOST_ROWS or rows * columns > MOST_NUMBERS:
+        raise _too_large(kept(file), f"{rows:,} rows")
+
+
+def _too_large(file: Path, much: str) -> UserError:
+    return UserError(f"{file} has more than {much}, which no run has: leave it out, or restore a copy of it")
 
 
 def parse_row(line: bytes) -> Data | None:
@@ -164,41 +244,61 @@ def parse_row(line: bytes) -> Data | None:
         return None
     try:
         row = json.loads(line)
-    except ValueError:
+        return {name: _decode(value) for name, value in row.items()} if _is_row(row) else None
+    except (ValueError, RecursionError):
         return None
-    return {name: _decode(value) for name, value in row.items()} if _is_row(row) else None
 
 
 def _is_row(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("update"), int) and isinstance(row.get("steps"), int)
+    return isinstance(row, dict) and all(map(_is_count, (row.get("update"), row.get("steps"), row.get("seed", 0))))
 
 
-def _decode(value: Any) -> Any:
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < MOST_COUNT
+
+
+def _decode(value: Any, depth: int = 0) -> Any:
+    """A value with nan and infinity as numbers; a ``ValueError`` for lists inside too many others."""
     if isinstance(value, list):
-        return [_decode(item) for item in value]
+        if depth == MOST_DEPTH:
+            raise ValueError("too many lists inside each other")
+        return [_decode(item, depth + 1) for item in value]
+    if type(value) is int and abs(value) >= MOST_COUNT:
+        return float(value) if abs(value) < 2**1000 else math.copysign(math.inf, value)
     return math.nan if value is None else float(value) if value in ("inf", "-inf") else value
 
 
-def _rows(lines: bytes) -> list[Data]:
-    try:  # a list for each line, so that two halves of rows do not become one row
+def _intact(lines: bytes) -> tuple[list[Data], int]:
+    """The rows of lines, and how many lines are damaged."""
+    found = [parse_row(line) for line in lines.splitlines(keepends=True)]
+    rows = [row for row in found if row is not None]
+    return rows, len(found) - len(rows)
+
+
+def _rows(lines: bytes) -> tuple[list[Data], int]:
+    """The rows of lines, not decoded where all are intact, and how many lines are damaged."""
+    try:  # a list for each line, so that two halves of rows do not become one row; twice as fast as line by line
         rows = [row for (row,) in json.loads(b"[[" + lines[:-1].replace(b"\n", b"],[") + b"]]")]
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = []
     if len(rows) == lines.count(b"\n") and all(map(_is_row, rows)):
-        return rows
-    return [row for row in map(parse_row, lines.splitlines(keepends=True)) if row is not None]
+        return rows, 0
+    return _intact(lines)
 
 
 def _numbers(rows: Sequence[Data], names: Sequence[str]) -> np.ndarray:
     def number(value: Any) -> float:
-        plain = _decode(value)
+        try:
+            plain = _decode(value)
+        except ValueError:
+            return math.nan
         return float(plain) if isinstance(plain, (int, float)) else math.nan
 
     table = np.full((len(rows), len(names)), math.nan)
     known = [place for place, name in enumerate(names) if any(name in row for row in rows)]
     chosen = [names[place] for place in known]
     try:
-        table[:, known] = [[row[name] for name in chosen] for row in rows]
+        table[:, known] = np.array([[row[name] for name in chosen] for row in rows], float)
     except (KeyError, TypeError, ValueError, OverflowError):  # rows with other names, or no numbers
         table[:, known] = [[number(row.get(name)) for name in chosen] for row in rows]
     return table

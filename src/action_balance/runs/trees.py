@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from action_balance.files import reason
+from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import NO_DATA, Leaf
 
 
@@ -42,11 +44,15 @@ def to_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
-    """The array as the kind of thing that ``leaf`` is."""
+    """The array as the kind of thing that ``leaf`` is; a ``ValueError`` if it is not what the table says."""
     if isinstance(leaf, (bool, int, float)):
         return type(leaf)(array.item())
     if what.key_impl is None and array.dtype.name != what.dtype:
+        if (array.dtype.kind, jnp.dtype(what.dtype).kind) != ("u", "V"):
+            raise ValueError(f"its array is {array.dtype.name}")
         array = array.view(jnp.dtype(what.dtype))  # NumPy itself does not know this type
+    if what.key_impl is None and array.shape != what.shape:
+        raise ValueError(f"its array has the shape {array.shape}")
     if isinstance(leaf, np.generic):
         return array[()]
     if isinstance(leaf, np.ndarray):
@@ -54,6 +60,8 @@ def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
     value = jnp.array(array)  # a copy, because a program may reuse the memory of its state
     if what.key_impl is not None:
         value = jax.random.wrap_key_data(value, impl=what.key_impl)
+        if (str(value.dtype), value.shape) != (what.dtype, what.shape):
+            raise ValueError("it holds other random keys")
     if isinstance(leaf, jax.Array) and leaf.committed:
         value = jax.device_put(value, leaf.sharding)
     return value
@@ -69,12 +77,17 @@ def to_tree(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf], like: Any) 
 
     Returns:
         The tree. Every leaf is what it is in ``like``: JAX or NumPy array, number, PRNG key. A leaf without data, such
-        as an activation function, is taken from there.
+        as an activation function, is taken from there. A `DamagedArrays` if the arrays are not what the table says.
     """
     leaves = {what.path: what for what in table}
 
     def restore(path: Any, leaf: Any) -> Any:
         name = jax.tree_util.keystr(path)
-        return _like(arrays[name], leaf, leaves[name]) if name in arrays else leaf
+        if leaves[name].dtype == NO_DATA:
+            return leaf
+        try:
+            return _like(arrays[name], leaf, leaves[name])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise DamagedArrays(f"{name} is not as it was written: {reason(error)}") from None
 
     return jax.tree_util.tree_map_with_path(restore, like)

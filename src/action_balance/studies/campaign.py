@@ -18,10 +18,12 @@ from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page
 from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
-from action_balance.studies.parts import same_command, say
+from action_balance.studies.parts import same_command
 from action_balance.studies.plan import as_begun
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
+from action_balance.terminal.console import say
 from action_balance.terminal.training import command_line, training_progress
+from action_balance.web.render import as_bytes
 
 
 @dataclass(frozen=True)
@@ -225,5 +227,5 @@ def _write(
         folder.write_csv(name, header, rows)
     for name, figure in report.figures.items():
         drawing.save(figure, folder.write, f"figures/{name}")
-    folder.write("report.html", report.page(folder.path, folder.summary).encode())
+    folder.write("report.html", as_bytes(report.page(folder.path, folder.summary)))
     folder.save()

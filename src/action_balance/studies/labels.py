@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
+from action_balance.printable import printable
 from action_balance.studies.settings_text import flat
 
 Settings = Mapping[str, Any]
@@ -79,7 +80,7 @@ def _label(name: str, settings: Settings, named: Sequence[str]) -> str:
     """``rnd, learning_rate 0.001``."""
     values = {one: settings.get(one, "none") for one in named}
     texts = [f"{one} {value:.12g}" if isinstance(value, float) else f"{one} {value}" for one, value in values.items()]
-    return ", ".join([name, *texts])
+    return printable(", ".join([name, *texts]))
 
 
 def _unique(names: Iterable[str]) -> list[str]:

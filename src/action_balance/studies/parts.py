@@ -10,16 +10,12 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
+from action_balance.terminal.console import say
 from action_balance.web.format import listed
+from action_balance.web.render import as_bytes
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-
-def say(console: Console, *lines: str) -> None:
-    """Print lines as they are: not wrapped, not highlighted."""
-    for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def run_missing(
@@ -85,5 +81,5 @@ def finish_part(
     """
     folder.summary["ours"][part] = numbers
     folder.summary["timings"][part] = timing
-    folder.write("report.html", page(folder.path, folder.summary).encode())
+    folder.write("report.html", as_bytes(page(folder.path, folder.summary)))
     folder.save()  # last: from now on the part counts as finished

@@ -3,7 +3,6 @@
 Axes: U updates.
 """
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable
@@ -15,12 +14,14 @@ import numpy as np
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.reading import entries, exists, is_folder, read_json
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import EVALUATION, SUMMARY
 from action_balance.runs.legacy import renamed
 from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name
 from action_balance.studies.settings_text import flat
+from action_balance.web.files import read_table
 
 #: Episodes over which returns are averaged.
 RECENT = 100
@@ -147,7 +148,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
         The runs that have made an update, and a line about each folder that was left out.
     """
     records, notes = [], []
-    folders = sorted(path for path in (out / RUNS).glob("*") if path.is_dir())
+    folders = [path for path in entries(out / RUNS) if is_folder(path)]
     for path in folders:
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} holds no run and was left out")
@@ -174,17 +175,16 @@ class Evaluation:
 def read_evaluation(path: Path) -> Evaluation | None:
     """Read the last evaluation of a run; None if it was not evaluated."""
     folder = path / EVALUATION
-    if not (folder / SUMMARY).exists():  # written last
+    if not exists(folder / SUMMARY):  # written last
         return None
     rooms: dict[str, list[int]] = {}
     try:
-        summary = renamed(json.loads((folder / SUMMARY).read_bytes()))
+        summary = renamed(read_json(folder / SUMMARY, "the summary of an evaluation"))
         update, games = int(summary["checkpoint"]["update"]), int(summary["requested"]["episodes"])
-        with open(folder / "episodes.csv", newline="", encoding="utf-8") as file:
-            for row in map(renamed, csv.DictReader(file)):
-                if row.get("rooms"):
-                    rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
-    except (OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error):
+        for row in map(renamed, read_table(folder / "episodes.csv", ())):
+            if row.get("rooms"):
+                rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
+    except (UserError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise UserError(f"{folder} is damaged: evaluate the run again, or delete that folder") from None
     return Evaluation(update, games, rooms)
 

@@ -12,7 +12,6 @@ page. A result of any other kind is shown as the training runs in its folder.
 """
 
 import importlib
-import json
 import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from jinja2 import UndefinedError
 from action_balance import studies
 from action_balance.errors import UserError
 from action_balance.files import Data, own_file
+from action_balance.reading import Damaged, Missing, is_file, read_json
 from action_balance.runs.results import SUMMARY
 
 #: What a page raises if numbers of a summary are missing or are not numbers.
@@ -31,7 +31,7 @@ UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, UndefinedE
 
 def holds_result(folder: Path) -> bool:
     """Whether a folder holds a result of a study."""
-    return (folder / SUMMARY).is_file() or _recognised(folder) is not None
+    return is_file(folder / SUMMARY) or _recognised(folder) is not None
 
 
 def page_of(folder: Path) -> Callable[[], str] | None:
@@ -58,12 +58,9 @@ def page_of(folder: Path) -> Callable[[], str] | None:
 def read_summary(folder: Path) -> Data:
     """The summary of a result; a `UserError` where it is damaged, or a link that leads out of the folder."""
     try:
-        found = json.loads(own_file(folder, SUMMARY).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return read_json(own_file(folder, SUMMARY), f"the {SUMMARY} of a result")
+    except (Damaged, Missing):
         raise damaged(folder) from None
-    if not isinstance(found, dict):
-        raise damaged(folder)
-    return found
 
 
 def damaged(folder: Path) -> UserError:

@@ -1,18 +1,59 @@
-"""The console of the program, which outlives its reader."""
+"""The console of the program, which outlives its reader and shows text as it is."""
 
+import io
 import os
 import sys
+from typing import Any
 
 from rich.console import Console
+from rich.text import Text
+
+from action_balance.printable import printable, printable_lines
 
 
 class OutputConsole(Console):
-    """A console that discards its output once the pipe is closed, as in ``action-balance ... | head``."""
+    """A console that shows text as it is, and discards it once the pipe is closed, as in ``action-balance ... | head``.
+
+    Square brackets in a name are no markup, and control characters are shown as escape sequences, in tables, too.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Make a console.
+
+        Args:
+            options: as for Rich's ``Console``.
+        """
+        super().__init__(markup=False, emoji=False, highlight=False, **options)
+        if isinstance(self.file, io.TextIOWrapper):  # of a terminal that has fewer characters than Unicode
+            self.file.reconfigure(errors="backslashreplace")
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string with its styles; lines stay lines.
+
+        Args:
+            text: what to show.
+            options: as for Rich's ``Console``.
+
+        Returns:
+            The text without control characters.
+        """
+        return super().render_str(printable_lines(text), **options)
 
     def on_broken_pipe(self) -> None:
         """Continue without output."""
         self.quiet = True
         discard_output()
+
+
+def say(console: Console, *lines: str) -> None:
+    """Print lines as they are: not wrapped, not highlighted, and each one line whatever is in it.
+
+    Args:
+        console: where to print.
+        lines: what to print.
+    """
+    for line in lines:
+        console.print(printable(line), highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def discard_output() -> None:

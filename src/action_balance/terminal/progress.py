@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from action_balance.printable import printable
+from action_balance.terminal.console import say
+
 #: Seconds between two plain lines.
 LINE_EVERY = 10.0
 
@@ -33,16 +36,16 @@ def progress_bar(console: Console, name: str, total: int, unit: str = "runs") ->
             yield advance
         return
     columns = (
-        TextColumn("{task.description:<9}"),
+        TextColumn("{task.description:<9}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(unit),
+        TextColumn(unit, markup=False),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task(name, total=total)
+        task = bar.add_task(printable(name), total=total)
         yield lambda done: bar.advance(task, done)
         bar.update(task, completed=total)
 
@@ -60,8 +63,8 @@ def _plain_lines(console: Console, name: str, total: int, unit: str) -> Iterator
             count += done
             if time.perf_counter() - last_line >= LINE_EVERY:
                 last_line = time.perf_counter()
-                console.print(f"{name}: {count:,.0f} of {total:,} {unit}", highlight=False)
+                say(console, f"{name}: {count:,.0f} of {total:,} {unit}")
 
-    console.print(f"{name}: {total:,} {unit} ...", highlight=False)
+    say(console, f"{name}: {total:,} {unit} ...")
     yield advance
-    console.print(f"{name}: done in {time.perf_counter() - start:.1f} s", highlight=False)
+    say(console, f"{name}: done in {time.perf_counter() - start:.1f} s")

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
+from action_balance.terminal.console import say
 from action_balance.terminal.progress import LINE_EVERY
 
 
@@ -33,8 +35,8 @@ def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> 
         console: Where progress is shown.
     """
     with training_progress(console, config) as report:
-        loop.begin(out, config, command_line(), report, overwrite, _print_on(console))
-    console.print(f"trained {out}", highlight=False, soft_wrap=True)
+        loop.begin(out, config, command_line(), report, overwrite, partial(say, console))
+    say(console, f"trained {out}")
 
 
 def resume(path: Path, console: Console) -> None:
@@ -48,16 +50,12 @@ def resume(path: Path, console: Console) -> None:
     config = TrainConfig.from_dict(folder.config)
     folder.check_unchanged()
     if folder.manifest.get("status") == "finished":
-        console.print(f"{path} is finished: nothing is left to train", highlight=False, soft_wrap=True)
+        say(console, f"{path} is finished: nothing is left to train")
         return
 
     with training_progress(console, config) as report:
-        loop.resume(folder, command_line(), report, _print_on(console))
-    console.print(f"trained {path}", highlight=False, soft_wrap=True)
-
-
-def _print_on(console: Console) -> Callable[[str], None]:
-    return lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True)
+        loop.resume(folder, command_line(), report, partial(say, console))
+    say(console, f"trained {path}")
 
 
 @contextmanager
@@ -97,11 +95,13 @@ def training_progress(console: Console, config: TrainConfig, name: str = "") -> 
             text = describe(now)
             if time.perf_counter() - last_line >= LINE_EVERY or now.update == total:
                 last_line = time.perf_counter()
-                console.print(f"update {now.update} of {total}: {text}", highlight=False, soft_wrap=True)
+                say(console, f"update {now.update} of {total}: {text}")
 
         yield line
         return
-    with Bar(BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), console=console) as bar:
+    with Bar(
+        BarColumn(), TextColumn("{task.description}", markup=False), TimeRemainingColumn(), console=console
+    ) as bar:
         task = bar.add_task(f"{name}warming up and compiling", total=total)
         yield lambda now: bar.update(task, completed=now.update, description=describe(now))
 

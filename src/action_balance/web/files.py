@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import io
 import math
 import mimetypes
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from action_balance.errors import UserError
 from action_balance.files import found_inside
+from action_balance.reading import Damaged, Missing, Unreadable, entries, read_bytes, read_text
 
 #: A saved page stays below this number of bytes.
 MOST_BYTES = 10_000_000
@@ -25,14 +27,13 @@ def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) ->
     Returns:
         A dict for each row; no rows where there is no such file.
     """
-    if not path.exists():
-        return []
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = list(csv.DictReader(io.StringIO(read_text(path, "a table (.csv)"), newline="")))
         fine = all(row[name] is not None for row in rows for name in words)
         fine = fine and all(math.isfinite(float(row[name] or 0)) for row in rows for name in numbers)
-    except (OSError, KeyError, TypeError, ValueError, csv.Error):  # ValueError: also bytes that are no text
+    except Missing:
+        return []
+    except (Damaged, KeyError, TypeError, ValueError, csv.Error):
         fine = False
     if not fine:
         raise UserError(f"{path} is damaged: reproduce the result with --overwrite")
@@ -41,13 +42,8 @@ def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) ->
 
 def read_figures(folder: Path) -> dict[str, str]:
     """The SVG figures of a result by name; a link that leads out of the folder is not followed."""
-    try:
-        drawn = {one.stem: found_inside(folder, one) for one in sorted((folder / "figures").glob("*.svg"))}
-        return {name: file.read_text(encoding="utf-8") for name, file in drawn.items() if file is not None}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"cannot read the figures of {folder}: {error}; reproduce the result with --overwrite"
-        ) from None
+    drawn = {one.stem: found_inside(folder, one) for one in entries(folder / "figures") if one.suffix == ".svg"}
+    return {name: read_text(file, "a figure (.svg)") for name, file in drawn.items() if file is not None}
 
 
 def mime_type(path: Path) -> str:
@@ -75,11 +71,8 @@ class Embedded:
         if real is None:
             return None
         try:
-            size = 4 * real.stat().st_size // 3 + 100
-            if size > self.left:
-                return None
-            self.left -= size
-            content = base64.b64encode(real.read_bytes()).decode("ascii")
-        except OSError:
+            content = read_bytes(real, "a picture or a film", max(0, 3 * (self.left - 100) // 4))
+        except Unreadable:
             return None
-        return f"data:{mime_type(path)};base64,{content}"
+        self.left -= 4 * len(content) // 3 + 100
+        return f"data:{mime_type(path)};base64,{base64.b64encode(content).decode('ascii')}"

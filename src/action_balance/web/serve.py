@@ -16,6 +16,7 @@ from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import Data, found_inside, reason
+from action_balance.terminal.console import say
 from action_balance.web.files import mime_type
 from action_balance.web.render import as_bytes, render
 
@@ -48,13 +49,13 @@ def serve(site: Site, port: int, opens: bool, console: Console) -> None:
     """
     with listening(site, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
-        console.print(f"serving {url} until interrupted with Ctrl-C", highlight=False, soft_wrap=True)
+        say(console, f"serving {url} until interrupted with Ctrl-C")
         if opens:
             webbrowser.open(url)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
-            console.print("stopped", highlight=False)
+            say(console, "stopped")
 
 
 def listening(site: Site, port: int) -> ThreadingHTTPServer:

@@ -153,13 +153,13 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "nothing.txt"
     with pytest.raises(UserError) as caught:
         read_map(path)
-    assert str(caught.value) == f"cannot read the map {path}: No such file or directory"
+    assert str(caught.value) == f"cannot read {path}: No such file or directory"
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         read_map(tmp_path)
-    assert str(caught.value) == f"cannot read the map {tmp_path}: Is a directory"
+    assert str(caught.value) == f"{tmp_path} is a folder, and a text map is expected"
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_names_that_are_markup_or_no_text_can_be_saved(
     shutil.copytree(runs[1], odd)
     saved = odd / "[/bold]\udcffx.html"
     assert call("view", str(odd), "--save", str(saved)) == 0
-    assert "/?run/[/bold]?x.html" in capsys.readouterr().out
+    assert r"/\xffrun/[/bold]\xffx.html" in capsys.readouterr().out
     assert "<code>?run</code>" in saved.read_text()
 
 

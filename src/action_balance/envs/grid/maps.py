@@ -10,6 +10,10 @@ import numpy as np
 
 from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError
+from action_balance.reading import Damaged, read_text
+
+#: Most bytes of a map: a world of a million cells.
+MOST_BYTES = 1_100_000
 
 
 def open_world(size: int = 40, episode_steps: int = 200) -> GridWorld:
@@ -138,11 +142,9 @@ def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
         The world; a `UserError` if the file cannot be read or the map is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
+        text = read_text(path, "a text map", MOST_BYTES)
+    except Damaged:
         raise UserError(f"{path} is not a text map: draw it with # (wall), . (free), S (start) and G (goal)") from None
-    except OSError as error:
-        raise UserError(f"cannot read the map {path}: {error.strerror or error}") from None
     try:
         return parse_map(text, episode_steps)
     except UserError as error:

@@ -10,6 +10,7 @@ from action_balance.config.env import HostEnvConfig
 from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name, check_numbers, flag
+from action_balance.reading import check_depth
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -35,12 +36,12 @@ def parse_kwargs(words: Sequence[str]) -> str:
         if not word.lstrip().startswith("{") and equals and key.isidentifier():
             try:
                 found[key] = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 found[key] = {"True": True, "False": False, "None": None}.get(value, value)
             continue
         try:
             given = json.loads(word)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
             raise UserError(f"--env-kwargs {word:.40} is neither KEY=VALUE nor a JSON object, e.g. size=6")
@@ -80,8 +81,10 @@ class GymnasiumConfig(HostEnvConfig):
             object.__setattr__(self, "env_kwargs", given)
         object.__setattr__(self, "wrapper", tuple(self.wrapper))
         try:
-            is_object = isinstance(json.loads(self.env_kwargs or "{}"), dict)
-        except ValueError:
+            found = json.loads(self.env_kwargs or "{}")
+            check_depth(found)
+            is_object = isinstance(found, dict)
+        except (ValueError, RecursionError):
             is_object = False
         if not is_object:
             raise UserError(f"--env-kwargs {self.env_kwargs:.40} is not a JSON object")

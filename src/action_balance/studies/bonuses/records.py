@@ -16,6 +16,7 @@ import numpy as np
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data, reason, write_atomically
+from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.studies.bonuses.settings import WORLDS, Cell, Setup
 
@@ -93,25 +94,42 @@ class Record:
         """Read one; a `UserError` if the file is something else."""
         try:
             arrays = read_arrays(path)
-            about = json.loads(arrays["about"].tobytes())
+            about = parse_json(arrays["about"].tobytes())
             comparisons = {
                 kind: Comparison(**{name: arrays[f"{kind}_{name}"] for name in COMPARED})
                 for kind in (STATES, PAIRS)
                 if f"{kind}_{COMPARED[0]}" in arrays
             }
-            return cls(
+            found = cls(
                 world=about["world"],
                 setup=Setup.of(about["setup"]),
                 config=TrainConfig.from_dict(about["config"]),
-                made_by=about["made_by"],
-                seconds=about["seconds"],
+                made_by=dict(about["made_by"]),
+                seconds=float(about["seconds"]),
                 **{name: arrays[name] for name in ARRAYS},
                 comparisons=comparisons,
             )
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {reason(error)}") from None
+            found._check()
+            return found
         except (DamagedArrays, KeyError, TypeError, ValueError):
             raise UserError(f"{path} is damaged: delete it, and the same command trains its agents again") from None
+
+    def _check(self) -> None:
+        """Raise a ``ValueError`` if the arrays do not belong together."""
+        agents, points = len(self.first_reward), len(self.steps)
+        shapes = {"first_reward": (agents,), "score": (agents,), "finite": (agents,), "steps": (points,)}
+        fine = self.world in WORLDS and agents > 0 and points > 0 and self.states.shape == (agents, points)
+        fine = fine and all(getattr(self, name).shape == shape for name, shape in shapes.items())
+        fine = fine and all(one.shape in ((points,), (0,)) for one in (self.kl, self.coef))
+        for one in self.comparisons.values():
+            moments = agents, len(one.updates)
+            fine = fine and one.updates.ndim == 1 and one.rank.shape == one.within.shape == moments
+            fine = fine and one.ratio.ndim == 3 and one.ratio.shape[:2] == moments
+            fine = fine and one.number.shape == one.ratio.shape
+        arrays = [getattr(self, name) for name in ARRAYS]
+        arrays += [getattr(one, name) for one in self.comparisons.values() for name in COMPARED]
+        if not fine or any(array.dtype.kind not in "biuf" for array in arrays):
+            raise ValueError("arrays that do not belong together")
 
 
 #: The arrays of a record and of a comparison, by name.
@@ -126,7 +144,7 @@ def record_path(out: Path, name: str) -> Path:
 
 def read_records(out: Path) -> list[Record]:
     """All records of a study, in the order of its tables."""
-    records = [Record.load(path) for path in sorted((out / CELLS).glob("*.npz"))]
+    records = [Record.load(path) for path in entries(out / CELLS) if path.suffix == ".npz"]
     known = list(WORLDS)
     return sorted(records, key=lambda one: (known.index(one.world), one.setup.order))
 
@@ -134,7 +152,7 @@ def read_records(out: Path) -> list[Record]:
 def is_trained(out: Path, cell: Cell) -> bool:
     """Whether the agents of a cell have a record; a `UserError` if they were trained with other settings."""
     path = record_path(out, cell.name)
-    if not path.exists():
+    if not exists(path):
         return False
     if Record.load(path).config != cell.config:
         raise UserError(f"{path} was made with other settings: choose another --out, or replace it with --overwrite")
@@ -181,7 +199,7 @@ def claimed(out: Path, name: str) -> Iterator[bool]:
             return
         yield True
         # Whoever has opened the same file meanwhile finds the record, and trains nothing.
-        if record_path(out, name).exists():
+        if exists(record_path(out, name)):
             path.unlink(missing_ok=True)
     finally:
         os.close(lock)

@@ -23,9 +23,11 @@ from action_balance.studies.bonuses.records import (
     record_path,
 )
 from action_balance.studies.bonuses.settings import BASE, EXACT, BonusesSettings, Cell
-from action_balance.studies.parts import same_command, say
+from action_balance.studies.parts import same_command
+from action_balance.terminal.console import say
 from action_balance.terminal.training import training_progress
 from action_balance.web.format import listed
+from action_balance.web.render import as_bytes
 
 
 def reproduce_bonuses(
@@ -112,7 +114,7 @@ def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
     folder.write_csv("counting.csv", COUNTING_COLUMNS, _counting_rows(ours))
     for name, figure in figures.draw_all(ours).items():
         drawing.save(figure, folder.write, f"figures/{name}")
-    folder.write("report.html", page.bonuses_page(folder.path, folder.summary).encode())
+    folder.write("report.html", as_bytes(page.bonuses_page(folder.path, folder.summary)))
     folder.save()
 
 

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from action_balance.reading import is_file
+
 KIND = "compare"
 
 
 def holds_result(folder: Path) -> bool:
     """Whether a folder holds a comparison, recognised by its tables."""
-    return (folder / "curves.csv").is_file() and (folder / "comparison.csv").is_file()
+    return all(is_file(folder / name) for name in ("curves.csv", "comparison.csv"))

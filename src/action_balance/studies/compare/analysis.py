@@ -15,14 +15,19 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
-from action_balance.runs import RunFolder, read_metrics
+from action_balance.reading import is_file
+from action_balance.runs import RunFolder
 from action_balance.runs.metrics import KEYS
+from action_balance.runs.rows import each_row
 from action_balance.studies import statistics
 from action_balance.studies.labels import Names, name_runs
 from action_balance.studies.statistics import Estimate
 
 #: Rows of the metrics by seed and update.
 Rows = dict[int, dict[int, Data]]
+
+#: Updates for each row of the metrics, if most rows are missing.
+GAPS = 100
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
@@ -130,7 +135,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         seen[real] = path
     runs = [_open(path) for path in paths]
     configs = [config for _, config in runs]
-    tables = [_read(path, config) for path, config in zip(paths, configs, strict=True)]
+    tables = [_read(path, config, metric) for path, config in zip(paths, configs, strict=True)]
     last_rows = [of_seed[max(of_seed)] for rows in tables for of_seed in rows.values()]
     check_name("metric", metric, dict.fromkeys(name for row in last_rows for name in row if name not in KEYS))
     notes: list[str] = []
@@ -160,7 +165,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
 
 
 def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
-    if path.is_file():
+    if is_file(path):
         raise UserError(f"{path} is a file: give the folder of a run")
     run = RunFolder.open(path)
     try:
@@ -169,15 +174,24 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         raise UserError(f"{path}: {error}") from None
 
 
-def _read(path: Path, config: TrainConfig) -> Rows:
+def _read(path: Path, config: TrainConfig, metric: str) -> Rows:
+    """The rows of a run: the newest of each seed whole, of the others only what is used, as a long run has many."""
     rows: Rows = defaultdict(dict)
-    for row in read_metrics(path):
+    newest: dict[int, Data] = {}
+    used = (*KEYS, metric)
+    for row in each_row(path):
         seed, update = row.get("seed"), row["update"]
         if not isinstance(seed, int) or not 1 <= update <= config.agent.updates:
             raise UserError(f"{path} has metrics that do not fit its config: seed {seed}, update {update}")
-        rows[seed][update] = row
+        rows[seed][update] = {name: row[name] for name in used if name in row}
+        if seed not in newest or newest[seed]["update"] <= update:
+            newest[seed] = row
     if not rows:
         raise UserError(f"{path} has no metrics yet: wait for its first update, or leave it out")
+    for seed, row in newest.items():
+        rows[seed][row["update"]] = row
+    if sum(row["update"] for row in newest.values()) > GAPS * sum(map(len, rows.values())):
+        raise UserError(f"{path} has lost most of its metrics: leave it out, or restore a copy of it")
     return rows
 
 

@@ -28,8 +28,9 @@ def learning_curves(result: Comparison) -> Figure:
     figure, panels = drawing.new_panels(title, count, size, COLUMNS)
     looks = _looks(result)
     for axes, (name, curves) in zip(panels, result.environments.items(), strict=True):
-        axes.set_title(name, loc="left")
-        axes.set(xlabel="environment steps", ylabel=_words(result.metric))
+        axes.set_title(name, loc="left", **drawing.PLAIN)
+        axes.set_xlabel("environment steps")
+        axes.set_ylabel(_words(result.metric), **drawing.PLAIN)
         _panel(axes, [curve for curve in curves if len(curve.steps)], looks)
     return figure
 
@@ -81,5 +82,6 @@ def _labels(axes: Axes, curves: list[Curve], looks: dict[str, dict[str, Any]]) -
             piece: dict[str, Any] = looks[one.label] | {"transform": axes.transAxes, "clip_on": False}
             axes.plot([1.015, 1.075], [place, place], scalex=False, scaley=False, **piece)
         look: dict[str, Any] = {"color": drawing.method_colour(one.method), "va": "center", "transform": axes.transAxes}
+        look |= drawing.PLAIN
         weight = "bold" if one.method == HERO else "normal"
         axes.text(1.09 if sampled else 1.012, place, texts[one.label], weight=weight, linespacing=1.1, **look)

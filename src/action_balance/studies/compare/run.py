@@ -8,12 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from action_balance.reading import read_bytes
 from action_balance.runs.results import ResultFolder, to_csv
 from action_balance.studies import statistics
 from action_balance.studies.compare import KIND, analysis, holds_result
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison, Curve
-from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
+from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
 
@@ -80,7 +81,9 @@ def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
 def _is_old(out: Path, header: Sequence[str]) -> bool:
     """Whether a folder holds a comparison of version 0.1.0, which has tables but no summary."""
     headers = {TABLE: to_csv(header, ()), CURVES: to_csv(CURVE_COLUMNS, ())}
-    return holds_result(out) and all((out / name).read_bytes().startswith(line) for name, line in headers.items())
+    return holds_result(out) and all(
+        read_bytes(out / name, "a table (.csv)").startswith(line) for name, line in headers.items()
+    )
 
 
 def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:

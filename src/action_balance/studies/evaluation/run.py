@@ -22,7 +22,7 @@ from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
 from action_balance.studies.evaluation import episodes as tables
 from action_balance.studies.evaluation.episodes import Rooms
-from action_balance.studies.parts import say
+from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 
 #: Part of the work with an episode that its replay for the rooms takes.

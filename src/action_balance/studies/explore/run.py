@@ -15,8 +15,8 @@ from action_balance.studies import statistics
 from action_balance.studies.explore import KIND, analysis
 from action_balance.studies.explore.analysis import Exploration
 from action_balance.studies.grid.settings import RunSettings
-from action_balance.studies.parts import say
 from action_balance.studies.statistics import Estimate
+from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 
 

@@ -11,7 +11,8 @@ from action_balance.studies.grid import KIND
 from action_balance.studies.grid.first_reach import timed_out
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
-from action_balance.studies.parts import finish_part, run_missing, say, without_choice
+from action_balance.studies.parts import finish_part, run_missing, without_choice
+from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 
 

@@ -10,6 +10,7 @@ from action_balance.envs.grid.maps import draw_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.files import own_file
+from action_balance.reading import Missing
 from action_balance.runs import array_file
 from action_balance.runs.results import ResultFolder
 from action_balance.tabular.settings import METHODS
@@ -74,7 +75,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an ``.npz`` file; empty without the file."""
     try:
         return array_file.read_arrays(path)
-    except FileNotFoundError:
+    except Missing:
         return {}
-    except (OSError, array_file.DamagedArrays):
+    except array_file.DamagedArrays:
         raise UserError(f"{path} is damaged: reproduce the result with --overwrite") from None

@@ -18,7 +18,8 @@ from action_balance.studies.neural import KIND, analysis, counting, figures
 from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
-from action_balance.studies.parts import finish_part, run_missing, say, without_choice
+from action_balance.studies.parts import finish_part, run_missing, without_choice
+from action_balance.terminal.console import say
 
 BASE = "rnd"
 

@@ -16,6 +16,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import method_name
+from action_balance.reading import is_file
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import METRICS, TIMING, first_row
@@ -24,6 +25,9 @@ from action_balance.studies.labels import name_runs
 
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
+
+#: Most metrics of one's own that are shown.
+MOST_METRICS = 500
 
 #: Number of last updates over which the speed is measured.
 RECENT = 20
@@ -44,7 +48,7 @@ class Watched:
     def open(cls, path: Path, live: bool = False) -> "Watched":
         """Open a run that exists or, to follow it live, one that may begin later."""
         if live and not RunFolder.holds_run(path):
-            if path.is_file():
+            if is_file(path):
                 raise UserError(f"{path} is a file: give the folder of a run")
             return cls(path, None, None)
         folder = RunFolder.open(path)
@@ -68,7 +72,7 @@ def metric_names(runs: Sequence[Watched]) -> tuple[str, ...]:
     """What is read from the metrics of runs: `KEYS`, the metrics of `CHARTS`, and every other number by its name."""
     rows = [first_row(run.path / METRICS) for run in runs]
     numbers = [name for row in rows for name, value in row.items() if isinstance(value, (int, float))]
-    return tuple(dict.fromkeys((*KEYS, *CHARTS, *numbers)))
+    return tuple(dict.fromkeys((*KEYS, *CHARTS, *numbers[:MOST_METRICS])))
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:

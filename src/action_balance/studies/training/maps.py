@@ -3,7 +3,6 @@
 Axes: S states, A actions, K kept moments.
 """
 
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.packing import packed, unpacked
+from action_balance.packing import MOST_NUMBERS, packed, unpacked
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, read_metrics, read_new
 from action_balance.runs.rows import VISITS
@@ -104,8 +103,10 @@ def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Sce
 def _tables(run: Watched, scene: Scene, kept: Sequence[Data]) -> np.ndarray:
     """Visits by drawn cell and action until each moment, (K, cells, A); they never decrease."""
     try:
-        tables = np.stack([_as_drawn(scene, unpacked(row)) for row in kept])
-    except (KeyError, TypeError, ValueError, zlib.error):
+        if len(kept) * scene.order.size > MOST_NUMBERS:
+            raise ValueError("too many moments")
+        tables = np.stack([_as_drawn(scene, unpacked(row, scene.order.size)) for row in kept])
+    except (KeyError, TypeError, ValueError):
         tables = np.full((1, 1, 1), -1)
     if (np.diff(tables, axis=0, prepend=0) < 0).any():
         raise UserError(f"{run.path / VISITS} is damaged: delete it to view the rest of the run")

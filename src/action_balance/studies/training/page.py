@@ -1,11 +1,11 @@
 """The page of training runs: progress, maps, curves and evaluations; ``page.html`` has its text."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from action_balance.files import Data, found_inside
 from action_balance.plots.heatmaps import HEAT_STOPS
+from action_balance.reading import Unreadable, read_json
 from action_balance.runs.folder import EVALUATION, evaluation_files
 from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
 from action_balance.runs.legacy import renamed
@@ -85,11 +85,11 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
     if summary is None:
         return None
     try:
-        found = renamed(json.loads(summary.read_bytes()))
+        found = renamed(read_json(summary, "the summary of an evaluation"))
         scores = {str(mode): _score(one) for mode, one in found["modes"].items()}
         update = int(found["checkpoint"]["update"])
         rooms = found.get("rooms")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (Unreadable, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
     if not scores:
         return None

@@ -9,12 +9,14 @@ from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
+from action_balance.reading import entries
 from action_balance.runs import RunFolder
 from action_balance.studies import registry
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
 from action_balance.studies.training.page import Link, media, runs_page
+from action_balance.terminal.console import say
 from action_balance.web.files import Embedded
 from action_balance.web.render import as_bytes
 from action_balance.web.serve import Site, serve
@@ -55,8 +57,7 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
     text = shown.page(lambda *file: linked.append(file), False)
     content = as_bytes(shown.page(Embedded(len(text)).link, False) if linked else text)
     write_atomically(save, content)
-    message = as_bytes(f"wrote {save}, {len(content) / 1e6:.1f} MB").decode()
-    console.print(message, highlight=False, markup=False, soft_wrap=True)
+    say(console, f"wrote {save}, {len(content) / 1e6:.1f} MB")
 
 
 def chosen(paths: Sequence[Path], live: bool) -> Shown:
@@ -94,7 +95,7 @@ def _of_result(path: Path) -> Shown:
     page = registry.page_of(path)
     if page is not None:
         return Shown(lambda *_: page())
-    runs = sorted(run for run in (path / RUNS).glob("*") if RunFolder.holds_run(run))
+    runs = [run for run in entries(path / RUNS) if RunFolder.holds_run(run)]
     if not runs:
         raise UserError(f"{path} has nothing to watch: its report.html is all there is, open that in a browser")
     return _of_runs(runs)
