@@ -31,4 +31,8 @@ def _exit_at_once(*_: object) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # `python -m` puts the current folder first, where a file could take the place of a library. Modules of the user
+        # are found there nevertheless: see `config.registry`.
+        del sys.path[0]
     main()

@@ -5,12 +5,14 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
+from action_balance.config.trust import OF_GYMNASIUM
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
@@ -60,6 +62,7 @@ def train(
 def resume(
     run: str | Path,
     env: "Callable[[], Env[Any, Any]] | None" = None,
+    trust: bool = False,
     *,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
@@ -69,6 +72,8 @@ def resume(
     Args:
         run: its folder.
         env: the function that makes its environment, if it was trained with one.
+        trust: whether modules that the run names may be imported, which runs their code: environments, wrappers and
+            bonuses of your own, or of somebody whom you trust.
         report: called after every update.
         on_message: called with each line that the user should read.
 
@@ -76,8 +81,9 @@ def resume(
         The folder of the run.
     """
     use_all_cores()
-    folder, made = RunFolder.open(Path(run)), None
+    folder = RunFolder.open(Path(run))
+    config = TrainConfig.from_dict(folder.config, trust, () if env is None else OF_GYMNASIUM)
     if env is not None:
-        made = TrainConfig.from_dict(folder.config).env.with_function(env)
-    loop.resume(folder, sys.argv, report, on_message, made)
+        config = replace(config, env=config.env.with_function(env))
+    loop.resume(folder, config, sys.argv, report, on_message)
     return Path(run)

@@ -171,6 +171,7 @@ def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: py
 
 OWN = """
 from dataclasses import dataclass
+from action_balance.bonuses.base import Bonus
 from action_balance.config.env import DeviceEnvConfig
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Maze(DeviceEnvConfig):
 
     def make(self, key): ...
 
-class MyBonus:
+class MyBonus(Bonus):
     @dataclass(frozen=True)
     class Config:
         \"\"\"A bonus.\"\"\"
@@ -213,6 +214,24 @@ def test_an_environment_of_ones_own_has_its_flags(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.usefixtures("own")
+def test_an_environment_of_ones_own_is_named_again_or_the_config_is_trusted(tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    earlier = saved(tmp_path / "run", "own_module:Maze", "--walls", "7", "--method", "rnd")
+    for trusted in ("--trust", "own_module:Maze"):
+        assert train("--config", run, trusted).settings == earlier
+    with pytest.raises(UserError, match=r"would import the module own_module: .*--trust.* give the environment on the"):
+        train("--config", run)
+    # Another environment takes its place, with the settings of the agent.
+    other = train("deep-sea", "--config", run).settings
+    assert (other.env, other.agent) == (env_config("deep-sea"), earlier.agent)
+
+
+def test_trust_without_a_config_has_no_effect() -> None:
+    with pytest.raises(UserError, match="--trust needs --config: leave it out, or add --config"):
+        train("open", "--trust")
+
+
+@pytest.mark.usefixtures("own")
 def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
     words = ("open", "--intrinsic", "own_module:MyBonus")
     agent = train(*words, "--width", "6", "--learns-from", "all").settings.agent
@@ -220,8 +239,11 @@ def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
     assert agent.bonus_settings == {"own_module:MyBonus": {"width": 6}, "distillation": {"learns_from": "all"}}
     assert train(*words).settings.agent.bonus_settings == {}
     saved(tmp_path / "run", *words, "--width", "6")
-    again = train("--config", str(tmp_path / "run"), "--learns-from", "all").settings.agent
-    assert again == agent
+    for trusted in (("--trust",), ("--intrinsic", "own_module:MyBonus")):
+        again = train("--config", str(tmp_path / "run"), *trusted, "--learns-from", "all").settings.agent
+        assert again == agent
+    with pytest.raises(UserError, match=r"would import the module own_module: .*--trust.* give --intrinsic on the"):
+        train("--config", str(tmp_path / "run"))
     other = train("--config", str(tmp_path / "run"), "--intrinsic", "rnd").settings.agent
     assert other.bonus_settings == {}
 

@@ -58,7 +58,7 @@ def test_a_family_of_a_user_is_stored_by_its_path_with_its_own_settings() -> Non
     config = TrainConfig(env_config("dice_family:Dice", dice=4))
     data = config.to_dict()
     assert data["env"] == {"name": "dice_family:Dice", "dice": 4, "throws": 5}
-    assert TrainConfig.from_dict(data) == config
+    assert TrainConfig.from_dict(data, trust=True) == config
 
 
 def test_a_family_is_found_in_the_current_folder(

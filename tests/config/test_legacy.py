@@ -64,7 +64,7 @@ def config(env: dict[str, Any], bonus: dict[str, Any] | None = None, method: str
 def test_an_environment_keeps_the_settings_of_its_family(env: dict[str, Any], now: EnvConfig) -> None:
     data = config(env)
     before = copy.deepcopy(data)
-    assert TrainConfig.from_dict(data).env == now
+    assert TrainConfig.for_display(data).env == now
     assert data == before
 
 

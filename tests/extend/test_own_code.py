@@ -31,14 +31,14 @@ def test_a_bonus_rewards_states_and_scores_actions(tmp_path: Path, capsys: pytes
         assert intrinsic.shape == (1, 3**2, 4)
         assert intrinsic.sum() == update * STEPS
         np.testing.assert_array_equal(intrinsic, action)
-    assert_same(run, resume(run))
+    assert_same(run, resume(run, "--trust"))
     capsys.readouterr()
-    assert evaluate(run)["method"] == f"{name}+{name}"
+    assert evaluate(run, "--trust")["method"] == f"{name}+{name}"
     assert f"{name}+{name} in open" in " ".join(capsys.readouterr().out.split())
     assert call("view", str(run), "--save", str(tmp_path / "page.html")) == 0
     assert f"{name}+{name}" in (tmp_path / "page.html").read_text()
     # It is not taken for the method that it was derived from.
-    own = TrainConfig.from_dict(RunFolder.open(run).config)
+    own = TrainConfig.from_dict(RunFolder.open(run).config, trust=True)
     ppo = replace(own, agent=replace(own.agent, intrinsic=None, action_bonus=None, bonus_settings=FrozenDict()))
     assert [names.curve for names in name_runs([own, ppo])] == [f"{name}+{name}", "ppo"]
 
@@ -51,8 +51,8 @@ def test_a_family_on_the_device_is_seen_as_an_image(tmp_path: Path) -> None:
     assert RunFolder.open(run).config["env"] == {"name": "tiles_family:Tiles", "size": 10, "episode_steps": 20}
     spec = RunFolder.open(run).manifest["env_spec"]
     assert (spec["kind"], spec["shape"], spec["nvec"], spec["states"]) == ("image", [10, 10, 4], [4], 100)
-    assert_same(run, resume(run))
-    found = evaluate(run)
+    assert_same(run, resume(run, "--trust"))
+    found = evaluate(run, "--trust")
     assert found["coverage"]["reachable"] == 100
     assert found["modes"]["sampled"]["mean_length"] <= 20
 
@@ -63,9 +63,9 @@ def test_a_family_on_the_host_has_its_own_settings(tmp_path: Path) -> None:
     # Every 3 throws end an episode at each of 4 tables, and the highest of 4 dice is guessed now and then.
     assert [row["episodes"] for row in rows] == [8, 12, 12, 8]
     assert all(0 < row["episode_return"] < 3 for row in rows)
-    resumed = read_metrics(resume(run))
+    resumed = read_metrics(resume(run, "--trust"))
     assert resumed[: UPDATES // 2] == rows[: UPDATES // 2]
     assert [row["update"] for row in resumed] == [1, 2, 3, 4]
-    found = evaluate(run)
+    found = evaluate(run, "--trust")
     assert found["environment"] == {"name": "dice_family:Dice", "dice": 4, "throws": 3}
     assert found["modes"]["greedy"]["mean_length"] == 3

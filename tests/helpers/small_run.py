@@ -27,20 +27,20 @@ def train(out: Path, *words: str) -> list[dict[str, Any]]:
     return read_metrics(out)
 
 
-def resume(run: Path) -> Path:
+def resume(run: Path, *words: str) -> Path:
     """A copy of a run in which the second half was lost and is trained again."""
     copy = run.with_name(f"{run.name}-resumed")
     shutil.copytree(run, copy)
     RunFolder.open(copy).checkpoints().discard_after(UPDATES // 2)
     RunFolder.open(copy).finish("interrupted")
-    assert call("resume", str(copy)) == 0
+    assert call("resume", str(copy), *words) == 0
     assert RunFolder.open(copy).manifest["status"] == "finished"
     return copy
 
 
-def evaluate(run: Path) -> dict[str, Any]:
+def evaluate(run: Path, *words: str) -> dict[str, Any]:
     """Play two episodes, and return their numbers."""
-    assert call("evaluate", str(run), "--episodes", "2") == 0
+    assert call("evaluate", str(run), "--episodes", "2", *words) == 0
     found: dict[str, Any] = json.loads((run / "evaluation" / "evaluation.json").read_bytes())
     return found
 

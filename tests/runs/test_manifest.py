@@ -1,11 +1,6 @@
-"""Versions, commit, and what has changed since an earlier start."""
-
-from pathlib import Path
-
-import pytest
+"""Versions, and what has changed since an earlier start."""
 
 from action_balance import __version__
-from action_balance.runs import manifest
 from action_balance.runs.manifest import changes, versions
 
 
@@ -23,11 +18,3 @@ def test_only_what_both_starts_recorded_can_have_changed() -> None:
     assert first.startswith("jax is now 3 and was 1")
     assert second.startswith("it now runs on b, b and ran on a")
     assert changes(before, before) == []
-
-
-def test_the_commit_is_that_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert manifest.commit() is None
-    monkeypatch.setenv("PATH", "")
-    assert manifest.commit() is None

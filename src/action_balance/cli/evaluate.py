@@ -24,9 +24,11 @@ class Evaluate(Command):
     """latest, best (highest return in training), or the number of an update."""
     seed: int = 0
     """Random seed of the evaluation episodes."""
+    trust: bool = False
+    """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the evaluation."""
         from action_balance.studies.evaluation.run import evaluate
 
-        return partial(evaluate, self.run_folder, self.episodes, self.checkpoint, self.seed)
+        return partial(evaluate, self.run_folder, self.episodes, self.checkpoint, self.seed, self.trust)

@@ -137,7 +137,10 @@ def _run(command: Command) -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _interrupt)  # replaces the handler of `__main__`, which is for libraries that load
-    execute(OutputConsole())
+    try:
+        execute(OutputConsole())
+    except SystemExit as error:  # of an environment or a bonus; our own code ends in `main` only
+        raise UserError(f"the code of the environment or of a bonus ends Python (SystemExit: {error.code})") from None
 
 
 def _interrupt(*_: object) -> None:

@@ -18,9 +18,11 @@ class Resume(Command):
 
     run_folder: Path = field(metadata={"metavar": "RUN"})
     """Folder of the run."""
+    trust: bool = False
+    """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""
         from action_balance.terminal.training import resume
 
-        return partial(resume, self.run_folder)
+        return partial(resume, self.run_folder, self.trust)

@@ -12,6 +12,7 @@ from action_balance.cli.parser import split
 from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
 from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.env import EnvConfig
+from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import (
     ACTION_BONUSES,
@@ -25,6 +26,7 @@ from action_balance.config.methods import (
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
+from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
 from action_balance.errors import UserError, check_name
 from action_balance.reading import Damaged, is_file, read_json
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 BONUSES = "settings.agent.bonus_settings"
 #: What the short help shows for every environment and every bonus.
 COMMON = (
-    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config"),
+    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config", "trust"),
     *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite"),
     *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
     *("settings.agent.bonus.action_coef", "settings.env"),
@@ -72,6 +74,8 @@ class Train(Command):
     """Start from a named set of settings, which flags override."""
     config: Path | None = None
     """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
+    trust: bool = False
+    """With --config: import the modules that the earlier run names, which runs their code."""
     out: Path | None = None
     """Folder of the run (default: runs/ENV-METHOD-SEED)."""
     overwrite: bool = False
@@ -86,7 +90,7 @@ class Train(Command):
         plain = [word for word in others if not word.startswith("-")]
         env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
         typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
-        start = _start(typed.get("preset"), typed.get("config"))
+        start = _start(typed.get("preset"), typed.get("config"), env, found)
         if env is None and "settings" in start:
             env = start["settings"].env.name
         agent = start["settings.agent"]
@@ -110,7 +114,8 @@ class Train(Command):
             return _form(name, EnvConfig, start, bonuses, common, variants)
         if not adapts:  # what an earlier run adapted to has no effect
             start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-        return replace(_form(name, env_class(env), start, bonuses, common), unused=_unused(*names, bonuses, adapts))
+        unused = _unused(*names, bonuses, adapts) | ({} if "config" in typed else {"trust": "--config"})
+        return replace(_form(name, env_class(env), start, bonuses, common), unused=unused)
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -133,14 +138,14 @@ class Train(Command):
         return partial(train, config, out, self.overwrite)
 
 
-def _start(preset: str | None, config: str | None) -> dict[str, Any]:
-    """What the settings start from, by path."""
+def _start(preset: str | None, config: str | None, env: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings start from, by path, given the environment and all flags that were typed."""
     if preset and config:
         raise UserError("--preset and --config both choose what to start from: choose one")
     if preset:
         return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
     if config:
-        earlier = _earlier(Path(config))
+        earlier = _earlier(Path(config), env, found)
         return {"settings": earlier, "settings.agent": earlier.agent}
     return {"settings.agent": AgentConfig()}
 
@@ -217,8 +222,8 @@ def _has_family(name: str) -> bool:
         return False
 
 
-def _earlier(path: Path) -> TrainConfig:
-    """The settings of an earlier run, from its folder or its config.json."""
+def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConfig:
+    """The settings of an earlier run, from its folder or its config.json. What was typed replaces them."""
     from action_balance.runs import read_config
 
     if is_file(path) and path.name != "config.json":
@@ -226,4 +231,13 @@ def _earlier(path: Path) -> TrainConfig:
             read_json(path, "the config.json of a run")
         except Damaged:
             raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
-    return TrainConfig.from_dict(read_config(path))
+    data = read_config(path)
+    typed = {one.removeprefix("settings.") for one in found}
+    if env is not None:
+        typed.add(env)
+        before = data["env"].get("name") if isinstance(data.get("env"), dict) else None
+        if before != env:
+            typed |= {FAMILY, NAME}
+        if built_in(env) != FAMILIES["gym:"]:  # no setting of a Gymnasium environment is kept
+            typed |= {*OF_GYMNASIUM}
+    return TrainConfig.from_dict(data, bool(found.get("trust")), typed, typing=True)

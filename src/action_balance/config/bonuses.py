@@ -8,7 +8,7 @@ from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NON
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
 from action_balance.core.options import Normalization
-from action_balance.errors import MOST, check_name, check_numbers, flag
+from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 
 #: What the predictor of pairs can learn from.
 LearnsFrom = Literal["taken", "all"]
@@ -158,6 +158,9 @@ BUILT_IN: dict[str, type[Any]] = {
     "ucb": UCBConfig,
 }
 
+#: Module and name of the class that all bonuses inherit from.
+BASE = ("action_balance.bonuses.base", "Bonus")
+
 
 def bonus_settings(name: str) -> type[Any] | None:
     """The settings class of a bonus.
@@ -170,7 +173,11 @@ def bonus_settings(name: str) -> type[Any] | None:
     """
     if name in {NONE, *INTRINSIC_BONUSES, *ACTION_BONUSES} or ":" not in name:
         return BUILT_IN.get(name)
-    return getattr(load_object(name), "Config", None)
+    found = load_object(name)
+    # `Bonus` itself is not imported here, because it needs JAX.
+    if not any((base.__module__, base.__name__) == BASE for base in getattr(found, "__mro__", ())):
+        raise UserError(f"{name} is not a subclass of {BASE[0]}.{BASE[1]}")
+    return getattr(found, "Config", None)
 
 
 def default_normalization(name: str) -> Normalization:

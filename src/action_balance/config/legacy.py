@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from action_balance.config.registry import env_class
+from action_balance.config.families import built_in
+from action_balance.config.registry import load_object
 from action_balance.files import Data
 
 #: Numbers that were the same for all methods, and that the method or the bonus decides now.
@@ -45,7 +46,10 @@ def upgrade_config(data: Data) -> Data:
 
 
 def _upgrade_env(env: Data) -> Data:
-    own = {field.name: field.default for field in fields(env_class(env["name"]))}
+    family = built_in(env["name"])
+    if family is None:  # of a user: 0.1.0 had none
+        return env
+    own = {field.name: field.default for field in fields(load_object(family))}
     # A size that was not chosen was null, also where the default is a number now.
     return {name: value for name, value in env.items() if name in own and not (value is None and own[name] is not None)}
 

@@ -1,7 +1,9 @@
 """Environment families by name: an alias of ``MODULE:CLASS``, which is also how users name their own classes."""
 
+import contextlib
 import difflib
 import importlib
+import importlib.util
 import os
 import sys
 import traceback
@@ -10,18 +12,10 @@ from dataclasses import fields
 from typing import Any
 
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
+from action_balance.config.families import FAMILIES, built_in
+from action_balance.config.trust import is_standard
 from action_balance.errors import UserError, check_name, flag
 from action_balance.files import reason
-
-#: Where the class of each family is, by name or, with a colon, by the beginning of its names.
-FAMILIES = {
-    "open": "action_balance.envs.grid.config:GridConfig",
-    "goal": "action_balance.envs.grid.config:GridConfig",
-    "corridor": "action_balance.envs.grid.config:GridConfig",
-    "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
-    "atari:": "action_balance.envs.atari.config:AtariConfig",
-    "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
-}
 
 #: What a family of a user must define, by the class that it inherits from, and what each member does.
 NEEDED: dict[type[EnvConfig], dict[str, str]] = {
@@ -47,8 +41,8 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
 
 
-def load_module(module: str, needed_by: str, install: str = "") -> Any:
-    """Import a module that a user named, also from the current folder.
+def load_library(module: str, needed_by: str, install: str = "") -> Any:
+    """Import a module of a library; the current folder, which may be a stranger's, is not searched.
 
     Args:
         module: its name.
@@ -58,17 +52,44 @@ def load_module(module: str, needed_by: str, install: str = "") -> Any:
     Returns:
         The module; a `UserError` if it cannot be imported.
     """
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and f"{module}.".startswith(f"{error.name}."):
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
             hint = f"pip install {install}" if install else "check its spelling, or install its package"
             raise UserError(f"{needed_by} needs the module {module}, which is not installed: {hint}") from None
         raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
-    except Exception as error:
-        raise UserError(f"{module} cannot be imported: {describe_error(error)}") from None
+
+
+def load_module(module: str, needed_by: str) -> Any:
+    """Import a module that a user named: an installed one or, if there is none, one of the current folder.
+
+    Args:
+        module: its name.
+        needed_by: what needs it, for the error message.
+
+    Returns:
+        The module; a `UserError` if it cannot be imported, or if it is a part of Python itself.
+    """
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise UserError(f"{needed_by} does not name a module: '{module:.80}' is not the name of one")
+    if is_standard(module):
+        raise UserError(f"{needed_by} names the module {module}, which is a part of Python: name a module of your own")
+    if not _is_installed(module.partition(".")[0]):
+        with contextlib.suppress(OSError):  # of a folder that was deleted
+            # Last, so that a file of this folder is never imported in place of a library.
+            sys.path += [folder for folder in (os.getcwd(),) if folder not in sys.path]
+    return load_library(module, needed_by)
+
+
+def _is_installed(module: str) -> bool:
+    """Whether a module is found without the current folder; a folder without code of its own does not count."""
+    if module in sys.modules:
+        return True
+    found = importlib.util.find_spec(module)
+    return found is not None and found.origin is not None
 
 
 def load_object(path: str) -> Any:
@@ -110,10 +131,9 @@ def env_class(name: str) -> type[EnvConfig]:
     Returns:
         The class of its settings; a `UserError` with a suggestion if the name is unknown.
     """
-    for alias, path in FAMILIES.items():
-        if name == alias.rstrip(":") or (alias.endswith(":") and name.startswith(alias)):
-            found: type[EnvConfig] = load_object(path)
-            return found
+    if path := built_in(name):
+        found: type[EnvConfig] = load_object(path)
+        return found
     for family in families():
         if meant := family.suggest(name):
             raise UserError(f"unknown environment '{name}': did you mean {meant}?")

@@ -1,5 +1,6 @@
 """Settings of one training run, as stored in its ``config.json``; nothing here imports JAX before it is needed."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,8 @@ from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.legacy import upgrade_config
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
+from action_balance.config.trust import FAMILY, check_trusted
+from action_balance.config.unloaded import unloaded, unloaded_class
 from action_balance.errors import MOST, UserError, check_numbers, check_unused
 
 if TYPE_CHECKING:
@@ -112,13 +115,37 @@ class TrainConfig:
         return to_dict(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "TrainConfig":
-        """From plain data.
+    def from_dict(
+        cls, data: dict[str, Any], trust: bool = False, typed: Collection[str] = (), typing: bool = False
+    ) -> "TrainConfig":
+        """From plain data, to be trained or evaluated.
 
         Args:
             data: as `to_dict` returns them, or as version 0.1.0 wrote them.
+            trust: whether modules that the data name may be imported. Data from a file may be a stranger's.
+            typed: settings that the user has typed, such as ``agent.intrinsic``, which replace those of the data, and
+                names that the user has typed. A family that is replaced is not imported.
+            typing: whether the user can type settings in place of those of the data, for the error message.
 
         Returns:
-            The settings; a `UserError` if one is unknown, missing, of another type or not allowed.
+            The settings; a `UserError` if one is unknown, missing, of another type or not allowed, or if the data name
+            a module and are not trusted.
         """
-        return from_dict(cls, upgrade_config(data), resolve_class)
+        data = upgrade_config(data)
+        if not trust:
+            check_trusted(data, typed, typing)
+        if FAMILY in typed:
+            return from_dict(cls, unloaded(data), unloaded_class)
+        return from_dict(cls, data, resolve_class)
+
+    @classmethod
+    def for_display(cls, data: dict[str, Any]) -> "TrainConfig":
+        """From plain data of anybody, to be shown or compared with others: no module that they name is imported.
+
+        Args:
+            data: as for `from_dict`.
+
+        Returns:
+            The settings. An environment of a family outside of this package is an `UnloadedEnvConfig`.
+        """
+        return from_dict(cls, unloaded(upgrade_config(data)), unloaded_class)

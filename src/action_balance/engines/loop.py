@@ -5,14 +5,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from action_balance.agent.state import TrainState
-from action_balance.config.env import EnvConfig
 from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.train import TrainConfig
+from action_balance.config.trust import leads_to
 from action_balance.engines.base import Trainer
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
@@ -65,19 +65,17 @@ def begin(
 
 
 def resume(
-    folder: RunFolder, command: Sequence[str], report: Report, on_message: OnMessage, env: EnvConfig | None = None
+    folder: RunFolder, config: TrainConfig, command: Sequence[str], report: Report, on_message: OnMessage
 ) -> None:
     """Train the rest of a run, from the newest intact checkpoint.
 
     Args:
         folder: of the run.
+        config: settings of the run, as its folder has them; reading them is a question of trust.
         command: the command line that resumes it.
         report: called after every update.
         on_message: called with each line that the user should read.
-        env: the environment, in place of the one that the config names.
     """
-    config = TrainConfig.from_dict(folder.config)
-    config = replace(config, env=env or config.env)
     messages = MessageLog(on_message)
     with graceful_stop() as stop:
         saved = bool(folder.checkpoints().updates())
@@ -209,4 +207,5 @@ class _Session:
         return f"{done}; {self._how_to_resume()}"
 
     def _how_to_resume(self) -> str:
-        return f"resume with: action-balance resume {self.folder.path}"
+        trust = " --trust" if leads_to(self.config.to_dict()) else ""
+        return f"resume with: action-balance resume {self.folder.path}{trust}"

@@ -2,13 +2,13 @@
 
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 
 from action_balance import __version__
 from action_balance.files import Data
+from action_balance.runs.commit import commit
 
 #: Packages that the numbers of a run may depend on.
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
@@ -40,16 +40,6 @@ def hardware() -> Data:
         "backend": jax.default_backend(),
         "devices": [device.device_kind for device in jax.devices()],
     }
-
-
-def commit() -> str | None:
-    """The commit of the working folder, with ``-dirty`` if files differ from it; None outside of a repository."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def now() -> str:

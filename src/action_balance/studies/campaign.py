@@ -65,7 +65,7 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     if not RunFolder.holds_run(path):
         return False
     folder = RunFolder.open(path)
-    stored = TrainConfig.from_dict(folder.config)
+    stored = TrainConfig.for_display(folder.config)
     if stored != as_begun(config, stored.agent.host):
         raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
     return bool(folder.manifest.get("status") == "finished")
@@ -89,7 +89,9 @@ def train(
         return ()
     if RunFolder.holds_run(path):
         warnings: list[str] = []
-        loop.resume(RunFolder.open(path), command, report, warnings.append)
+        folder = RunFolder.open(path)
+        # Not trusted: the runs of a study name no modules.
+        loop.resume(folder, TrainConfig.from_dict(folder.config), command, report, warnings.append)
         return tuple(warnings)
     loop.begin(path, config.with_defaults(), command, report)
     return ()

@@ -112,7 +112,7 @@ def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) 
 def read_record(path: Path) -> Record:
     """Read a run with one seed, finished or not."""
     folder = RunFolder.open(path)
-    config = TrainConfig.from_dict(folder.config)
+    config = TrainConfig.for_display(folder.config)
     rows = read_metrics(path)
     if [row["update"] for row in rows] != list(range(1, len(rows) + 1)):
         raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
@@ -153,7 +153,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} holds no run and was left out")
             continue
-        config = TrainConfig.from_dict(RunFolder.open(path).config)
+        config = TrainConfig.for_display(RunFolder.open(path).config)
         if config.seeds != 1 or path.name != run_name(config) or not belongs(config):
             notes.append(f"{path.name} holds a run of something else and was left out")
             continue

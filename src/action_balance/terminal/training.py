@@ -39,22 +39,23 @@ def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> 
     say(console, f"trained {out}")
 
 
-def resume(path: Path, console: Console) -> None:
+def resume(path: Path, trust: bool, console: Console) -> None:
     """Train the rest of a run.
 
     Args:
         path: Folder of the run.
+        trust: Whether modules that the run names may be imported.
         console: Where progress is shown.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.from_dict(folder.config)
+    config = TrainConfig.from_dict(folder.config, trust)
     folder.check_unchanged()
     if folder.manifest.get("status") == "finished":
         say(console, f"{path} is finished: nothing is left to train")
         return
 
     with training_progress(console, config) as report:
-        loop.resume(folder, command_line(), report, partial(say, console))
+        loop.resume(folder, config, command_line(), report, partial(say, console))
     say(console, f"trained {path}")
 
 

@@ -141,7 +141,7 @@ def test_a_run_is_resumed(dials: Path, tmp_path: Path, capsys: pytest.CaptureFix
     spec = manifest.pop("env_spec")  # as in older runs, which did not record it
     (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
     shutil.rmtree(out / "checkpoints" / "00000002")
-    assert call("resume", str(out)) == 0
+    assert call("resume", str(out), "--trust") == 0
     assert HostTrainer.resume_note in capsys.readouterr().out.splitlines()
     check_rows(out)
     assert json.loads((out / "manifest.json").read_text())["env_spec"] == spec
@@ -162,7 +162,7 @@ def test_an_environment_that_has_changed_since_is_one_line(
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     monkeypatch.setattr(gym_cases, "Dials", lambda **_: larger())
     for command in ("resume", "evaluate"):
-        assert call(command, str(out)) == 2
+        assert call(command, str(out), "--trust") == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "gym:gym_cases:Dials has changed" in error
@@ -171,12 +171,12 @@ def test_an_environment_that_has_changed_since_is_one_line(
     # An older run, which has not kept it.
     del manifest["env_spec"]
     (out / "manifest.json").write_text(json.dumps(manifest))
-    assert call("evaluate", str(out)) == 2
+    assert call("evaluate", str(out), "--trust") == 2
     assert capsys.readouterr().err.endswith("; it was made with another config, environment or version\n")
 
 
 def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("evaluate", str(dials), "--episodes", "3") == 0
+    assert call("evaluate", str(dials), "--episodes", "3", "--trust") == 0
     assert "mean return" in capsys.readouterr().out
     found = json.loads((dials / "evaluation" / "evaluation.json").read_text())
     assert set(found["modes"]) == {"greedy", "sampled", "behaviour"}
@@ -193,7 +193,7 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned(
     dials: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainConfig.from_dict(RunFolder.open(dials).config)
+    config = TrainConfig.from_dict(RunFolder.open(dials).config, trust=True)
     states = RunFolder.open(dials).checkpoints().restore(make_trainer(config).state_shapes()).state
     received, receive, messages = [0], GymEnvironment.receive, list[str]()
 
@@ -226,7 +226,7 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
 
     before = {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")}
     monkeypatch.setattr(GymEnvironment, "receive", interrupt)
-    assert call("evaluate", str(dials), "--episodes", "4") == 130
+    assert call("evaluate", str(dials), "--episodes", "4", "--trust") == 130
     assert received == [1]
     assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
     assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
@@ -245,12 +245,12 @@ def test_updates_before_an_environment_fails_are_kept(
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
     assert call(*common, "--warmup-rollouts", "0") == 2
-    end = f"); update 1 of 2 is kept; resume with: action-balance resume {out}\n"
+    end = f"); update 1 of 2 is kept; resume with: action-balance resume {out} --trust\n"
     assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
     assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1
     mark.touch()
-    assert call("resume", str(out)) == 0
+    assert call("resume", str(out), "--trust") == 0
     check_rows(out, bonuses=False)
 
 

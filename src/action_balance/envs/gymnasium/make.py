@@ -1,14 +1,21 @@
-"""Gymnasium environments by name: made, wrapped, and tested before an agent is trained in them."""
+"""Gymnasium environments by name: made, wrapped, and tested before an agent is trained in them.
+
+A name leads to a class of environments or to a function that makes one. Nothing else is called that a name may lead to,
+and whatever they raise, even ``SystemExit``, is one line.
+"""
 
 import difflib
 import importlib
+import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import Any
 
-from action_balance.config.registry import describe_error, load_module
+from action_balance.config.registry import describe_error, load_library, load_module
+from action_balance.config.trust import is_of_script, is_standard
 from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 from action_balance.errors import UserError
 from action_balance.files import missing, reason
@@ -18,7 +25,7 @@ try:
 except ImportError:
     raise missing("gymnasium", "a Gymnasium environment", "gym") from None
 
-from gymnasium import Env
+from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
@@ -69,13 +76,7 @@ def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
     env = _made(name, make)
     try:
         if not isinstance(env, Env):
-            what = type(env).__mro__[-2].__module__.split(".")[0]
-            hint = (
-                f"it is from {what}; {OLD_API}"
-                if what == "gym"
-                else f"it is a {type(env).__name__}; let its class inherit from it"
-            )
-            raise UserError(f"{name} is not a gymnasium.Env: {hint}")
+            raise _no_environment(name, type(env))
         try:
             layout, choices = Layout.of(env.observation_space), Choices.of(env.action_space)
         except AttributeError as error:
@@ -85,7 +86,7 @@ def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
         _test(name, env)
     finally:
         if isinstance(env, Env):
-            env.close()
+            _made(name, env.close)
     return Task(name, make, layout, choices)
 
 
@@ -130,20 +131,21 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     """
     name = f"gym:{rest}"
     module, _, inner = rest.rpartition(":")
-    if module == "__main__" or "<" in rest:
+    if is_of_script(name):
         raise UserError(
             f"{name} is a function of a script: resume in Python with action_balance.resume(RUN, FUNCTION), or "
             f"train with a function of a module"
         )
     if module:
-        function = getattr(load_module(module, name), inner, None)
-        if inner not in gymnasium.registry and callable(function):
+        loaded = load_module(module, name)
+        if inner not in gymnasium.registry and (function := _member(loaded, inner)) is not None:
+            _check_maker(name, function)
             return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]), vectorize)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
             if rest.startswith(beginning):
-                load_module(package, name, install)
+                load_library(package, name, install)
         _check_id(rest, "")
     made = [_wrapper(one) for one in wrappers]
     if vectorize == "own":
@@ -198,11 +200,51 @@ def _wrapper(named: str) -> Callable[[Any], Any]:
     module, _, name = named.rpartition(":")
     if not module:
         raise UserError(f"--wrapper {named} is not MODULE:NAME, e.g. gymnasium.wrappers:FlattenObservation")
-    found = getattr(load_module(module, f"--wrapper {named}"), name, None)
+    found = _member(load_module(module, f"--wrapper {named}"), name)
     if not callable(found):
         raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
+    if isinstance(found, type) and not issubclass(found, Wrapper):
+        raise UserError(f"--wrapper {named} is not a gymnasium.Wrapper: let its class inherit from it")
+    _check_code(f"--wrapper {named}", found)
     wrapper: Callable[[Any], Any] = found
     return wrapper
+
+
+def _member(module: Any, name: str) -> Any:
+    """What has a name in a module; None if there is none."""
+    try:
+        return getattr(module, name, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may import what it names when it is asked for it
+        raise UserError(f"{module.__name__}:{name} cannot be imported: {describe_error(error)}") from None
+
+
+def _check_maker(name: str, found: Any) -> None:
+    """Raise a `UserError` unless something is a class of environments, or a function that may make one."""
+    if isinstance(found, type) and not issubclass(found, Env):
+        raise _no_environment(name, found)
+    _check_code(name, found)
+
+
+def _check_code(name: str, found: Any) -> None:
+    """Raise a `UserError` unless something is a class or a function in Python, and not a part of Python itself.
+
+    Nothing is called that a name happens to lead to, such as ``sys.exit``.
+    """
+    inner = inspect.unwrap(found.func if isinstance(found, partial) else found)
+    if not isinstance(inner, type | FunctionType):
+        raise UserError(f"{name} is neither a class nor a function in Python: name one of your own")
+    if is_standard(inner.__module__ or ""):
+        raise UserError(f"{name} is {inner.__module__}.{inner.__name__} of Python itself: name one of your own")
+
+
+def _no_environment(name: str, kind: type) -> UserError:
+    what = kind.__mro__[-2].__module__.split(".")[0] if len(kind.__mro__) > 1 else ""
+    hint = (
+        f"it is from {what}; {OLD_API}" if what == "gym" else f"it is a {kind.__name__}; let its class inherit from it"
+    )
+    return UserError(f"{name} is not a gymnasium.Env: {hint}")
 
 
 def _wrapped(env: Any, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
@@ -232,7 +274,7 @@ def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any
 def _made(name: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
-    except UserError:
+    except (UserError, KeyboardInterrupt):
         raise
     except gym_error.DependencyNotInstalled as error:
         raise UserError(f"{name} needs a package that is not installed: {reason(error)}") from None
@@ -240,7 +282,7 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
         raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
     except TypeError as error:
         raise UserError(f"{name} cannot be made: {one_line(error)}; check --env-kwargs and --wrapper") from None
-    except Exception as error:
+    except BaseException as error:  # SystemExit, too
         raise UserError(f"{name} cannot be made: {one_line(error)}") from None
 
 
@@ -261,9 +303,9 @@ def _test(name: str, env: Any) -> None:
                 check(env.observation_space, env.reset()[0])
     except BadObservation as error:
         raise UserError(f"{name}: {error}") from None
-    except UserError:
+    except (UserError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         if _is_old(env, error):
             raise UserError(f"{name}: {OLD_API}") from None
         if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
@@ -271,7 +313,7 @@ def _test(name: str, env: Any) -> None:
         raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
 
 
-def _is_old(env: Any, error: Exception) -> bool:
+def _is_old(env: Any, error: BaseException) -> bool:
     """Whether a wrapper has failed because the environment inside has the old interface."""
     if not isinstance(error, ValueError | TypeError | AssertionError):
         return False

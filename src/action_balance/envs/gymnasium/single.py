@@ -47,14 +47,18 @@ class Guarded(Silent):
         """Begin an episode."""
         try:
             return super().reset(**options)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return self._nothing(), {FAILED: one_line(error)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step."""
         try:
             return super().step(action)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             return self._nothing(), 0.0, False, False, {FAILED: one_line(error)}
 
     def _nothing(self) -> np.ndarray:

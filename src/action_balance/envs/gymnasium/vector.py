@@ -115,9 +115,9 @@ class GymEnvironment:
             if not isinstance(vector, AsyncVectorEnv):
                 raise self._wrong(error) from error
             return self._lost(group)
-        except UserError:
+        except (UserError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too
             raise self._wrong(error) from error
         self._failures[group], self._newest[group] = 0, step.frame
         return step
@@ -211,9 +211,9 @@ class GymEnvironment:
             observations, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
             return self._frames(vector, observations)
-        except UserError:
+        except (UserError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too
             if isinstance(error, LOST) and isinstance(vector, AsyncVectorEnv):
                 raise
             raise self._wrong(error) from error
@@ -228,7 +228,9 @@ class GymEnvironment:
                 return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=AutoresetMode.DISABLED)
             if self._vectorize == "async":
                 return Workers([make] * self._size)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if isinstance(error, LOST) and self._vectorize == "async":
                 raise EnvironmentFailed(
                     f"{self.task.name}: a worker ended before its first step; in a script, start the training below "

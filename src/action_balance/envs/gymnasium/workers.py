@@ -2,8 +2,9 @@
 
 import contextlib
 import multiprocessing
+import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gymnasium import Env
@@ -12,6 +13,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 #: Seconds that workers have to finish their step when all of them end.
 GRACE = 5.0
+#: Set to anything, it keeps the current folder off the path of a new interpreter, as ``python -P`` does.
+SAFE_PATH = "PYTHONSAFEPATH"
 #: What a broken connection to a worker raises.
 LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError)
 
@@ -72,9 +75,24 @@ def _start_server() -> None:
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
-    resource_tracker.ensure_running()  # the server would do it, and it unblocks interrupts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _safe_path():
+        resource_tracker.ensure_running()  # the server would do it, and it unblocks interrupts
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """New interpreters do not import from the current folder, which may be a stranger's; workers get our own path."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
     try:
-        forkserver.ensure_running()
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before

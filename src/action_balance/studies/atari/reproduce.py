@@ -68,7 +68,7 @@ def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) 
         return False
     if config.agent.updates not in RunFolder.open(path).checkpoints().updates():
         return False
-    evaluate(path, games, "latest", 0, console)
+    evaluate(path, games, "latest", 0, False, console)
     return True
 
 

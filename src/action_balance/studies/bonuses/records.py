@@ -100,10 +100,13 @@ class Record:
                 for kind in (STATES, PAIRS)
                 if f"{kind}_{COMPARED[0]}" in arrays
             }
+            config = TrainConfig.for_display(about["config"])
+            if config.env.engine != "device":
+                raise ValueError(config.env.name)  # no world of the study
             found = cls(
                 world=about["world"],
                 setup=Setup.of(about["setup"]),
-                config=TrainConfig.from_dict(about["config"]),
+                config=config,
                 made_by=dict(about["made_by"]),
                 seconds=float(about["seconds"]),
                 **{name: arrays[name] for name in ARRAYS},

@@ -169,7 +169,7 @@ def _open(path: Path) -> tuple[RunFolder, TrainConfig]:
         raise UserError(f"{path} is a file: give the folder of a run")
     run = RunFolder.open(path)
     try:
-        return run, TrainConfig.from_dict(run.config)
+        return run, TrainConfig.for_display(run.config)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 

@@ -35,7 +35,7 @@ FILMED: ActionMode = "sampled"
 Replays = Mapping[ActionMode, list[list[Replay]]]
 
 
-def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Console) -> None:
+def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool, console: Console) -> None:
     """Play episodes with every agent of a run, print their results and write them to its folder.
 
     Args:
@@ -43,10 +43,11 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, console: Con
         episodes: episodes of each agent and action mode.
         checkpoint: ``latest``, ``best`` or the number of an update.
         seed: random seed of the episodes.
+        trust: whether modules that the run names may be imported.
         console: the screen.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.from_dict(folder.config)
+    config = TrainConfig.from_dict(folder.config, trust)
     _check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {path} ...")

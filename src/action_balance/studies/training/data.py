@@ -53,7 +53,7 @@ class Watched:
             return cls(path, None, None)
         folder = RunFolder.open(path)
         try:
-            return cls(path, folder, TrainConfig.from_dict(folder.config))
+            return cls(path, folder, TrainConfig.for_display(folder.config))
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
 

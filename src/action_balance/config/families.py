@@ -1,0 +1,35 @@
+"""The built-in environment families: where their classes are, by name."""
+
+#: Where the class of each family is, by name or, with a colon, by the beginning of its names.
+FAMILIES = {
+    "open": "action_balance.envs.grid.config:GridConfig",
+    "goal": "action_balance.envs.grid.config:GridConfig",
+    "corridor": "action_balance.envs.grid.config:GridConfig",
+    "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
+    "atari:": "action_balance.envs.atari.config:AtariConfig",
+    "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
+}
+
+
+def built_in(name: str) -> str | None:
+    """The built-in family of an environment.
+
+    Args:
+        name: of the environment.
+
+    Returns:
+        Its class as ``MODULE:CLASS`` of this package; None if no built-in family has such names.
+    """
+    for alias, path in FAMILIES.items():
+        if name == alias.rstrip(":") or (alias.endswith(":") and name.startswith(alias)):
+            return path
+    return None
+
+
+def is_own(name: str) -> bool:
+    """Whether an environment has a family of a user, ``MODULE:CLASS``.
+
+    Args:
+        name: of the environment.
+    """
+    return built_in(name) is None and ":" in name.strip(":")
