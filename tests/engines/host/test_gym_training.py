@@ -108,7 +108,7 @@ def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
     assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
     assert capsys.readouterr().out.splitlines()[0] == "observations: images of 53 x 54 pixels with 3 channels"
     check_rows(tmp_path / "run", bonuses=False)
-    config = TrainConfig.from_dict(RunFolder.open(tmp_path / "run").config)
+    config = TrainConfig.from_dict(RunFolder.open(tmp_path / "run").config, trust=True)
     assert isinstance(config.env, GymnasiumConfig)
     assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
     assert config.env.wrapper == ("gym_cases:few_pixels",)
