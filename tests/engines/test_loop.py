@@ -321,7 +321,7 @@ def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
     assert status(out) == "failed"
     assert [row["update"] for row in read_metrics(out)] == [1, 2]
     monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
-    loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+    loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "finished"
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
 
@@ -333,7 +333,7 @@ def test_a_run_that_was_begun_by_another_process_is_never_removed(
     RunFolder.create(out, FOUR.to_dict(), ["test"]).finish("interrupted")
     monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted(1, MemoryError()))
     with pytest.raises(UserError, match="update 0 of 4 is kept; resume with"):
-        loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+        loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "failed"
 
 
@@ -364,7 +364,7 @@ def test_a_full_disk_names_the_first_file_and_how_to_resume(tmp_path: Path, monk
     first = "cannot write metrics.jsonl: No space left on device"
     assert str(caught.value) == f"{first}; free some space, then resume with: action-balance resume {out}"
     monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
-    loop.resume(RunFolder.open(out), ["test"], lambda _: None, lambda _: None)
+    loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
 
 
