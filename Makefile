@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices dist clean
+.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices chaos audit dist clean
 
 install: .venv/.installed
 
@@ -61,6 +61,15 @@ bench-gym: .venv/.developer
 # Check that a GPU learns what a CPU learns.
 bench-devices: .venv/.developer
 	$(bin)/python benchmarks/devices.py $(ARGS)
+
+# Kills, damage, hostile files and wild command lines, in about four minutes. All of it: make chaos ARGS="--minutes 60"
+chaos: .venv/.developer
+	$(bin)/python benchmarks/chaos.py $(or $(ARGS),--quick)
+
+# The dependencies in the CycloneDX format, in build/, and their known vulnerabilities, where the data can be reached.
+audit: .venv/.developer
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[audit]'
+	$(bin)/python benchmarks/audit.py
 
 # The sdist and the wheel for publication: dist/.
 dist: .venv/.developer

@@ -1,0 +1,154 @@
+"""Hostile folders: links under the names that a command writes, lists of files that lead out, a hostile repository.
+
+Nothing outside of the folder may change, and nothing in it may be executed.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+
+from campaign.kinds.configs import commands
+from campaign.scene import TINY_GRID
+from campaign.snapshots import changed, snapshot
+from campaign.stage import SECRET, Stage
+
+#: Names under which a file might be prepared, in the folder of a run, of a result or of a page.
+PREPARED = (
+    *(".manifest.json.part", ".config.json.part", ".metrics.jsonl.part", ".summary.json.part", ".page.html.part"),
+    *(".comparison.csv.part", ".evaluation.json.part", ".episodes.csv.part", ".curves.csv.part", ".report.html.part"),
+    *("manifest.json.tmp", ".tmp", "manifest.json", "timing.jsonl", "metrics.jsonl", "visits.jsonl", ".lock"),
+)
+#: Folders of a run that might lead out of it.
+SUBFOLDERS = ("checkpoints", "evaluation", "tensorboard", "tensorboard/seed-0", "checkpoints/00000006")
+#: Names of files that a result may claim to own.
+CLAIMED = (
+    "..",
+    "/abs",
+    "a/../../outside/secret",
+    "../outside/secret",
+    "../outside",
+    "figures/../../outside",
+    "",
+    ".",
+    "x\0y",
+)
+
+
+def run(stage: Stage) -> None:
+    """Prepare a hostile folder, and run a command on it."""
+    rng = stage.rng
+    outside = stage.plant()
+    (outside / "folder").mkdir()
+    (outside / "folder" / "file").write_text(SECRET)
+    kind = rng.choice(("links", "subfolders", "files", "repository", "out"))
+    words = {
+        "links": _links,
+        "subfolders": _subfolders,
+        "files": _files,
+        "repository": _repository,
+        "out": _out,
+    }[kind](stage)
+    before = snapshot(outside)
+    ended = stage.command(*words, about=kind)
+    stage.notes[kind] += 1
+    stage.check_canaries(ended, kind)
+    for path in changed(before, snapshot(outside)):
+        stage.complain(f"changed {path} outside of its folder", ended, kind)
+    for page in (stage.folder / "page.html",):
+        if page.is_file() and SECRET in page.read_text(errors="replace"):
+            stage.complain("a page contains a file from outside of its folder", ended, kind)
+
+
+def _command(stage: Stage) -> tuple[str, ...]:
+    name = stage.rng.choice(("resume", "evaluate", "train", "view", "compare"))
+    if name == "compare":
+        stage.copy("pole", "intact")
+    return commands()[name]
+
+
+def _links(stage: Stage) -> tuple[str, ...]:
+    """Links under the names of temporary and final files."""
+    run = stage.copy(stage.rng.choice(("sea-half", "sea")), "run")
+    words = _command(stage)
+    for folder in (run, run / "evaluation", stage.folder, stage.folder / "compared", run / "checkpoints"):
+        folder.mkdir(exist_ok=True)
+        for name in stage.rng.sample(PREPARED, 8):
+            if stage.rng.random() < 0.7 or not os.path.lexists(folder / name):
+                (folder / name).unlink(missing_ok=True)
+                (folder / name).symlink_to(stage.folder / "outside" / stage.rng.choice(("secret", "new")))
+    return words
+
+
+def _subfolders(stage: Stage) -> tuple[str, ...]:
+    """A folder of a run that is a link to another folder."""
+    run = stage.copy(stage.rng.choice(("sea-half", "sea")), "run")
+    name = stage.rng.choice(SUBFOLDERS)
+    target = stage.folder / "outside" / stage.rng.choice(("moved", "folder"))
+    if (run / name).exists():
+        if target.name == "moved":
+            shutil.move(run / name, target)
+        else:
+            shutil.rmtree(run / name)
+    (run / name).parent.mkdir(parents=True, exist_ok=True)
+    (run / name).symlink_to(target)
+    return _command(stage)
+
+
+def _files(stage: Stage) -> tuple[str, ...]:
+    """A list of files, of which some are not in the folder, with ``--overwrite``."""
+    name = stage.rng.choice(("explored", "sea"))
+    claimed = [one.replace("/abs", str(stage.folder / "outside" / "secret")) for one in stage.rng.sample(CLAIMED, 4)]
+    if name == "sea":
+        file = stage.copy("sea", "run") / "evaluation" / "evaluation.json"
+        words: tuple[str, ...] = stage.rng.choice((commands()["evaluate"], commands()["view"]))
+    else:
+        file = stage.copy("explored", "result") / "summary.json"
+        shutil.copy(stage.scene.scratch / "map.txt", stage.folder / "map.txt")
+        again = stage.rng.choice((("--overwrite",), ()))
+        words = ("explore", "map.txt", *TINY_GRID, "--out", "result", *again)
+    data = json.loads(file.read_bytes())
+    file.write_text(json.dumps(data | {"files": [*data.get("files", []), *claimed]}))
+    return words
+
+
+def _repository(stage: Stage) -> tuple[str, ...]:
+    """A repository in the working folder that executes something whenever git looks at it."""
+    stage.copy("sea-half", "run")
+    subprocess.run(["git", "init", "--quiet", str(stage.folder)], capture_output=True, check=False)
+    script = stage.folder / "canary.sh"
+    script.write_text(f"#!/bin/sh\ntouch {stage.folder}/canary-git\n")
+    script.chmod(0o755)
+    if (stage.folder / ".git").is_dir():
+        settings = (
+            "core.fsmonitor",
+            "core.pager",
+            "core.sshCommand",
+            "diff.external",
+            "filter.x.clean",
+            "filter.x.smudge",
+        )
+        for name in settings:
+            subprocess.run(["git", "-C", str(stage.folder), "config", name, str(script)], check=False)
+        (stage.folder / ".gitattributes").write_text("* filter=x\n")
+    words = _command(stage)
+    return words if words[0] in ("resume", "train") else commands()["resume"]
+
+
+def _out(stage: Stage) -> tuple[str, ...]:
+    """A folder for output that is a link, or that has links in the place of files."""
+    stage.copy("sea", "run")
+    out, target = stage.folder / "out", stage.folder / "outside" / "folder"
+    if stage.rng.random() < 0.5:
+        out.mkdir()
+        for name in ("summary.json", "comparison.csv", "comparison.png", "figures", "curves.csv", "config.json"):
+            (out / name).symlink_to(target / stage.rng.choice(("file", "new")))
+    else:
+        (stage.folder / "page.html").symlink_to(target / "file")
+    return stage.rng.choice(
+        (
+            ("compare", "run", "--out", "out"),
+            ("train", "--config", "run", "--out", "out", "--overwrite"),
+            ("view", "run", "--save", "page.html"),
+        )
+    )

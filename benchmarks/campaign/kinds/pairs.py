@@ -1,0 +1,64 @@
+"""Pairs: two processes on the same folder. At most one of them is refused, with one line, and nothing is corrupted."""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+from campaign.kinds.kills import compare
+from campaign.scene import TRAININGS
+from campaign.stage import Stage
+
+TRAIN = (*TRAININGS["sea"].words, "--out", "run")
+EVALUATE = ("evaluate", "run", "--episodes", "1")
+#: Two commands each, and the folder of the scene that they work on; none for a new run.
+PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "train + train": (TRAIN, TRAIN, ""),
+    "resume + resume": (("resume", "run"), ("resume", "run"), "sea-half"),
+    "evaluate + evaluate": (EVALUATE, EVALUATE, "sea"),
+    "resume + evaluate": (("resume", "run"), EVALUATE, "sea-half"),
+    "compare + compare": (("compare", "run", "--out", "out"), ("compare", "run", "--out", "out"), "sea"),
+    "view + view": (("view", "run", "--save", "page.html"), ("view", "run", "--save", "page.html"), "sea"),
+    "train + overwrite": (TRAIN, (*TRAIN, "--overwrite"), ""),
+    "explore + explore": (
+        ("explore", "map.txt", "--runs", "2", "--episodes", "2", "--episode-steps", "8", "--out", "out"),
+        ("explore", "map.txt", "--runs", "2", "--episodes", "2", "--episode-steps", "8", "--out", "out"),
+        "explored",
+    ),
+}
+
+
+def run(stage: Stage) -> None:
+    """Start two commands at about the same time."""
+    rng = stage.rng
+    name = rng.choice(list(PAIRS))
+    first, second, scene = PAIRS[name]
+    reference = stage.scene.path("sea", stage.runner)
+    if scene:
+        stage.copy(scene, "run")
+        if scene == "explored":
+            shutil.copy(stage.scene.scratch / "map.txt", stage.folder / "map.txt")
+    one = stage.runner.start(first, stage.folder)
+    time.sleep(rng.choice((0.0, rng.uniform(0.0, 0.05), rng.uniform(0.0, 2.0))))
+    two = stage.runner.start(second, stage.folder)
+    ended = [stage.judge(stage.runner.wait(process), (0, 2), name) for process in (one, two)]
+    if all(process.code == 2 for process in ended):
+        stage.complain(f"both were refused: {ended[0].err.strip()[-200:]}", ended[0], name)
+    run_folder = stage.folder / "run"
+    if "train" in name or "resume" in name:
+        compare(stage, TRAININGS["sea"], run_folder, reference)
+    _check_files(stage, name, stage.folder)
+
+
+def _check_files(stage: Stage, name: str, folder: Path) -> None:
+    """Every JSON file is whole, and nothing is left under a temporary name."""
+    for file in folder.rglob("*.json"):
+        try:
+            json.loads(file.read_bytes())
+        except ValueError:
+            stage.complain(f"{file.relative_to(folder)} is not whole ({name})")
+    for file in folder.rglob(".*"):
+        if file.name not in (".lock",) and not file.name.endswith(".lock"):
+            stage.complain(f"{file.relative_to(folder)} was left behind ({name})")
+    if "view" in name and not (folder / "page.html").read_text().rstrip().endswith("</html>"):
+        stage.complain(f"page.html is not whole ({name})")

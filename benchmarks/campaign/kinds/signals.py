@@ -1,0 +1,50 @@
+"""Signals: a training gets Ctrl-C once or twice, or SIGTERM, at some moment, and is resumed.
+
+How long the answer takes is reported, not asserted: it depends on what else the machine is doing.
+"""
+
+import signal
+import time
+
+from campaign.checks import PROGRAM
+from campaign.kinds.kills import DEVICE, HOST, begin, compare
+from campaign.kinds.moments import MOMENTS, wait_for
+from campaign.processes import COMPILE, READ
+from campaign.scene import TRAININGS
+from campaign.stage import Stage
+
+#: Seconds within which a signal is to be answered, by what was sent.
+PROMISED = {"Ctrl-C once": 1.0, "Ctrl-C twice": 2.0, "SIGTERM": 10.0}
+#: Seconds between the two signals of an impatient user; within half a second they count as one.
+BETWEEN = (0.6, 1.5)
+
+
+def run(stage: Stage) -> None:
+    """Interrupt a run, then resume it, and compare it with an undisturbed one."""
+    rng = stage.rng
+    world = rng.choice((*DEVICE * 2, *HOST))
+    training, reference = TRAININGS[world], stage.scene.path(world, stage.runner)
+    folder, sent = stage.folder / "run", rng.choice(list(PROMISED))
+    cache = COMPILE if rng.random() < 0.4 else READ
+    process = stage.runner.start(begin(training, folder), stage.folder, cache=cache)
+    moment, usual = rng.choice(MOMENTS), min(stage.scene.seconds[world], 10.0)
+    alive = wait_for(rng, moment, folder, process, stage.runner, usual)
+    about = f"{world}, {sent}, moment: {moment}"
+    if alive:
+        stage.notes["signals"] += 1
+        process.kill(signal.SIGTERM if sent == "SIGTERM" else signal.SIGINT)
+        began = time.monotonic()
+        if sent == "Ctrl-C twice":
+            while time.monotonic() < began + rng.uniform(*BETWEEN) and not stage.runner.has_ended(process):
+                time.sleep(0.01)
+            began = time.monotonic()
+            process.kill(signal.SIGINT)
+        ended = stage.runner.wait(process)
+        stage.waits.setdefault(sent, []).append(time.monotonic() - began)
+        stage.judge(ended, (0, 130), about)
+        if ended.code == 130 and PROGRAM not in ended.err:
+            stage.complain("was interrupted without a line that says so", ended, about)
+    else:
+        stage.judge(stage.runner.wait(process), (0,), about)
+    stage.finish(*begin(training, folder), about=about)
+    compare(stage, training, folder, reference)
