@@ -5,7 +5,7 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -25,6 +25,9 @@ from action_balance.machine import Need, available_memory, check_memory
 
 #: Bytes of a number, of a random key, and of a flag of a step.
 NUMBER, KEY, FLAG = 4, 8, 1
+
+#: Flags that a message names: those that were raised most.
+NAMED = 2
 
 #: Losses that PPO logs for every minibatch; those of bonuses come on top.
 LOSSES = 6
@@ -69,9 +72,10 @@ def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
     more = [_raised(config, "seeds")]
 
-    def need(what: str, size: int, *flags: Iterable[str]) -> Need:
-        known = [name for names in (*flags, *more) for name in names]
-        return Need(what, size, f"a smaller {_either(known)}" if known else "smaller settings, or a machine with more")
+    def need(what: str, size: int, *flags: Mapping[str, float]) -> Need:
+        known = {name: times for one in (*flags, *more) for name, times in one.items()}
+        named = sorted(known, key=lambda name: -known[name])[:NAMED]
+        return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more")
 
     own = {"params", "optimizer", "bonus_states"}
     rest = [getattr(state, one.name) for one in fields(state) if one.name not in own]
@@ -141,17 +145,13 @@ def _bonus(agent: AgentConfig, name: str) -> Any:
     return kind(**agent.settings_of(name)) if kind else None
 
 
-def _raised(settings: Any, *names: str, prefix: str = "") -> list[str]:
-    """The flags of whole numbers that are above their defaults, so that somebody has chosen them."""
-    found = []
+def _raised(settings: Any, *names: str, prefix: str = "") -> dict[str, float]:
+    """The flags of whole numbers that somebody has raised, each with how many times its default it is."""
+    taken, found = {one.name for one in fields(ImageConfig)} if prefix else set(), {}
     for one in fields(settings) if settings is not None else ():
         value = getattr(settings, one.name)
         if isinstance(value, int) and (not names or one.name in names):
-            default = one.default if isinstance(one.default, int) else 0
-            taken = prefix and one.name in {other.name for other in fields(ImageConfig)}
-            found += [flag(f"{prefix}_{one.name}" if taken else one.name)] if value > default else []
-    return found
-
-
-def _either(words: list[str]) -> str:
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+            times = value / one.default if isinstance(one.default, int) and one.default else float(value > 0)
+            if times > 1 or one.default in (None, 0):
+                found[flag(f"{prefix}_{one.name}" if one.name in taken else one.name)] = times
+    return {name: times for name, times in found.items() if times}

@@ -4,18 +4,21 @@ from collections.abc import Collection
 
 from action_balance.errors import MOST, UserError, check_name
 
+#: Most seeds of a study that trains one run after the other.
+MOST_SEEDS = 10_000
 
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """Raise a `UserError` unless an integer lies between ``least`` and the largest 32-bit integer."""
+
+def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None:
+    """Raise a `UserError` unless an integer lies between ``least`` and ``most``, by default what 32 bits hold."""
     if value < least:
         raise UserError(f"{name} must be {least} or more, not {value}")
-    if value > MOST:
-        raise UserError(f"{name} must be at most {MOST}, not {value}")
+    if value > most:
+        raise UserError(f"{name} must be at most {most}, not {value}")
 
 
-def check_seeds(seed: int, seeds: int) -> None:
-    """Raise a `UserError` unless ``seeds`` consecutive seeds from ``seed`` on are valid."""
-    check_count("--seeds", seeds)
+def check_seeds(seed: int, seeds: int, most: int = MOST) -> None:
+    """Raise a `UserError` unless ``seeds`` consecutive seeds from ``seed`` on are valid, and at most ``most``."""
+    check_count("--seeds", seeds, most=most)
     check_count("--seed", seed, 0)
     if seed + seeds > MOST:
         raise UserError(f"--seed must be below {MOST + 1 - seeds}, not {seed}")

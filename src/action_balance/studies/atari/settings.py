@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.games import games
 from action_balance.studies.atari_training import AtariTraining
-from action_balance.studies.checks import check_names, check_seeds
+from action_balance.studies.checks import MOST_SEEDS, check_names, check_seeds
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.plan import run_name
 
@@ -22,13 +22,14 @@ class AtariSettings:
     methods: tuple[str, ...] = COMPARED
     """Methods to compare: rnd, action-balance-rnd, action-balance-rnd-channel."""
     seeds: int = TABLE_2_RUNS
-    """Runs of each method in each game. Increase it later to add runs to a result."""
+    """Runs of each method in each game. Increase it later to add runs to a result;
+    at most 10,000."""
     seed: int = 0
     """Seed of the first run; the others follow."""
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_seeds(self.seed, self.seeds)
+        check_seeds(self.seed, self.seeds, MOST_SEEDS)
         check_names("game", self.games, _known_games(self.games))
         check_names("method", self.methods, COMPARED)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from action_balance.agent.state import TrainState
 from action_balance.engines.device.trainer import DeviceTrainer
+from action_balance.engines.memory_needs import check_training
 from action_balance.engines.metrics_rows import HostMetrics, Progress, progress
 from action_balance.runs.manifest import PACKAGES, hardware, versions
 from action_balance.studies import statistics
@@ -43,6 +44,7 @@ def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None) -> Re
         Their record.
     """
     config, updates = cell.config, cell.config.agent.updates
+    check_training(config, config.env.spec)
     trainer, compared = DeviceTrainer(config), _Comparer(cell)
     trainer.start(trainer.init_state())
     due, rows, begin = set(checkpoints(updates).tolist()), [], 0.0

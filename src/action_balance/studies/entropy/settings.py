@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
 from action_balance.studies.atari_training import AtariTraining
-from action_balance.studies.checks import check_seeds
+from action_balance.studies.checks import MOST_SEEDS, check_seeds
 from action_balance.studies.plan import run_name
 
 #: The game of the figure, and its number of actions.
@@ -29,13 +29,14 @@ class EntropySettings:
     """Settings of ``reproduce entropy``."""
 
     seeds: int = 1
-    """Runs of each variant. Increase it later to add runs to a result."""
+    """Runs of each variant. Increase it later to add runs to a result;
+    at most 10,000."""
     seed: int = 0
     """Seed of the first run; the others follow."""
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_seeds(self.seed, self.seeds)
+        check_seeds(self.seed, self.seeds, MOST_SEEDS)
 
     def plan(self) -> dict[str, TrainConfig]:
         """The runs by name, in order: all variants with the first seed, then with the next."""

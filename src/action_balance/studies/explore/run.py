@@ -14,6 +14,7 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.explore import KIND, analysis
 from action_balance.studies.explore.analysis import Exploration
+from action_balance.studies.grid.memory_needs import check_runs
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.terminal.console import say
@@ -31,6 +32,7 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         console: the screen.
     """
     world = read_map(map_file, settings.episode_steps)
+    check_runs(settings, world.cells, settings.coverage_steps, records=True, goals=int(world.goals.any()))
     folder = None
     if out is not None:
         folder = ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)})

@@ -9,6 +9,7 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.grid import KIND
 from action_balance.studies.grid.first_reach import timed_out
+from action_balance.studies.grid.memory_needs import check_study
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.parts import finish_part, run_missing, without_choice
@@ -25,6 +26,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
         overwrite: replace an existing result.
         console: the screen.
     """
+    check_study(settings)
     papers = {name: load_part(name).paper for name in STUDIES}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
     folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, extra)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from action_balance.envs.grid.config import LARGEST
 from action_balance.errors import MOST, UserError, check_numbers
 from action_balance.studies import paper
 from action_balance.studies.checks import check_count, check_names
@@ -67,7 +68,7 @@ class GridSettings(RunSettings):
     """Settings of ``reproduce grid``; the defaults are the paper's."""
 
     size: int = paper.SIZE
-    """Cells along each side of the open world."""
+    """Cells along each side of the open world, at most 1000."""
     goals: tuple[Cell, ...] = paper.GOALS
     """Goal cells x,y; each has runs of its own."""
     studies: tuple[str, ...] = STUDIES
@@ -76,6 +77,7 @@ class GridSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("study", self.studies, STUDIES)
+        check_numbers(self, "size", high=LARGEST)
         if "goals" in self.studies and not self.goals:
             raise UserError("the study goals needs a goal: --goals 10,20")
         if "corridor" in self.studies:

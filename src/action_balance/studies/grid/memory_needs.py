@@ -1,0 +1,73 @@
+"""The memory that runs of the tabular agent need at least, checked before anything is compiled or written."""
+
+from action_balance.envs.grid.maps import corridor_world
+from action_balance.machine import Need, available_memory, check_memory
+from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings, RunSettings
+from action_balance.tabular.simulate import LANES
+
+#: Bytes of a cell in the tables of a run: counts and advantages of four actions, the value, and whether it is a goal.
+CELL = 4 * 4 + 4 * 4 + 4 + 1
+
+#: Bytes of a step that a run learns from: cell, action and reached cell.
+STEP = 3 * 4
+
+
+def check_study(settings: GridSettings) -> None:
+    """Raise a `UserError` if a part of the grid study cannot fit into memory.
+
+    Args:
+        settings: settings of the study.
+    """
+    cells = settings.size**2
+    if "coverage" in settings.studies:
+        check_runs(settings, cells, settings.coverage_steps, records=True)
+    if "goals" in settings.studies:
+        check_runs(settings, cells, goals=len(settings.goals))
+    if "corridor" in settings.studies:
+        check_runs(settings, corridor_world().cells, CORRIDOR_EPISODES * settings.episode_steps, goals=1)
+
+
+def check_runs(settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0) -> None:
+    """Raise a `UserError` if runs cannot fit into memory.
+
+    Args:
+        settings: settings of the runs.
+        cells: cells of the world.
+        steps: steps of each walk; 0 without walks.
+        records: whether the coverage is recorded at every tenth step.
+        goals: goals to which runs are made.
+    """
+    available = available_memory()
+    for needs in runs_needs(settings, cells, steps, records, goals):
+        check_memory("this study", needs, available)
+
+
+def runs_needs(
+    settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0
+) -> list[list[Need]]:
+    """What walks need, then what runs to goals need; the arguments are those of `check_runs`."""
+    runs = settings.runs * len(settings.methods)
+
+    def both(length: int, *more: Need) -> list[Need]:
+        batch = LANES * min(settings.update_every, length) * STEP
+        return [
+            Need("the tables of its runs", LANES * cells * CELL, "a smaller world"),
+            Need("its updates", batch, "a smaller --update-every"),
+            *more,
+        ]
+
+    found = []
+    if steps:
+        recorded = 4 * runs * (steps // 10) if records else 0
+        # Every step of some runs at a time, and every step and what it learned of the first.
+        walks = steps * (4 * min(LANES, settings.runs) + 8)
+        found.append(
+            both(
+                steps,
+                Need("its walks", walks, "fewer --episodes or a smaller --episode-steps"),
+                Need("its results", recorded, "fewer --runs or --episodes"),
+            )
+        )
+    if goals:
+        found.append(both(settings.max_steps, Need("its results", 9 * runs * goals, "fewer --runs")))
+    return found
