@@ -1,9 +1,13 @@
 """Files that are written whole or not at all, and one-line reasons where that fails."""
 
 import contextlib
+import errno
+import glob
 import hashlib
 import json
 import os
+import secrets
+import stat
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +41,55 @@ def missing(package: str, need: str = "training", extra: str = "train") -> UserE
     return UserError(f"{package} is not installed, and {need} needs it: {advice}")
 
 
+class NotWritable(WriteError):
+    """A place where this user may not write: the file system or the folder is read-only."""
+
+
+def cannot_write(path: Path, error: OSError, hint: str = "") -> WriteError:
+    """The error for something that cannot be written.
+
+    Args:
+        path: what cannot be written.
+        error: the reason.
+        hint: what else to say, after a semicolon.
+    """
+    kind = NotWritable if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else WriteError
+    return kind(f"cannot write {path}: {reason(error)}{f'; {hint}' if hint else ''}", error)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a regular file for writing; an ``OSError`` for anything else under its name.
+
+    Somebody else may have made the folder: a link would lead to another file, and a pipe would wait forever.
+
+    Args:
+        path: the file.
+        flags: as for `os.open`; the file is made if it does not exist.
+
+    Returns:
+        The descriptor.
+    """
+    wrong = OSError(errno.EINVAL, "it is a link or something else that is not a plain file: move it away")
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | careful, 0o666)
+    except OSError as error:
+        # of links, of pipes that nobody reads, and of folders
+        raise wrong if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR) else error from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise wrong
+    return descriptor
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    """Open a plain file to add to its end; an ``OSError`` if it is a link or something else."""
+    return os.fdopen(open_own(path, os.O_WRONLY | os.O_APPEND), "ab")
+
+
 def write_durably(path: Path, content: Content) -> None:
-    """Write a file, which is on the disk when this returns; an ``OSError`` leaves a part of it."""
-    with open(path, "wb") as file:
+    """Write a new file, which is on the disk when this returns; an ``OSError`` leaves a part of it."""
+    with open(path, "xb") as file:  # never through a link
         if isinstance(content, bytes):
             file.write(content)
         else:
@@ -49,16 +99,72 @@ def write_durably(path: Path, content: Content) -> None:
 
 
 def write_atomically(path: Path, content: Content) -> None:
-    """Write a whole file or nothing, even if the disk is full or the power fails."""
-    partial = path.with_name(f".{path.name}.part")
+    """Write a whole file or nothing, even if the disk is full or the power fails.
+
+    The file is written under a temporary name that no other process uses. A link under the final name is replaced, not
+    followed; devices and pipes are refused.
+
+    Args:
+        path: the file; its folder is made if it does not exist.
+        content: what it is to hold.
+    """
+    partial = path.with_name(f"{_partial_prefix(path)}{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not _is_replaceable(path):
+            raise OSError(errno.EINVAL, "it is not a plain file")
         write_durably(partial, content)
         os.replace(partial, path)
-    except OSError as error:
+    except BaseException as error:
+        if not isinstance(error, FileExistsError):
+            with contextlib.suppress(OSError):
+                partial.unlink()
+        if isinstance(error, OSError):
+            raise cannot_write(path, error) from None
+        raise
+
+
+def _partial_prefix(path: Path) -> str:
+    return f".{path.name[:40]}."  # the longest names leave no room for more
+
+
+def _is_replaceable(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def remove_partial(path: Path) -> None:
+    """Delete what killed processes have left of `write_atomically`; for the only process that writes the file.
+
+    Args:
+        path: the file that they wrote.
+    """
+    pattern = f"{glob.escape(_partial_prefix(path))}{8 * '[0-9a-f]'}.part"
+    for leftover in path.parent.glob(pattern):
         with contextlib.suppress(OSError):
-            partial.unlink()
-        raise WriteError(f"cannot write {path}: {reason(error)}", error) from None
+            leftover.unlink()
+
+
+def leads_out(folder: Path, path: Path) -> bool:
+    """Whether links lead out of a folder on the way to a path in it, whether the path exists or not."""
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # the latter for circular links
+        return True
+
+
+def check_inside(folder: Path, path: Path) -> None:
+    """Raise a `UserError` if what is written to a path in a folder would be written outside of the folder.
+
+    Args:
+        folder: the folder, which may itself be reached through a link.
+        path: a folder in it that is written to, whether it exists or not.
+    """
+    if leads_out(folder, path):
+        raise UserError(f"{path} is a link that leads out of {folder}, where nothing is written: put a folder there")
 
 
 def found_inside(root: Path, path: Path) -> Path | None:

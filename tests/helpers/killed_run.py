@@ -36,7 +36,7 @@ def die_before(operation: str, count: int, path: Path) -> None:
 
     def watch(event: str, about: tuple[Any, ...]) -> None:
         nonlocal left
-        writes = event == "os.rename" or (event == "open" and set(str(about[1])) & set("wa"))
+        writes = event == "os.rename" or (event == "open" and about[2] & (os.O_WRONLY | os.O_RDWR))
         if writes and str(about[0]).startswith(str(path)):
             left -= operation in f"{event} {Path(about[0]).relative_to(path)}"
             if left == 0:

@@ -31,7 +31,8 @@ def resume(run: Path, *words: str) -> Path:
     """A copy of a run in which the second half was lost and is trained again."""
     copy = run.with_name(f"{run.name}-resumed")
     shutil.copytree(run, copy)
-    RunFolder.open(copy).checkpoints().discard_after(UPDATES // 2)
+    for checkpoint in RunFolder.open(copy).checkpoints().after(UPDATES // 2):
+        shutil.rmtree(checkpoint)
     RunFolder.open(copy).finish("interrupted")
     assert call("resume", str(copy), *words) == 0
     assert RunFolder.open(copy).manifest["status"] == "finished"

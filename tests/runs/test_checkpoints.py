@@ -1,6 +1,8 @@
 """A checkpoint is exact, whole or not there, checked before it is used, and never executed."""
 
 import contextlib
+import hashlib
+import json
 import os
 import pickle
 import shutil
@@ -17,6 +19,7 @@ import optax
 import pytest
 
 from action_balance.errors import UserError
+from action_balance.files import fingerprint, to_json
 from action_balance.runs import Checkpoints
 
 needs_mount = pytest.mark.skipif(
@@ -180,17 +183,137 @@ def test_a_half_written_checkpoint_is_ignored_and_cleaned_up_by_the_next(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000002"]
 
 
-def test_a_damaged_checkpoint_is_replaced_when_its_update_is_saved_again(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path, {1: None, 2: None})
-    (tmp_path / "00000002" / "checkpoint.json").write_text("{}")
+def test_a_damaged_checkpoint_is_moved_aside_when_its_update_is_saved_again(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path / "checkpoints", {1: None, 2: None})
+    arrays = (tmp_path / "checkpoints" / "00000002" / "arrays.npz").read_bytes()
+    (tmp_path / "checkpoints" / "00000002" / "checkpoint.json").write_text("{}")
     checkpoints.save(2, _state(2))
     assert checkpoints.restore(_state(0)).update == 2
+    assert (tmp_path / "aside" / "0001-damaged" / "00000002" / "arrays.npz").read_bytes() == arrays
 
 
-def test_later_checkpoints_are_discarded_when_training_goes_back(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path, {1: None, 2: None, 3: None})
-    checkpoints.discard_after(1)
+def test_a_file_in_the_place_of_a_checkpoint_is_moved_aside(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path / "checkpoints", {1: None})
+    (tmp_path / "checkpoints" / "00000002").write_text("mine")
     assert checkpoints.updates() == [1]
+    checkpoints.save(2, _state(2))
+    assert checkpoints.restore(_state(0)).update == 2
+    assert (tmp_path / "aside" / "0001-damaged" / "00000002").read_text() == "mine"
+
+
+def test_the_checkpoints_after_an_update_are_listed(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None, 3: None})
+    assert checkpoints.after(1) == [tmp_path / "00000002", tmp_path / "00000003"]
+    assert checkpoints.after(3) == []
+
+
+@pytest.mark.parametrize("name", ["checkpoint.json", "arrays.npz"])
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_what_cannot_be_read_is_not_damaged_and_nothing_is_used_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: OSError
+) -> None:
+    checkpoints = _filled(tmp_path, {1: 1.0, 2: 2.0})
+    really_open = os.open
+
+    def refuse(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if str(path) == str(tmp_path / "00000002" / name):
+            raise error
+        return really_open(path, flags, *rest, **more)
+
+    monkeypatch.setattr("os.open", refuse)
+    for which in ("latest", "best"):
+        with pytest.raises(UserError, match=rf"cannot read .*00000002/{name}: {error.strerror}$"):
+            checkpoints.restore(_state(0), "latest" if which == "latest" else "best")
+    for update in (3, 4, 5, 6):
+        checkpoints.save(update, _state(update), 3.0)
+    assert checkpoints.updates() == [2, 4, 5, 6]  # the one that cannot be read is not deleted
+    monkeypatch.undo()
+    _assert_same(checkpoints.restore(_state(0), 2).state, _state(2))
+
+
+@pytest.mark.parametrize("name", ["checkpoint.json", "arrays.npz"])
+def test_an_old_checkpoint_that_is_damaged_is_not_deleted(tmp_path: Path, name: str) -> None:
+    checkpoints = _filled(tmp_path, {1: 1.0})
+    (tmp_path / "00000001" / name).write_bytes(b"damaged")
+    for update in (2, 3, 4, 5):
+        checkpoints.save(update, _state(update), 2.0)
+    assert checkpoints.updates() == [1, 3, 4, 5]
+    assert (tmp_path / "00000001" / name).read_bytes() == b"damaged"
+
+
+def test_an_old_checkpoint_in_which_somebody_keeps_other_files_is_not_deleted(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path / "checkpoints", {1: None, 2: None})
+    (tmp_path / "checkpoints" / "00000001" / "notes.txt").write_text("mine")
+    (tmp_path / "checkpoints" / "00000002").rename(tmp_path / "elsewhere")
+    (tmp_path / "checkpoints" / "00000002").symlink_to(tmp_path / "elsewhere")
+    for update in (3, 4, 5, 6):
+        checkpoints.save(update, _state(update))
+    assert checkpoints.updates() == [1, 2, 4, 5, 6]
+    assert (tmp_path / "checkpoints" / "00000001" / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["arrays.npz", "checkpoint.json"]
+
+
+def test_hidden_folders_of_somebody_else_stay(tmp_path: Path) -> None:
+    for name in (".old-thesis", ".partial-draft"):
+        (tmp_path / name).mkdir()
+    _filled(tmp_path, {1: None, 2: None})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".old-thesis",
+        ".partial-draft",
+        "00000001",
+        "00000002",
+    ]
+
+
+def test_checkpoints_are_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / "checkpoints").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="leads out of"):
+        Checkpoints(tmp_path / "run" / "checkpoints").save(1, _state(1))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": {"../../outside": "0"}},
+        {"files": {"/dev/zero": "0"}},
+        {"files": ["arrays.npz"]},
+        {"score": "high"},
+        {"leaves": [1]},
+        {"leaves": None},
+        {"update": None},
+    ],
+)
+def test_a_description_that_somebody_made_up_is_damaged(tmp_path: Path, change: dict[str, Any]) -> None:
+    checkpoints = _filled(tmp_path, {1: None, 2: None})
+    file = tmp_path / "00000002" / "checkpoint.json"
+    contents = {**json.loads(file.read_bytes())["contents"], **change}
+    file.write_bytes(to_json({"contents": contents, "sha256": fingerprint(contents)}))
+    restored = checkpoints.restore(_state(0))
+    assert restored.update == 1
+    assert "00000002 is damaged" in restored.warnings[0]
+
+
+def test_arrays_that_are_no_arrays_are_an_error_if_their_checksum_is_right(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path, {1: None})
+    (tmp_path / "00000001" / "arrays.npz").write_bytes(b"something else")
+    file = tmp_path / "00000001" / "checkpoint.json"
+    contents = json.loads(file.read_bytes())["contents"]
+    contents["files"] = {"arrays.npz": hashlib.sha256(b"something else").hexdigest()}
+    file.write_bytes(to_json({"contents": contents, "sha256": fingerprint(contents)}))
+    with pytest.raises(UserError, match="is as it was written, but cannot be read"):
+        checkpoints.restore(_state(0))
+
+
+def test_a_checkpoint_that_is_deleted_while_it_is_looked_for_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = _filled(tmp_path, {1: None})
+    monkeypatch.setattr(Checkpoints, "updates", lambda _: [1, 2])
+    restored = checkpoints.restore(_state(0))
+    assert (restored.update, restored.warnings) == (1, ())
 
 
 @pytest.mark.parametrize(

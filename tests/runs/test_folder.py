@@ -1,5 +1,6 @@
 """A run folder is begun once, refused when it is something else, and says where it came from."""
 
+import gzip
 import json
 import os
 import platform
@@ -16,7 +17,8 @@ import pytest
 from action_balance import __version__
 from action_balance.config.registry import env_config
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder, manifest, read_config
+from action_balance.runs import RunFolder, manifest, read_config, read_metrics
+from action_balance.runs import folder as run_folder
 
 CONFIG: dict[str, Any] = {"env": "deep-sea", "ppo": {"clip": 0.1, "epochs": 4}, "layers": [64, 64], "preset": None}
 
@@ -162,29 +164,132 @@ def test_a_run_of_0_1_0_is_opened(tmp_path: Path) -> None:
     assert RunFolder.open(tmp_path).config == CONFIG
 
 
-def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_the_one_used(tmp_path: Path) -> None:
-    folder = _create(tmp_path)
+def _row(update: int) -> dict[str, Any]:
+    return {"update": update, "seed": 0, "steps": 4 * update, "loss": 1.0}
+
+
+def _trained(path: Path, updates: int = 3) -> RunFolder:
+    """A run that was killed after a checkpoint."""
+    folder = _create(path)
     log = folder.metrics()
-    for update in (1, 2, 3):
-        log.append([{"update": update, "seed": 0, "steps": 4 * update, "loss": 1.0}])
+    for update in range(1, updates + 1):
+        log.append([_row(update)])
         folder.checkpoints().save(update, {"x": jnp.float32(update)})
+    return folder
+
+
+def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_the_one_used(tmp_path: Path) -> None:
+    folder = _trained(tmp_path)
     (tmp_path / "checkpoints" / "00000003" / "checkpoint.json").write_text("{")
-    restored, log = RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, ["action-balance", "resume"])
+    damaged = _snapshot(tmp_path / "checkpoints" / "00000003")
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if len(said) < 3:  # nothing is moved before the user is told
+            assert _snapshot(tmp_path / "checkpoints" / "00000003") == damaged
+
+    restored, _ = RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, ["action-balance", "resume"], on_message=say)
     assert (restored.update, float(restored.state["x"])) == (2, 2.0)
-    assert "00000003 is damaged" in restored.warnings[0]
+    assert restored.warnings == tuple(said)
+    checkpoint, move, rows = said
+    assert "00000003 is damaged" in checkpoint
+    assert "what is damaged is moved" in move
+    assert "(1 of metrics.jsonl)" in rows
     assert folder.checkpoints().updates() == [1, 2]
-    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+    assert _snapshot(tmp_path / "aside" / "0001-damaged" / "00000003") == damaged
+    assert [row["update"] for row in read_metrics(tmp_path)] == [1, 2]
+    assert [row["update"] for row in read_metrics(tmp_path / "aside" / "0002-after-update-2")] == [3]
     found = RunFolder.open(tmp_path).manifest
     assert (found["status"], found["resumes"]) == ("running", 1)
     assert [start["command"][1] for start in found["starts"]] == ["train", "resume"]
+    assert found["starts"][1]["warnings"] == said
 
 
 def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(tmp_path: Path) -> None:
     log = _create(tmp_path).metrics()
-    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
-    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
-    assert (restored.update, restored.state, restored.warnings) == (0, {"x": 7}, ())
-    assert (tmp_path / "metrics.jsonl").read_text() == ""
+    log.append([_row(1)])
+    restored, log = RunFolder.open(tmp_path).resume({"x": 7}, [])
+    assert (restored.update, restored.state) == (0, {"x": 7})
+    (line,) = restored.warnings
+    assert f"starts from the beginning; the old rows (1 of metrics.jsonl) are moved to {tmp_path / 'aside'}" in line
+    assert read_metrics(tmp_path) == []
+    assert read_metrics(tmp_path / "aside" / "0001-without-checkpoint") == [_row(1)]
+
+
+def test_a_run_that_was_stopped_is_resumed_without_a_word_and_moves_nothing(tmp_path: Path) -> None:
+    _trained(tmp_path).finish("interrupted")
+    before = (tmp_path / "metrics.jsonl").stat()
+    restored, _ = RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
+    assert (restored.update, restored.warnings) == (3, ())
+    assert (tmp_path / "metrics.jsonl").stat() == before
+    assert not (tmp_path / "aside").exists()
+
+
+def test_a_checkpoint_that_cannot_be_read_stops_a_resume_that_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _trained(tmp_path).finish("interrupted")
+    before = _snapshot(tmp_path)
+    really_open = os.open
+
+    def refuse(path: Any, *rest: Any, **more: Any) -> int:
+        if "00000003" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return really_open(path, *rest, **more)
+
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(UserError, match=r"cannot read .*00000003/checkpoint\.json: Permission denied$"):
+        RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
+    monkeypatch.undo()
+    assert _snapshot(tmp_path) == before
+
+
+def test_compressed_metrics_are_not_hidden_by_a_resume(tmp_path: Path) -> None:
+    _trained(tmp_path).finish("interrupted")
+    content = gzip.compress((tmp_path / "metrics.jsonl").read_bytes())
+    (tmp_path / "metrics.jsonl.gz").write_bytes(content)
+    rows = (tmp_path / "metrics.jsonl").read_bytes()
+    (tmp_path / "metrics.jsonl").unlink()
+    with pytest.raises(UserError, match=r"metrics\.jsonl\.gz is compressed.*gunzip"):
+        RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
+    assert not (tmp_path / "metrics.jsonl").exists()
+    (tmp_path / "metrics.jsonl").write_bytes(rows)  # with both, the archive stays as it is
+    RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
+    assert (tmp_path / "metrics.jsonl.gz").read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "timing.jsonl", "checkpoints", "tensorboard", "aside"])
+def test_a_run_of_which_a_part_is_behind_a_link_is_not_resumed(tmp_path: Path, name: str) -> None:
+    _trained(tmp_path / "run").finish("interrupted")
+    (tmp_path / "elsewhere").mkdir()
+    for part in (tmp_path / "run" / name, tmp_path / "run" / f"{name}.away"):
+        if part.exists():
+            part.rename(tmp_path / "elsewhere" / name)
+    before = _snapshot(tmp_path)
+    (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere" / name)
+    with pytest.raises(UserError, match=rf"{name} (is not a plain file|is a link)"):
+        RunFolder.open(tmp_path / "run").resume({"x": jnp.float32(0)}, [])
+    (tmp_path / "run" / name).unlink()
+    assert _snapshot(tmp_path) == before
+
+
+def test_metrics_that_are_a_pipe_are_refused_at_once(tmp_path: Path) -> None:
+    _create(tmp_path).finish("interrupted")
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    with pytest.raises(UserError, match="not a plain file"):
+        RunFolder.open(tmp_path).resume({"x": 7}, [])
+
+
+@pytest.mark.parametrize("starts", [None, 5, [None], ["x"], [{}], [{"versions": None}]])
+def test_starts_that_somebody_made_up_do_not_keep_a_run_from_being_resumed(tmp_path: Path, starts: Any) -> None:
+    _create(tmp_path).finish("interrupted")
+    manifest_data = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest_data, "starts": starts}))
+    folder = RunFolder.open(tmp_path)
+    folder.resume({"x": 7}, ["resume"])
+    folder.note("a line")
+    assert RunFolder.open(tmp_path).manifest["starts"][-1]["warnings"] == ["a line"]
 
 
 def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_path: Path) -> None:
@@ -275,13 +380,53 @@ def test_an_evaluation_of_0_1_0_which_lists_no_files_is_replaced_whole(tmp_path:
     assert sorted(_snapshot(tmp_path / "evaluation")) == ["episodes.csv", "evaluation.json"]
 
 
-def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../../mine", "..", ".", "", "/", "a/../..", "\ud800", "\0", "folder", 5, None, []])
+def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path, name: Any) -> None:
     folder = _create(tmp_path / "run")
+    folder.save_evaluation({}, {})
     (tmp_path / "mine").write_text("precious")
+    (tmp_path / "run" / "evaluation" / "folder").mkdir()
+    (tmp_path / "run" / "evaluation" / "folder" / "mine").write_text("precious")
+    (tmp_path / "run" / "evaluation" / "evaluation.json").write_text(json.dumps({"files": [name]}))
+    before = _snapshot(tmp_path)
     folder.save_evaluation({}, {})
-    (tmp_path / "run" / "evaluation" / "evaluation.json").write_text('{"files": ["../../mine"]}')
-    folder.save_evaluation({}, {})
-    assert (tmp_path / "mine").read_text() == "precious"
+    del before["run/evaluation/evaluation.json"]
+    assert before.items() <= _snapshot(tmp_path).items()
+
+
+def test_an_evaluation_is_not_written_through_a_link(tmp_path: Path) -> None:
+    folder = _create(tmp_path / "run")
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "evaluation.json").write_text('{"files": ["thesis.tex"]}')
+    (tmp_path / "victim" / "thesis.tex").write_text("precious")
+    (tmp_path / "run" / "evaluation").symlink_to(tmp_path / "victim")
+    before = _snapshot(tmp_path / "victim")
+    with pytest.raises(UserError, match="leads out of"):
+        folder.save_evaluation({}, {"episodes.csv": b""})
+    assert _snapshot(tmp_path / "victim") == before
+
+
+def test_a_full_disk_leaves_the_earlier_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _create(tmp_path)
+    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old"})
+    before = _snapshot(out)
+
+    def fill(path: Path, content: bytes) -> None:
+        path.write_bytes(content[:1])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run_folder, "write_durably", fill)
+    with pytest.raises(UserError, match=r"cannot write .*evaluation: No space left on device$"):
+        folder.save_evaluation({"games": 2}, {"episodes.csv": b"new"})
+    assert _snapshot(out) == before
+
+
+def test_what_a_killed_process_left_of_an_evaluation_is_deleted_by_the_next(tmp_path: Path) -> None:
+    folder = _create(tmp_path)
+    (tmp_path / "evaluation" / ".new-1").mkdir(parents=True)
+    (tmp_path / "evaluation" / ".new-1" / "episodes.csv").write_text("half")
+    out = folder.save_evaluation({}, {})
+    assert [path.name for path in out.iterdir()] == ["evaluation.json"]
 
 
 def test_a_run_is_read_without_jax(tmp_path: Path) -> None:

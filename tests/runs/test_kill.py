@@ -56,6 +56,11 @@ def test_a_run_killed_again_and_again_and_resumed_equals_one_never_killed(tmp_pa
     manifest = json.loads((killed / "manifest.json").read_text())
     assert (manifest["status"], manifest["resumes"]) == ("finished", len(KILLS) - 1)  # one never began
 
+    # Rows that were written and made again are the same, and are still there.
+    moved = [row for folder in (killed / "aside").iterdir() for row in read_metrics(folder)]
+    assert moved
+    assert all(row in read_metrics(whole) for row in moved)
+
     events = EventAccumulator(str(killed / "tensorboard" / "seed-1")).Reload()
     scalars = [(scalar.step, scalar.value) for scalar in events.Scalars("mean")]
     expected = [(row["steps"], np.float32(row["mean"])) for row in read_metrics(whole) if row["seed"] == 1]

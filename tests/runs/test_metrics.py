@@ -2,6 +2,7 @@
 
 import gzip
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,27 +89,62 @@ def test_truncating_drops_later_lines_and_half_of_a_line(tmp_path: Path) -> None
     _fill(tmp_path, 0).append(_rows(4))
     log = MetricsLog(tmp_path)
     log.append(_rows(5))
-    whole.write_bytes(whole.read_bytes()[:-7])
-    assert log.truncate_after(3) == ()
+    whole.write_bytes(before := whole.read_bytes()[:-7])
+    said: list[str] = []
+    log.truncate_after(3, said.append)
     assert whole.read_bytes() == expected
     assert len(read_metrics(tmp_path, "timing.jsonl")) == 3
     assert not list(tmp_path.glob(".*"))
+    assert expected + (tmp_path / "aside" / "0001-after-update-3" / "metrics.jsonl").read_bytes() == before
+    (line,) = said
+    assert "(4 of metrics.jsonl)" in line
 
 
-def test_truncating_to_the_beginning_leaves_nothing(tmp_path: Path) -> None:
-    assert MetricsLog(tmp_path).truncate_after(0) == ()
-    assert not (tmp_path / "metrics.jsonl").exists()
-    assert _fill(tmp_path, 2).truncate_after(0) == ()
-    assert read_metrics(tmp_path) == []
-
-
-def test_lost_rows_are_named(tmp_path: Path) -> None:
+def test_the_user_is_told_before_anything_is_moved(tmp_path: Path) -> None:
     log = _fill(tmp_path, 3)
     file = tmp_path / "metrics.jsonl"
-    file.write_bytes(file.read_bytes()[:-100] + b"\0" * 100)
-    (warning,) = log.truncate_after(3)
-    assert "rows up to update 3 are lost" in warning
-    assert [row["update"] for row in read_metrics(tmp_path)] == [1, 1, 2, 2]
+    before = file.read_bytes().replace(b'"seed": 1', b'"seed" 1', 1)
+    file.write_bytes(before)
+
+    def say(line: str) -> None:
+        assert str(tmp_path / "aside") in line
+        assert not (tmp_path / "aside").exists()
+        assert file.read_bytes() == before
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        log.truncate_after(2, say)
+    assert file.read_bytes() == before
+
+
+def test_truncating_to_the_beginning_moves_everything(tmp_path: Path) -> None:
+    said: list[str] = []
+    MetricsLog(tmp_path).truncate_after(0, said.append)
+    assert list(tmp_path.iterdir()) == []
+    log = _fill(tmp_path, 2)
+    before = {name: (tmp_path / name).read_bytes() for name in ("metrics.jsonl", "timing.jsonl")}
+    log.truncate_after(0, said.append)
+    assert read_metrics(tmp_path) == []
+    aside = tmp_path / "aside" / "0001-without-checkpoint"
+    assert {path.name: path.read_bytes() for path in aside.iterdir()} == before
+    (line,) = said
+    assert "(4 of metrics.jsonl, 2 of timing.jsonl)" in line
+
+
+def test_lost_rows_are_named_and_intact_ones_after_them_stay(tmp_path: Path) -> None:
+    log = _fill(tmp_path, 3)
+    file = tmp_path / "metrics.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([*lines[:2], b"\0" * 100 + b"\n", *lines[3:]]))
+    said: list[str] = []
+    log.truncate_after(3, said.append)
+    assert ["1 damaged line is moved" in line for line in said] == [True]
+    assert [(row["update"], row["seed"]) for row in read_metrics(tmp_path)] == [(1, 0), (1, 1), (2, 1), (3, 0), (3, 1)]
+    aside = tmp_path / "aside" / "0001-damaged-or-after-update-3"
+    assert {path.name: path.read_bytes() for path in aside.iterdir()} == {"metrics.jsonl": b"\0" * 100 + b"\n"}
+    file.write_bytes(b"".join(lines[:-2]))
+    log.truncate_after(3, said.append)
+    assert "rows up to update 3 are lost" in said[-1]
 
 
 def test_tensorboard_forgets_what_was_cut_and_survives_half_of_a_record(tmp_path: Path) -> None:
@@ -144,16 +180,31 @@ def test_a_run_without_metrics_has_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    with pytest.raises(UserError, match=r"cannot write .*metrics\.jsonl: No space left on device$"):
-        MetricsLog(tmp_path).append(_rows(1))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_under_tensorboard_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "tensorboard" / "seed-0").mkdir(parents=True)
+@pytest.mark.parametrize(("module", "name"), [("metrics", r"metrics\.jsonl"), ("events", "tensorboard")])
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str) -> None:
     log = MetricsLog(tmp_path)
-    (tmp_path / "tensorboard" / "seed-0" / "events.out.tfevents.000001").symlink_to("/dev/full")
-    with pytest.raises(UserError, match=r"cannot write .*tensorboard: No space left on device$"):
+    full = partial(open, "/dev/full", "ab")
+    monkeypatch.setattr(f"action_balance.runs.{module}.open_to_append", lambda _: full())
+    with pytest.raises(UserError, match=rf"cannot write .*{name}: No space left on device$"):
         log.append(_rows(1))
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "tensorboard/seed-0/events.out.tfevents.000001"])
+def test_nothing_is_appended_through_a_link(tmp_path: Path, name: str) -> None:
+    log = MetricsLog(tmp_path)
+    (tmp_path / "precious").write_bytes(b"mine")
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).symlink_to(tmp_path / "precious")
+    with pytest.raises(UserError, match="not a plain file"):
+        log.append(_rows(1))
+    assert (tmp_path / "precious").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "tensorboard/seed-0"])
+def test_nothing_is_written_to_a_folder_behind_a_link(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / name).parent.mkdir(parents=True)
+    (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="leads out of"):
+        MetricsLog(tmp_path / "run").append(_rows(1))
+    assert list((tmp_path / "elsewhere").iterdir()) == []

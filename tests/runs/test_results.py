@@ -3,11 +3,13 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
 
 from action_balance.errors import UserError
+from action_balance.runs.locks import FileLock
 from action_balance.runs.results import SUMMARY, ResultFolder
 from action_balance.studies.grid.settings import RunSettings
 
@@ -45,7 +47,7 @@ def test_overwrite_deletes_the_result_and_nothing_else(tmp_path: Path) -> None:
         folder.write(name, b"old")
     for mine in ("notes.txt", "figures/thesis.png"):
         (tmp_path / mine).write_text("mine")
-    _open(tmp_path, RunSettings(runs=7), overwrite=True)
+    _open(tmp_path, RunSettings(runs=7), overwrite=True).release()
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["figures/thesis.png", "notes.txt", SUMMARY]
 
@@ -53,9 +55,12 @@ def test_overwrite_deletes_the_result_and_nothing_else(tmp_path: Path) -> None:
 def test_a_result_lists_its_files_before_they_exist_and_nothing_else_of_what_is_new(tmp_path: Path) -> None:
     folder = _open(tmp_path)
     folder.summary["ours"]["coverage"] = {"cells": 1}
-    (tmp_path / ".a.csv.part").mkdir()  # the file cannot be written
+
+    def fail(_: BinaryIO) -> None:
+        raise OSError(28, "No space left on device")
+
     with pytest.raises(UserError, match="cannot write"):
-        folder.write("a.csv", b"")
+        folder.write("a.csv", fail)
     found = json.loads((tmp_path / SUMMARY).read_text())
     assert (found["files"], found["ours"]) == (["a.csv"], {})
     folder.write("b.csv", b"")
@@ -85,17 +90,64 @@ def test_a_result_of_0_1_0_which_lists_no_files_is_continued_and_overwritten(tmp
     again.write("goals.csv", b"new")
     del again.summary["files"]
     again.save()
-    _open(tmp_path, overwrite=True)
+    _open(tmp_path, overwrite=True).release()
     assert [path.name for path in tmp_path.iterdir()] == [SUMMARY]
 
 
-def test_listed_names_that_lead_out_of_the_folder_are_not_deleted(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("precious")
-    folder = _open(tmp_path / "result")
-    folder.summary["files"] = ["../mine"]
-    folder.save()
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["../mine", "..", ".", "", "/", "a/../../mine", "folder", "folder/..", "link/mine", "\ud800", "\0", 5, None],
+        [["mine"]],
+        {"mine": 1},
+        "mine",
+        7,
+        None,
+    ],
+)
+def test_listed_names_that_lead_out_of_the_folder_are_not_deleted(tmp_path: Path, files: Any) -> None:
+    _open(tmp_path / "result").release()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "result" / "folder").mkdir()
+    (tmp_path / "result" / "link").symlink_to(tmp_path / "elsewhere")
+    mine = [tmp_path / "mine", tmp_path / "elsewhere" / "mine", tmp_path / "result" / "folder" / "mine"]
+    for path in mine:
+        path.write_text("precious")
+    summary = json.loads((tmp_path / "result" / SUMMARY).read_text())
+    (tmp_path / "result" / SUMMARY).write_text(json.dumps({**summary, "files": files}))
     _open(tmp_path / "result", overwrite=True)
-    assert (tmp_path / "mine").exists()
+    assert [path.read_text() for path in mine] == ["precious"] * 3
+
+
+@pytest.mark.parametrize("files", [{"mine": 1}, "mine", 7, None, [None]])
+def test_a_list_of_files_that_is_none_is_damaged(tmp_path: Path, files: Any) -> None:
+    _open(tmp_path).release()
+    summary = json.loads((tmp_path / SUMMARY).read_text())
+    (tmp_path / SUMMARY).write_text(json.dumps({**summary, "files": files}))
+    for again in (_open, lambda path: ResultFolder.renew(path, "test"), ResultFolder.read):
+        with pytest.raises(UserError, match=r"summary\.json is damaged"):
+            again(tmp_path)
+
+
+def test_only_one_process_writes_a_result_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _open(tmp_path) as folder:
+        assert (tmp_path / ".lock").exists()
+        folder.write("a.csv", b"")
+    with pytest.raises(UserError, match="other settings"):
+        _open(tmp_path, RunSettings(runs=7))
+    with pytest.raises(UserError, match="already holds a result of test"):
+        ResultFolder.renew(tmp_path, "another")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", SUMMARY]
+    (tmp_path / ".a.csv.0123abcd.part").touch()  # of a process that was killed
+    monkeypatch.setattr(FileLock, "acquire", lambda _: False)
+    monkeypatch.setattr("action_balance.runs.results.PATIENCE", 0.0)
+    for open_it in (_open, lambda path: ResultFolder.renew(path, "test")):
+        with pytest.raises(UserError, match="another process is writing to"):
+            open_it(tmp_path)
+    assert (tmp_path / ".a.csv.0123abcd.part").exists()
+    monkeypatch.undo()
+    ResultFolder.renew(tmp_path, "test").release()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", SUMMARY]
 
 
 def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
@@ -114,7 +166,7 @@ def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
     (tmp_path / SUMMARY).write_text("{")
     with pytest.raises(UserError, match="damaged"):
         ResultFolder.renew(tmp_path, "report")
-    ResultFolder.renew(tmp_path, "report", overwrite=True)
+    ResultFolder.renew(tmp_path, "report", overwrite=True).release()
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UserError, match="holds no result"):
         ResultFolder.read(tmp_path)

@@ -82,9 +82,7 @@ def resume(
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
         notes = [trainer.resume_note] if saved and trainer.resume_note else []
         shapes = trainer.state_shapes() if saved else None
-        restored, log = folder.resume(shapes, command, notes, _about(trainer), config.env.packages)
-        for warning in restored.warnings:
-            on_message(warning)
+        restored, log = folder.resume(shapes, command, notes, _about(trainer), config.env.packages, on_message)
         _Session(folder, config, trainer, log, report, stop, messages).run(restored.state, restored.update)
 
 

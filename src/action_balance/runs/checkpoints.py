@@ -13,14 +13,27 @@ import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal
 
 from action_balance.errors import UserError, WriteError
-from action_balance.files import Data, digest, fingerprint, load_json, reason, sync_folder, to_json, write_durably
-from action_balance.reading import Unreadable
+from action_balance.files import (
+    Data,
+    check_inside,
+    digest,
+    fingerprint,
+    leads_out,
+    reason,
+    sync_folder,
+    to_json,
+    write_durably,
+)
+from action_balance.reading import Damaged, Missing, Unreadable, entries, read_json
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.aside import move_aside, new_aside
 from action_balance.runs.leaves import Leaf, difference
+from action_balance.runs.owned import is_below
 
 #: The file of a checkpoint that describes the others.
 CONTENTS = "checkpoint.json"
@@ -51,23 +64,34 @@ class Restored:
 
 
 def _read_contents(folder: Path) -> Data:
-    """The description of a checkpoint."""
-    found = load_json(folder / CONTENTS) or {}
+    """The description of a checkpoint; an `Unreadable` where the system does not let us read it."""
+    try:
+        found = read_json(folder / CONTENTS, "the description of a checkpoint")
+    except (Missing, Damaged):
+        raise _Damaged(f"{CONTENTS} is missing or damaged") from None
     contents: Data = found.get("contents") or {}
-    if found.get("sha256") != fingerprint(contents) or contents["update"] != int(folder.name):
+    try:
+        fine = found.get("sha256") == fingerprint(contents) and contents["update"] == int(folder.name)
+        fine = fine and isinstance(contents["files"], dict) and isinstance(contents["score"], (int, float, NoneType))
+        _ = [Leaf.from_dict(leaf) for leaf in contents["leaves"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        fine = False
+    if not fine:
         raise _Damaged(f"{CONTENTS} is missing or damaged")
     return contents
 
 
 def _verify(folder: Path) -> Data:
-    """The description of a checkpoint, if every file is as it was written."""
+    """The description of a checkpoint, if every file is as it was written; an `Unreadable` if one cannot be read."""
     contents = _read_contents(folder)
     for name, expected in contents["files"].items():
+        if not is_below(name) or leads_out(folder, folder / name):
+            raise _Damaged(f"{CONTENTS} names a file outside of the checkpoint")
         try:
             if digest(folder / name) != expected:
                 raise _Damaged(f"{name} was changed")
-        except Unreadable as error:
-            raise _Damaged(str(error)) from None
+        except Missing:
+            raise _Damaged(f"{name} is missing") from None
     return contents
 
 
@@ -82,18 +106,13 @@ class Checkpoints:
 
     def updates(self) -> list[int]:
         """The updates that have a checkpoint, damaged or not, oldest first."""
-        try:
-            names = os.listdir(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise UserError(f"cannot read {self.path}: {reason(error)}") from None
-        return sorted(int(name) for name in names if re.fullmatch(r"[0-9]{8,}", name))
+        folders = [path for path in entries(self.path) if re.fullmatch(r"[0-9]{8}|[1-9][0-9]{8,11}", path.name)]
+        return sorted(int(folder.name) for folder in folders if folder.is_dir())
 
     def save(self, update: int, state: Any, score: float | None = None) -> None:
         """Write a checkpoint, which is on the disk when this returns, and delete those that are no longer needed.
 
-        An intact checkpoint of the same update stays as it is.
+        An intact checkpoint of the same update stays as it is; a damaged one is moved aside.
 
         Args:
             update: number of updates that made the state.
@@ -103,7 +122,8 @@ class Checkpoints:
         from action_balance.runs import trees
 
         folder, prepared = self._folder(update), self.path / f".partial-{update:08d}"
-        if folder.exists():
+        check_inside(self.path.parent, self.path)
+        if folder.is_dir():
             with contextlib.suppress(_Damaged):
                 _verify(folder)
                 return
@@ -119,7 +139,8 @@ class Checkpoints:
             contents["files"] = {ARRAYS: digest(prepared / ARRAYS)}
             write_durably(prepared / CONTENTS, to_json({"contents": contents, "sha256": fingerprint(contents)}))
             sync_folder(prepared)
-            self._remove(folder)
+            if os.path.lexists(folder):
+                move_aside(folder, new_aside(self.path.parent, "damaged"))
             os.replace(prepared, folder)
             sync_folder(self.path)
         except OSError as error:
@@ -131,6 +152,9 @@ class Checkpoints:
 
     def restore(self, like: Any, which: Which = "latest") -> Restored:
         """Read a checkpoint; a damaged one is skipped for the next, with a warning.
+
+        Only a wrong checksum, or a description that is missing or wrong, is damage. A checkpoint that this user may not
+        read is not: that is an error, and no other is used in its place.
 
         Args:
             like: a tree of the same structure, of arrays or of ``jax.ShapeDtypeStruct``.
@@ -147,13 +171,21 @@ class Checkpoints:
             folder = self._folder(update)
             try:
                 table = [Leaf.from_dict(leaf) for leaf in _verify(folder)["leaves"]]
+            except _Damaged as damage:
+                if (
+                    folder.exists()
+                ):  # the process that trains may have deleted it meanwhile, because there are newer ones
+                    warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
+                continue
+            try:
                 if (folder / legacy.ORBAX).is_dir():
                     table, arrays = legacy.read_checkpoint(folder, table, {leaf.path for leaf in expected})
                 else:
                     arrays = read_arrays(folder / ARRAYS)
-            except (_Damaged, DamagedArrays) as damage:
-                warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
-                continue
+            except (DamagedArrays, OSError) as error:
+                raise UserError(
+                    f"the checkpoint {folder} is as it was written, but cannot be read: {reason(error)}"
+                ) from None
             different = difference(table, expected)
             if different is not None:
                 raise UserError(
@@ -162,7 +194,7 @@ class Checkpoints:
                 )
             return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
         if warnings:
-            raise UserError(f"no checkpoint can be used: {'; '.join(warnings)}")
+            raise UserError(f"no checkpoint can be used: {'; '.join(warnings)}; restore a copy of one of them")
         raise UserError(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:
@@ -173,42 +205,45 @@ class Checkpoints:
             updates.sort(key=lambda update: (update not in scores, scores.get(update, 0.0), update), reverse=True)
         return [update for update in updates if which in ("latest", "best", update)]
 
-    def _scores(self) -> dict[int, float]:
+    def _scores(self, *skipped: type[Exception]) -> dict[int, float]:
         """Scores by update, -inf for a checkpoint without one; damaged checkpoints are left out."""
         scores = {}
         for update in self.updates():
-            with contextlib.suppress(_Damaged):
+            with contextlib.suppress(_Damaged, *skipped):
                 score = _read_contents(self._folder(update))["score"]
                 scores[update] = -math.inf if score is None else score
         return scores
 
-    def discard_after(self, update: int) -> None:
-        """Delete the checkpoints of later updates, damaged or not: training continues from ``update``."""
-        for other in self.updates():
-            if other > update:
-                try:
-                    self._remove(self._folder(other))
-                except OSError as error:
-                    raise UserError(f"cannot delete {self._folder(other)}: {reason(error)}") from None
+    def after(self, update: int) -> list[Path]:
+        """The checkpoints of later updates, damaged or not."""
+        return [self._folder(other) for other in self.updates() if other > update]
 
     def _drop_old(self) -> None:
-        """Keep the last `KEEP` and the best; of equal scores the latest, which is trained longest."""
-        updates, scores = self.updates(), self._scores()
+        """Keep the last `KEEP` and the best; of equal scores the latest, which is trained longest.
+
+        Only what is known to be intact, and nothing else than a checkpoint, is deleted.
+        """
+        scores = self._scores(Unreadable)
+        updates = sorted(scores)
         kept = {*updates[-KEEP:], max(scores, key=lambda update: (scores[update], update))}
         for update in updates:
             if update not in kept:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError, Unreadable, _Damaged):
                     self._remove(self._folder(update))
 
     def _remove(self, folder: Path) -> None:
-        """Delete a checkpoint in a way that never leaves a part of it under its name."""
-        if folder.exists():
-            doomed = folder.with_name(f".old-{folder.name}")
-            shutil.rmtree(doomed, ignore_errors=True)
-            os.replace(folder, doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+        """Delete an intact checkpoint in a way that never leaves a part of it under its name."""
+        names = {CONTENTS, *_verify(folder)["files"]}
+        files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+        if folder.is_symlink() or any(str(file.relative_to(folder)) not in names for file in files):
+            return  # somebody keeps other files there
+        doomed = folder.with_name(f".old-{folder.name}")
+        shutil.rmtree(doomed, ignore_errors=True)
+        os.replace(folder, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
 
     def _clean(self) -> None:
         """Delete what a killed process has left."""
-        for leftover in (*self.path.glob(".partial-*"), *self.path.glob(".old-*")):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in entries(self.path):
+            if re.fullmatch(r"\.(partial|old)-[0-9]{8,}", leftover.name):
+                shutil.rmtree(leftover, ignore_errors=True)

@@ -5,12 +5,13 @@ the file begins with a restart record, at which TensorBoard forgets what it has 
 """
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from action_balance.files import missing
+from action_balance.files import check_inside, missing, open_to_append
 
 #: TensorBoard recognises an event file by this part of its name, and reads the files of a folder in order of name.
 PREFIX = "events.out.tfevents."
@@ -29,13 +30,14 @@ class EventLog:
         self._summaries = summary_pb2
         self._record_writer = RecordWriter
         self._path = path
-        numbers = [file.name.removeprefix(PREFIX) for file in path.glob(f"*/{PREFIX}*")]
-        self._name = f"{PREFIX}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1:06d}"
+        suffixes = [file.name.removeprefix(PREFIX) for file in path.glob(f"*/{PREFIX}*")]
+        numbers = [int(suffix) for suffix in suffixes if re.fullmatch("[0-9]{1,9}", suffix)]
+        self._name = f"{PREFIX}{max(numbers, default=0) + 1:06d}"
         self._purge_step: int | None = None
 
     def forget_from(self, step: int) -> None:
         """Make TensorBoard forget what earlier starts wrote at ``step`` and later."""
-        self._purge_step = step
+        self._purge_step = min(step, 2**62)  # a record holds no more, whatever somebody wrote into the metrics
 
     def write(self, run: str, step: int, values: Mapping[str, Any]) -> None:
         """Add scalars; a list becomes one scalar per entry, nan and inf are skipped.
@@ -46,7 +48,10 @@ class EventLog:
             values: scalars or lists of scalars by tag.
         """
         file = self._path / run / self._name
-        records = [] if file.exists() else self._header()
+        new = not file.exists()
+        if new:
+            check_inside(self._path.parent, file.parent)
+        records = self._header() if new else []
         scalars = {}
         for name, value in values.items():
             items = {f"{name}/{i}": item for i, item in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -55,7 +60,7 @@ class EventLog:
         summary = self._summaries.Summary(value=entries)
         records.append(self._events.Event(wall_time=time.time(), step=step, summary=summary))
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "ab") as stream:
+        with open_to_append(file) as stream:
             writer = self._record_writer(stream)
             for record in records:
                 writer.write(record.SerializeToString())

@@ -7,23 +7,37 @@
 ``tensorboard/``     the same numbers for TensorBoard
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
 ``evaluation/``      the last evaluation of a checkpoint
+``aside/``           what is no longer part of the run, and is kept (see `action_balance.runs.aside`)
 """
 
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from action_balance.errors import UserError, WriteError
-from action_balance.files import Data, fingerprint, load_json, reason, to_json, write_atomically
+from action_balance.errors import UserError
+from action_balance.files import (
+    Data,
+    cannot_write,
+    check_inside,
+    fingerprint,
+    load_json,
+    reason,
+    to_json,
+    write_durably,
+)
 from action_balance.reading import Damaged, Missing, is_folder, read_json, status
 from action_balance.runs import legacy
+from action_balance.runs.aside import ASIDE, move_aside, new_aside
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.manifest import changes, describe_start, now
 from action_balance.runs.metrics import TENSORBOARD, MetricsLog
-from action_balance.runs.owned import LOCK, OwnedFolder, remove_empty
+from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below, remove_empty
 from action_balance.runs.rows import METRICS, TIMING, VISITS, compressed, kept
 
 CONFIG = "config.json"
@@ -32,6 +46,8 @@ CHECKPOINTS = "checkpoints"
 EVALUATION = "evaluation"
 #: The file of an evaluation that describes the others; it is written last.
 SUMMARY = "evaluation.json"
+#: Beginning of the name of the folder in which an evaluation is prepared.
+PREPARED = ".new-"
 
 #: The value that marks ``config.json`` as that of a run, and the version of the whole folder that is written.
 FORMAT = "action-balance run"
@@ -39,9 +55,11 @@ VERSION = 3
 #: Versions that can be read.
 READABLE = (2, 3)  # 2: version 0.1.0
 
-NUMBERS = (METRICS, compressed(Path(METRICS)).name, TIMING, VISITS)
+#: The files of rows.
+ROWS = (METRICS, TIMING, VISITS)
+NUMBERS = (*ROWS, compressed(Path(METRICS)).name)
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, CONFIG)
+CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, CONFIG)
 
 Status = Literal["finished", "interrupted", "failed"]
 
@@ -120,14 +138,18 @@ class RunFolder(OwnedFolder):
         folder._refuse_others(overwrite)
         folder.acquire()
         try:
+            folder._refuse_others(overwrite)  # again: another process may have begun and finished a run meanwhile
+        except UserError:
+            folder.release()
+            raise
+        try:
             folder.clear()
             folder.write(CONFIG, content)
             folder._save_manifest()
             (path / CHECKPOINTS).mkdir()
         except (UserError, OSError) as error:
-            with contextlib.suppress(OSError, UserError):
+            with contextlib.suppress(UserError):
                 folder.clear()
-                (path / LOCK).unlink()
             folder.release()
             remove_empty(made)
             hint = str(error) if isinstance(error, UserError) else f"cannot write to {path}: {reason(error)}"
@@ -146,13 +168,8 @@ class RunFolder(OwnedFolder):
             return
         folder = cls(path, {}, {})
         folder.acquire()
-        try:
+        with folder:
             folder.clear()
-            (path / LOCK).unlink(missing_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot delete the run in {path}: {reason(error)}") from None
-        finally:
-            folder.release()
         remove_empty([path])
 
     @classmethod
@@ -179,8 +196,11 @@ class RunFolder(OwnedFolder):
         notes: Sequence[str] = (),
         about: Data | None = None,
         packages: Sequence[str] = (),
+        on_message: Callable[[str], object] = lambda _: None,
     ) -> tuple[Restored, MetricsLog]:
         """Go back to the newest intact checkpoint, and restore the folder to that moment.
+
+        Nothing is deleted: rows after the checkpoint, damaged rows and damaged checkpoints are moved aside.
 
         Args:
             initial: a tree like the saved state, or None. A run without a checkpoint is resumed from it.
@@ -188,29 +208,66 @@ class RunFolder(OwnedFolder):
             notes: lines that the user should read in any case.
             about: more plain data for the manifest, from now on.
             packages: packages of the environment, whose versions are recorded.
+            on_message: called with each line that the user should know, before anything is moved.
 
         Returns:
-            What to continue from, with a line for everything that the user should know, and the log of the metrics. The
-            manifest keeps the lines, too.
+            What to continue from, with all of these lines, and the log of the metrics. The manifest keeps the lines.
         """
         self.check_unchanged()
         self.check_resumable()
+        lines: list[str] = []
+
+        def say(line: str) -> None:
+            lines.append(line)
+            on_message(line)
+
         self.acquire()
-        (self.path / CHECKPOINTS).mkdir(exist_ok=True)  # a kill at the very beginning may have left none
+        try:
+            start = describe_start(command, packages)
+            restored, metrics = self._go_back(initial, [*self._changes(start), *notes], say)
+            self._record_start(start | {"warnings": lines}, about or {})
+        except BaseException:
+            self.release()
+            raise
+        return Restored(restored.update, restored.state, tuple(lines)), metrics
+
+    def _go_back(self, initial: Any, notes: Iterable[str], say: Callable[[str], None]) -> tuple[Restored, MetricsLog]:
+        """Read the newest intact checkpoint, and move aside what was written after it, once the user was told."""
+        try:
+            (self.path / CHECKPOINTS).mkdir(exist_ok=True)  # a kill at the very beginning may have left none
+        except OSError as error:
+            raise cannot_write(self.path / CHECKPOINTS, error) from None
         checkpoints, metrics = self.checkpoints(), self.metrics()
         restored = checkpoints.restore(initial) if checkpoints.updates() else Restored(0, initial, ())
-        start = describe_start(command, packages)
-        warnings = list(restored.warnings)
+        for line in (*restored.warnings, *notes):
+            say(line)
+        if later := checkpoints.after(restored.update):  # all of them damaged, or they would be used
+            names = ", ".join(folder.name for folder in later)
+            say(f"{checkpoints.path}: what is damaged is moved to {self.path / ASIDE} ({names})")
+            aside = new_aside(self.path, "damaged")
+            for folder in later:
+                move_aside(folder, aside)
+        metrics.truncate_after(restored.update, say)
+        return restored, metrics
+
+    def _changes(self, start: Data) -> list[str]:
+        """What has changed since the last start and may change the numbers."""
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
-            warnings += changes(self.manifest["starts"][-1], start)
-        checkpoints.discard_after(restored.update)
-        warnings += [*metrics.truncate_after(restored.update), *notes]
-        starts = [*self.manifest.get("starts", []), start | {"warnings": warnings}]
+            return changes(self._starts[-1], start)
+        return []
+
+    @property
+    def _starts(self) -> list[Data]:
+        """The starts in the manifest, which somebody else may have written."""
+        starts = self.manifest.get("starts")
+        return [one for one in starts if isinstance(one, dict)] if isinstance(starts, list) else []
+
+    def _record_start(self, start: Data, about: Data) -> None:
+        starts = [*self._starts, start]
         fresh = {"format": FORMAT, "status": "running", "start": start["time"]}
-        self.manifest = {**fresh, **self.manifest, **(about or {}), "status": "running", "end": None}
+        self.manifest = {**fresh, **self.manifest, **about, "status": "running", "end": None}
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
         self._save_manifest()
-        return Restored(restored.update, restored.state, tuple(warnings)), metrics
 
     @property
     def is_copy(self) -> bool:
@@ -225,12 +282,22 @@ class RunFolder(OwnedFolder):
         return not self.checkpoints().updates() and not (rows.exists() and rows.stat().st_size)
 
     def check_resumable(self) -> None:
-        """Raise a `UserError` if the run is a copy whose metrics would be lost."""
+        """Raise a `UserError` if the run is a copy whose metrics would be lost, or if its files are somewhere else."""
         if self.is_copy:
             raise UserError(
                 f"{self.path} is a copy without {CHECKPOINTS}/ and cannot be resumed: copy the whole run, or train "
                 f"again in another folder"
             )
+        for folder in (CHECKPOINTS, TENSORBOARD, ASIDE):
+            check_inside(self.path, self.path / folder)
+        for name in ROWS:
+            file = self.path / name
+            if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
+                raise UserError(f"{file} is not a plain file, so the run cannot be resumed: put the file itself there")
+            if kept(file) != file:
+                raise UserError(
+                    f"{kept(file)} is compressed, so the run cannot be resumed: unpack it with gunzip, and resume again"
+                )
 
     def check_unchanged(self) -> None:
         """Raise a `UserError` if the config is not the one that the run began with."""
@@ -264,18 +331,10 @@ class RunFolder(OwnedFolder):
         Returns:
             The folder of the evaluation.
         """
-        folder = self.path / EVALUATION
-        try:
-            earlier = evaluation_files(self.path)
-            (folder / SUMMARY).unlink(missing_ok=True)
-            for file in earlier:
-                file.unlink(missing_ok=True)
-        except OSError as error:
-            raise WriteError(f"cannot write to {folder}: {reason(error)}", error) from None
-        for name, content in files.items():
-            write_atomically(folder / name, content)
-        write_atomically(folder / SUMMARY, to_json({**summary, "files": list(files)}))
-        return folder
+        check_inside(self.path, self.path / EVALUATION)
+        with _EvaluationFolder(self.path / EVALUATION) as folder:
+            folder.replace(summary, files)
+        return folder.path
 
     def _save_manifest(self) -> None:
         self.write(MANIFEST, to_json(self.manifest))
@@ -292,6 +351,36 @@ class RunFolder(OwnedFolder):
             )
 
 
+class _EvaluationFolder(OwnedFolder):
+    """The evaluation of a run. It has a lock of its own: a run may be evaluated while it is trained."""
+
+    def contents(self) -> Iterable[str]:
+        """The files of the evaluation, and the summary."""
+        return *(file.name for file in evaluation_files(self.path.parent)), SUMMARY
+
+    def sweep(self) -> None:
+        """Delete what killed processes have left."""
+        for leftover in self.path.glob(f"{PREPARED}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def replace(self, summary: Data, files: Mapping[str, bytes]) -> None:
+        """Write an evaluation in place of an earlier one, which stays if the disk is full."""
+        try:
+            self.path.mkdir(exist_ok=True)
+            self.acquire(PATIENCE)
+            with tempfile.TemporaryDirectory(prefix=PREPARED, dir=self.path) as folder:
+                listed = to_json({**summary, "files": list(files)})
+                for name, content in {**files, SUMMARY: listed}.items():
+                    write_durably(Path(folder) / name, content)
+                for file in (self.path / SUMMARY, *evaluation_files(self.path.parent)):
+                    if not file.is_dir():
+                        file.unlink(missing_ok=True)
+                for name in (*files, SUMMARY):
+                    os.replace(Path(folder) / name, self.path / name)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+
 def evaluation_files(run: Path) -> list[Path]:
     """The files of a run's last evaluation besides its summary, whether they exist or not.
 
@@ -299,5 +388,6 @@ def evaluation_files(run: Path) -> list[Path]:
         run: the folder of the run.
     """
     listed = (load_json(run / EVALUATION / SUMMARY) or {}).get("files")
-    names = map(str, listed) if isinstance(listed, list) else legacy.EVALUATION_FILES
-    return [run / EVALUATION / Path(name).name for name in names]
+    names = listed if isinstance(listed, list) else legacy.EVALUATION_FILES
+    plain = [Path(name).name for name in names if isinstance(name, str) and is_below(name)]
+    return [run / EVALUATION / name for name in dict.fromkeys(plain) if name != LOCK]

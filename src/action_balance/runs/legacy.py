@@ -116,7 +116,7 @@ def _read_orbax(path: Path, count: int) -> list[np.ndarray]:
     try:
         with _quiet(), orbax.Checkpointer(orbax.PyTreeCheckpointHandler()) as checkpointer:
             return [np.asarray(array) for array in checkpointer.restore(path, args=request)]
-    except Exception as error:  # whatever it is, an older checkpoint is the answer
+    except Exception as error:
         raise DamagedArrays(f"Orbax cannot read it: {reason(error)}") from error
 
 

@@ -9,18 +9,19 @@ updates: how often each pair of state and action had been taken by then.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from action_balance.errors import UserError, WriteError
-from action_balance.files import Data, reason, write_atomically
+from action_balance.files import Data, cannot_write, open_to_append
 from action_balance.packing import packed
+from action_balance.runs.aside import ASIDE, new_aside
 from action_balance.runs.events import EventLog
-from action_balance.runs.rows import METRICS, TIMING, VISITS, parse_row
+from action_balance.runs.rows import METRICS, TIMING, VISITS
+from action_balance.runs.truncation import Truncation, plan
 
 TENSORBOARD = "tensorboard"
 
@@ -77,7 +78,7 @@ class MetricsLog:
             if clock:
                 self._events.write("timing", now["steps"], clock)
         except OSError as error:
-            raise WriteError(f"cannot write {self.path / TENSORBOARD}: {reason(error)}", error) from None
+            raise cannot_write(self.path / TENSORBOARD, error) from None
 
     def append_visits(self, update: int, steps: int, counts: Int[np.ndarray, "states choices"]) -> None:
         """Write how often all seeds together have taken each action in each state so far."""
@@ -85,43 +86,41 @@ class MetricsLog:
 
     def _append(self, name: str, content: bytes) -> None:
         try:
-            with open(self.path / name, "ab") as file:
+            with open_to_append(self.path / name) as file:
                 file.write(content)
         except OSError as error:
-            raise WriteError(f"cannot write {self.path / name}: {reason(error)}", error) from None
+            raise cannot_write(self.path / name, error) from None
 
-    def truncate_after(self, update: int) -> tuple[str, ...]:
-        """Drop what was written after an update, half-written lines included, to continue from its checkpoint.
+    def truncate_after(self, update: int, say: Callable[[str], object] = lambda _: None) -> None:
+        """Go back to what was written up to an update, to continue from its checkpoint.
+
+        Every intact row up to it stays. The rows after it, half of a line and damaged lines are moved aside.
 
         Args:
-            update: the last one to keep.
-
-        Returns:
-            A warning if rows up to that update are missing.
+            update: the last one to keep; 0 if there is no checkpoint.
+            say: called with a line for the user about what is moved or missing, before anything is moved.
         """
-        row, _, _ = (self._truncate(name, update) for name in (METRICS, TIMING, VISITS))
+        cuts = [plan(self.path / name, update) for name in (METRICS, TIMING, VISITS)]
+        for line in self._describe(cuts, update):
+            say(line)
+        if any(cut.dropped for cut in cuts):
+            damaged = "damaged-or-" if any(cut.damaged for cut in cuts) else ""
+            aside = new_aside(
+                self.path, f"{damaged}after-update-{update}" if update else f"{damaged}without-checkpoint"
+            )
+            for cut in cuts:
+                cut.apply(aside)
+        row = cuts[0].last
         self._events.forget_from(row["steps"] + 1 if row else 0)
-        last = row["update"] if row else 0
-        if last < update:
-            return (f"{self.path / METRICS} ends at update {last}: rows up to update {update} are lost",)
-        return ()
 
-    def _truncate(self, name: str, update: int) -> Data | None:
-        """Keep the rows up to an update, and return the last of them."""
-        try:
-            lines = (self.path / name).read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise UserError(f"cannot read {self.path / name}: {reason(error)}") from None
-        kept: list[bytes] = []
-        last = None
-        for line in lines:
-            row = parse_row(line)
-            if row is None or row["update"] > update:
-                break
-            last = row
-            kept.append(line)
-        if len(kept) < len(lines):
-            write_atomically(self.path / name, b"".join(kept))
-        return last
+    def _describe(self, cuts: Sequence[Truncation], update: int) -> Iterator[str]:
+        for cut in cuts:
+            if cut.damaged:
+                lines = "1 damaged line is" if cut.damaged == 1 else f"{cut.damaged:,} damaged lines are"
+                yield f"{cut.file}: {lines} moved to {self.path / ASIDE}; all intact rows up to update {update} stay"
+        if later := ", ".join(f"{cut.later:,} of {cut.file.name}" for cut in cuts if cut.later):
+            why = f"the rows after update {update} are trained again" if update else "it starts from the beginning"
+            yield f"{self.path}: {why}; the old rows ({later}) are moved to {self.path / ASIDE}"
+        last = cuts[0].last["update"] if cuts[0].last else 0
+        if last < update:
+            yield f"{self.path / METRICS} ends at update {last}: rows up to update {update} are lost"

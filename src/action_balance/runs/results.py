@@ -4,12 +4,13 @@
 under ``ours``, and the names of all its other files under ``files``.
 """
 
+import contextlib
 import copy
 import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -21,7 +22,7 @@ from action_balance.files import Content, Data, load_json, reason, to_json
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
-from action_balance.runs.owned import OwnedFolder
+from action_balance.runs.owned import PATIENCE, OwnedFolder, is_below
 
 #: The file that marks a folder as a result; written first, and after every finished part.
 SUMMARY = "summary.json"
@@ -60,20 +61,20 @@ class ResultFolder(OwnedFolder):
             extra: more for the summary, e.g. the map; it must be equal, too.
 
         Returns:
-            The folder.
+            The folder, which only this process may write to until it is released.
         """
         fresh = {"settings": json.loads(json.dumps(settings)), "versions": versions(PACKAGES), **extra}
-        folder = cls._new(path, kind, fresh)
-        found = folder._clear_or_read(overwrite)
-        if found is not None:
-            for what in ("kind", *fresh):
-                if found.get(what) != folder.summary[what]:
-                    raise UserError(
-                        f"{path} already holds a result with other {what}: choose another --out, "
-                        f"or replace it with --overwrite"
-                    )
-            folder.summary = found
-        folder.save()
+        with cls._locked(path, kind, fresh, 0.0) as folder:
+            found = folder._clear_or_read(overwrite)
+            if found is not None:
+                for what in ("kind", *fresh):
+                    if found.get(what) != folder.summary[what]:
+                        raise UserError(
+                            f"{path} already holds a result with other {what}: choose another --out, "
+                            f"or replace it with --overwrite"
+                        )
+                folder.summary = found
+            folder.save()
         return folder
 
     @classmethod
@@ -86,14 +87,14 @@ class ResultFolder(OwnedFolder):
             overwrite: delete the earlier one at once, even if its summary is damaged.
 
         Returns:
-            The folder, with the earlier summary in `before`.
+            The folder, with the earlier summary in `before`; only this process may write to it until it is released.
         """
-        folder = cls._new(path, kind, {"versions": versions(PACKAGES)})
-        found = load_json(path / SUMMARY) or {}
-        if found.get("kind", kind) != kind:
-            raise UserError(f"{path} already holds a result of {found['kind']}: choose another --out")
-        folder.before = folder._clear_or_read(overwrite) or {}
-        folder.summary["files"] = folder.before.get("files", [])
+        with cls._locked(path, kind, {"versions": versions(PACKAGES)}, PATIENCE) as folder:
+            found = load_json(path / SUMMARY) or {}
+            if found.get("kind", kind) != kind:
+                raise UserError(f"{path} already holds a result of {found['kind']}: choose another --out")
+            folder.before = folder._clear_or_read(overwrite) or {}
+            folder.summary["files"] = folder.before.get("files", [])
         return folder
 
     @classmethod
@@ -107,17 +108,26 @@ class ResultFolder(OwnedFolder):
         return folder
 
     @classmethod
-    def _new(cls, path: Path, kind: str, summary: Data) -> Self:
+    @contextlib.contextmanager
+    def _locked(cls, path: Path, kind: str, summary: Data, patience: float) -> Iterator[Self]:
+        """A new result whose folder is locked, and stays so unless opening it fails."""
         folder = cls(path, {"kind": kind, **summary, "ours": {}, "timings": {}, "files": []})
         folder.make()
-        return folder
+        folder.acquire(patience)
+        try:
+            yield folder
+            folder.sweep()  # now that its files are known
+        except BaseException:
+            folder.release()
+            raise
 
     def _clear_or_read(self, overwrite: bool) -> Data | None:
         """The existing summary; None in a folder without a result, and where the result was deleted."""
         if not (overwrite and (self.path / SUMMARY).exists()):
             return self._read()
         found = load_json(self.path / SUMMARY) or {}
-        self.summary["files"] = found.get("files", list(legacy.RESULT_FILES))
+        files = found.get("files", list(legacy.RESULT_FILES))
+        self.summary["files"] = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
         self.save()  # a process killed from here on leaves a result without a finished part
         self.clear()
         self.summary["files"] = []
@@ -132,15 +142,19 @@ class ResultFolder(OwnedFolder):
         except OSError as error:
             raise UserError(f"cannot read {file}: {reason(error)}; choose another --out") from None
         found = load_json(file) or {}
+        damaged = UserError(f"{file} is damaged: choose another --out, or replace the result with --overwrite")
         if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
-            raise UserError(f"{file} is damaged: choose another --out, or replace the result with --overwrite")
+            raise damaged
         found.setdefault("files", [name for name in legacy.RESULT_FILES if (self.path / name).exists()])
+        if not isinstance(found["files"], list) or not all(isinstance(name, str) for name in found["files"]):
+            raise damaged
         self._saved = copy.deepcopy(found)
         return found
 
     def contents(self) -> Iterable[str]:
-        """The files that the summary lists, and the summary."""
-        return *self.summary["files"], SUMMARY
+        """The files that the summary lists, and the summary; a result has no folders, whatever the summary lists."""
+        names = [name for name in self.summary.get("files", []) if is_below(name)]
+        return *(name for name in names if not (self.path / name).is_dir() or (self.path / name).is_symlink()), SUMMARY
 
     @property
     def figures(self) -> Path:

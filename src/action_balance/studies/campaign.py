@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -12,7 +13,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
-from action_balance.files import Data
+from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import campaign_page
@@ -72,8 +73,12 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
 
 
 def train(
-    path: Path, config: TrainConfig, command: Sequence[str], report: Callable[[Progress], None]
-) -> tuple[str, ...]:
+    path: Path,
+    config: TrainConfig,
+    command: Sequence[str],
+    report: Callable[[Progress], None],
+    on_message: Callable[[str], None],
+) -> None:
     """Train what is missing of a run.
 
     Args:
@@ -81,27 +86,22 @@ def train(
         config: the run.
         command: the command that the run records.
         report: called with the progress of the training.
-
-    Returns:
-        Warnings for the user.
+        on_message: called with each line that the user should read.
     """
     if is_finished(path, config):
-        return ()
+        return
     if RunFolder.holds_run(path):
-        warnings: list[str] = []
         folder = RunFolder.open(path)
         # Not trusted: the runs of a study name no modules.
-        loop.resume(folder, TrainConfig.from_dict(folder.config), command, report, warnings.append)
-        return tuple(warnings)
-    loop.begin(path, config.with_defaults(), command, report)
-    return ()
+        loop.resume(folder, TrainConfig.from_dict(folder.config), command, report, on_message)
+    else:
+        loop.begin(path, config.with_defaults(), command, report)
 
 
 def train_shown(path: Path, config: TrainConfig, name: str, console: Console) -> None:
     """Train what is missing of a run with its progress on the screen, after ``name``."""
     with training_progress(console, config, name) as report:
-        warnings = train(path, config, command_line(), report)
-    say(console, *warnings)
+        train(path, config, command_line(), report, partial(say, console))
 
 
 def reproduce(
@@ -129,9 +129,9 @@ def reproduce(
         records, notes = read_records(out, study.belongs)
         if not records:
             raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
-        folder = ResultFolder.renew(out, study.kind)
-        covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
-        _write(study, folder, covered, records, notes)
+        with ResultFolder.renew(out, study.kind) as folder:
+            covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
+            _write(study, folder, covered, records, notes)
 
     if report_only:
         if overwrite:
@@ -154,7 +154,7 @@ def _train_missing(
     missing = list(runs) if overwrite else _unfinished(out, runs)
     if missing:
         study.check()  # before anything is written
-    ResultFolder.renew(out, study.kind, overwrite)
+    ResultFolder.renew(out, study.kind, overwrite).release()  # a report may be written while runs are trained
     if overwrite:
         _delete_runs(out)
     if len(missing) < len(runs):
@@ -198,6 +198,7 @@ def _unfinished(out: Path, runs: Mapping[str, TrainConfig]) -> list[str]:
 
 
 def _delete_runs(out: Path) -> None:
+    check_inside(out, out / RUNS)
     for path in sorted((out / RUNS).glob("*")):
         if path.is_symlink():  # to a run of another study, which stays
             path.unlink()

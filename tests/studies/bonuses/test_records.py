@@ -58,20 +58,29 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 def test_only_records_and_what_is_left_of_some_are_deleted(tmp_path: Path) -> None:
     for name in ("deep-sea-10--rnd", "mine"):
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
-    for name in (".deep-sea-10--rnd.lock", ".deep-sea-10--hash.npz.part"):  # of processes that were killed
+    for name in (".deep-sea-10--rnd.lock", ".deep-sea-10--hash.npz.0123abcd.part"):  # of processes that were killed
         (tmp_path / "cells" / name).touch()
     records.delete_records(tmp_path)
     assert [path.name for path in (tmp_path / "cells").iterdir()] == ["mine.npz"]
 
 
-def test_a_claim_ends_without_a_trace_once_there_is_a_record(tmp_path: Path) -> None:
+def test_records_are_not_deleted_through_a_link(tmp_path: Path) -> None:
+    record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path / "elsewhere", "deep-sea-10--rnd"))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "cells").symlink_to(tmp_path / "elsewhere" / "cells")
+    with pytest.raises(UserError, match="leads out of"):
+        records.delete_records(tmp_path / "out")
+    assert record_path(tmp_path / "elsewhere", "deep-sea-10--rnd").exists()
+
+
+def test_a_claim_ends_without_a_trace(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
     name = "deep-sea-10--rnd"
     lock = tmp_path / "cells" / f".{name}.lock"
     with claimed(tmp_path, name) as free:
         assert free
         assert lock.exists()
-    assert lock.exists()  # nothing was trained
+    assert not lock.exists()
     with claimed(tmp_path, name) as free:
         assert free
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))

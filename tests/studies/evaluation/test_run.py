@@ -1,8 +1,10 @@
 """``evaluate`` on a real run in a small deep sea."""
 
 import csv
+import errno
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -187,3 +189,37 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> 
     with pytest.raises(UserError, match="cannot write"):
         folder.save_evaluation({}, {"episodes.csv": b""})
     folder.release()
+
+
+def test_a_run_that_is_read_only_is_evaluated_and_nothing_is_written(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("evaluation"))
+    really_make = os.mkdir
+
+    def refuse(path: Any, *rest: Any) -> None:
+        if Path(path).is_relative_to(run):
+            raise OSError(errno.EROFS, "Read-only file system")
+        really_make(path, *rest)
+
+    monkeypatch.setattr("os.mkdir", refuse)
+    assert call("evaluate", str(run), "--episodes", "5") == 0
+    out, error = capsys.readouterr()
+    assert error == ""
+    assert "greedy" in out
+    assert f"nothing was written: cannot write {run / 'evaluation'}: Read-only file system" in out
+    assert not (run / "evaluation").exists()
+
+
+def test_scores_are_shown_before_a_full_disk_is_one_line(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill(*_: object) -> None:
+        raise UserError("cannot write evaluation: No space left on device")
+
+    monkeypatch.setattr(RunFolder, "save_evaluation", fill)
+    assert call("evaluate", str(trained), "--episodes", "5") == 2
+    out, error = capsys.readouterr()
+    assert "greedy" in out
+    assert error == "action-balance: cannot write evaluation: No space left on device\n"

@@ -5,7 +5,6 @@ Axes: R agents, P points of the curves, C checkpoints, B bins of visits.
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,9 +14,10 @@ import numpy as np
 
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
-from action_balance.files import Data, reason, write_atomically
+from action_balance.files import Data, check_inside, reason, write_atomically
 from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.locks import FileLock
 from action_balance.studies.bonuses.settings import WORLDS, Cell, Setup
 
 #: The folder of a study that holds its records.
@@ -164,12 +164,21 @@ def is_trained(out: Path, cell: Cell) -> bool:
 
 def delete_records(out: Path) -> None:
     """Delete all records, and what killed processes left of theirs; other files stay."""
-    for pattern in ("*.npz", ".*.npz.part", ".*.lock"):
-        for path in sorted((out / CELLS).glob(pattern)):
-            if path.name.removeprefix(".").partition("--")[0] in WORLDS:
-                path.unlink()
+    check_inside(out, out / CELLS)
+    for pattern in ("*.npz", ".*.part"):
+        for path in filter(_is_ours, sorted((out / CELLS).glob(pattern))):
+            path.unlink(missing_ok=True)
+    for path in filter(_is_ours, sorted((out / CELLS).glob(".*.lock"))):
+        with contextlib.suppress(OSError):
+            lock = FileLock(path)
+            lock.acquire()
+            lock.release()  # which deletes it, unless another process has it
     with contextlib.suppress(OSError):
         (out / CELLS).rmdir()
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name.removeprefix(".").partition("--")[0] in WORLDS
 
 
 @contextlib.contextmanager
@@ -183,26 +192,15 @@ def claimed(out: Path, name: str) -> Iterator[bool]:
     Yields:
         Whether no other process is training it.
     """
+    folder = out / CELLS
+    lock = FileLock(folder / f".{name}.lock")
+    check_inside(out, folder)
     try:
-        import fcntl
-    except ImportError:  # on Windows
-        yield True
-        return
-    path = out / CELLS / f".{name}.lock"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        free = lock.acquire()
     except OSError as error:
-        raise UserError(f"cannot write to {path.parent}: {reason(error)}; choose another --out") from None
+        raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
     try:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
-        # Whoever has opened the same file meanwhile finds the record, and trains nothing.
-        if exists(record_path(out, name)):
-            path.unlink(missing_ok=True)
+        yield free
     finally:
-        os.close(lock)
+        lock.release()

@@ -51,7 +51,7 @@ def reproduce_bonuses(
         plan = settings.plan()
         trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell)]
         if not train_only:
-            ResultFolder.renew(out, KIND, overwrite)  # refuses the result of something else
+            ResultFolder.renew(out, KIND, overwrite).release()  # refuses the result of something else
         if overwrite:
             delete_records(out)
         if trained:
@@ -96,10 +96,10 @@ def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> No
     records = read_records(out)
     if not records:
         raise UserError(f"{out / CELLS} has no record: train first, or give another --out")
-    folder = ResultFolder.renew(out, KIND)
-    given = json.loads(json.dumps(asdict(settings)))
-    folder.summary["settings"] = folder.before.get("settings", given) if keep else given
-    _write(folder, records)
+    with ResultFolder.renew(out, KIND) as folder:
+        given = json.loads(json.dumps(asdict(settings)))
+        folder.summary["settings"] = folder.before.get("settings", given) if keep else given
+        _write(folder, records)
 
 
 def _write(folder: ResultFolder, records: Sequence[Record]) -> None:

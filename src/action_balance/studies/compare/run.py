@@ -47,35 +47,35 @@ def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
     from action_balance.plots import drawing
     from action_balance.studies.compare.figures import learning_curves
 
-    folder = ResultFolder.renew(out, KIND)
-    header, rows = _table(result)
-    if not folder.before and _is_old(out, header):
-        folder.summary["files"] = [TABLE, CURVES, f"{FIGURE}.png", f"{FIGURE}.svg"]
-    folder.summary |= {"runs": list(runs), "metric": result.metric, "baseline": result.baseline}
-    folder.summary["ours"] = {
-        name: {
-            curve.label: {
-                "seeds": len(curve.seeds),
-                "iqm": statistics.to_data(curve.score_iqm),
-                "mean": statistics.to_data(curve.score_mean),
+    with ResultFolder.renew(out, KIND) as folder:
+        header, rows = _table(result)
+        if not folder.before and _is_old(out, header):
+            folder.summary["files"] = [TABLE, CURVES, f"{FIGURE}.png", f"{FIGURE}.svg"]
+        folder.summary |= {"runs": list(runs), "metric": result.metric, "baseline": result.baseline}
+        folder.summary["ours"] = {
+            name: {
+                curve.label: {
+                    "seeds": len(curve.seeds),
+                    "iqm": statistics.to_data(curve.score_iqm),
+                    "mean": statistics.to_data(curve.score_mean),
+                }
+                for curve in curves
             }
-            for curve in curves
-        }
-        for name, curves in result.environments.items()
-    }
-    folder.write_csv(TABLE, header, rows)
-    folder.write_csv(
-        CURVES,
-        CURVE_COLUMNS,
-        (
-            (name, curve.label, steps, *statistics.rounded(*row), len(curve.seeds))
             for name, curves in result.environments.items()
-            for curve in curves
-            for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
-        ),
-    )
-    drawing.save(learning_curves(result), folder.write, FIGURE)
-    folder.save()
+        }
+        folder.write_csv(TABLE, header, rows)
+        folder.write_csv(
+            CURVES,
+            CURVE_COLUMNS,
+            (
+                (name, curve.label, steps, *statistics.rounded(*row), len(curve.seeds))
+                for name, curves in result.environments.items()
+                for curve in curves
+                for steps, *row in zip(curve.steps.tolist(), curve.iqm, curve.low, curve.high, strict=True)
+            ),
+        )
+        drawing.save(learning_curves(result), folder.write, FIGURE)
+        folder.save()
 
 
 def _is_old(out: Path, header: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from action_balance.engines.factory import evaluate_run, make_trainer, most_epis
 from action_balance.engines.loop import trained_on
 from action_balance.envs.replay import Replay, Visit
 from action_balance.errors import UserError
-from action_balance.files import Data
+from action_balance.files import Data, NotWritable
 from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
 from action_balance.studies.evaluation import episodes as tables
@@ -36,7 +36,7 @@ Replays = Mapping[ActionMode, list[list[Replay]]]
 
 
 def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool, console: Console) -> None:
-    """Play episodes with every agent of a run, print their results and write them to its folder.
+    """Play episodes with every agent of a run, print their results and write them to its folder if it is writable.
 
     Args:
         path: folder of the run.
@@ -55,9 +55,13 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool,
     about = {"method": config.agent.label, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
     show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
-    say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
+    try:
+        out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
+    except NotWritable as error:  # the run of somebody else, or an archive: its scores are what was asked for
+        say(console, f"nothing was written: {error}")
+    else:
+        say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
 
 
 def _check(episodes: int, seed: int, config: TrainConfig) -> None:

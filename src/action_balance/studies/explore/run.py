@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
+from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
@@ -33,23 +34,27 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
     """
     world = read_map(map_file, settings.episode_steps)
     check_runs(settings, world.cells, settings.coverage_steps, records=True, goals=int(world.goals.any()))
-    folder = None
-    if out is not None:
-        folder = ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)})
-        if folder.summary["ours"]:
-            raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
-    parts = 2 if world.goals.any() else 1
-    with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
-        began = time.perf_counter()
-        result = analysis.run(world, settings, progress)
-        seconds = time.perf_counter() - began
-    console.print(_table(result, settings))
-    if folder is None:
+    if out is None:
+        _run(world, settings, console)
         say(console, "add --out DIR to write heat maps, curves and tables")
         return
-    folder.summary["timings"]["seconds"] = round(seconds, 3)
-    _write(folder, result, settings)
+    with ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)}) as folder:
+        if folder.summary["ours"]:
+            raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
+        began = time.perf_counter()
+        result = _run(world, settings, console)
+        folder.summary["timings"]["seconds"] = round(time.perf_counter() - began, 3)
+        _write(folder, result, settings)
     say(console, f"wrote tables, heat maps and figures to {out}", f"view them with: action-balance view {out}")
+
+
+def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
+    """Run the methods, and print what they found."""
+    parts = 2 if world.goals.any() else 1
+    with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
+        result = analysis.run(world, settings, progress)
+    console.print(_table(result, settings))
+    return result
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:

@@ -29,13 +29,13 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
     check_study(settings)
     papers = {name: load_part(name).paper for name in STUDIES}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
-    folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, extra)
+    with ResultFolder.open(out, KIND, without_choice(settings), overwrite, extra) as folder:
 
-    def run(name: str) -> None:
-        _run(name, settings, folder, console)
+        def run(name: str) -> None:
+            _run(name, settings, folder, console)
 
-    run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
-    _conclude(folder, console)
+        run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
+        _conclude(folder, console)
 
 
 def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:

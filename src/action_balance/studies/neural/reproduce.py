@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from action_balance.config.methods import METHODS
-from action_balance.files import Data
+from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO
 from action_balance.runs import RunFolder
@@ -33,16 +33,17 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
         overwrite: replace an existing result.
         console: the screen.
     """
-    folder = ResultFolder.open(out, KIND, without_choice(settings), overwrite, {})
-    if overwrite:
-        for study, method in itertools.product(WORLDS, METHODS):
-            RunFolder.delete(_path(out, study, method))
+    with ResultFolder.open(out, KIND, without_choice(settings), overwrite, {}) as folder:
+        if overwrite:
+            for study, method in itertools.product(WORLDS, METHODS):
+                check_inside(out, _path(out, study, method))
+                RunFolder.delete(_path(out, study, method))
 
-    def run(study: str) -> None:
-        _run_study(study, settings, folder, console)
+        def run(study: str) -> None:
+            _run_study(study, settings, folder, console)
 
-    run_missing(folder, WORLDS, settings.studies, run, overwrite, console, kept="all training runs")
-    _conclude(folder, console)
+        run_missing(folder, WORLDS, settings.studies, run, overwrite, console, kept="all training runs")
+        _conclude(folder, console)
 
 
 def _path(out: Path, study: str, method: str) -> Path:

@@ -1,0 +1,61 @@
+"""A lock between processes: a file that one process at a time may hold. The system ends that with the process."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from action_balance.files import open_own
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where nothing is locked
+    fcntl = None  # type: ignore[assignment]
+
+
+class FileLock:
+    """Held by one process at a time. The file exists while the lock is held, or after its process was killed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock, if no other process has it.
+
+        Returns:
+            Whether this process has it now. It also has it, in name, on file systems without locks.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        if fcntl is None or self._descriptor is not None:
+            return True
+        while True:
+            descriptor = open_own(self.path, os.O_RDWR)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                os.close(descriptor)
+                return False
+            except OSError:  # no locks here: better to work without than not at all
+                pass
+            if self._is_current(descriptor):
+                self._descriptor = descriptor
+                return True
+            os.close(descriptor)  # whoever held it has deleted the file meanwhile
+
+    def release(self) -> None:
+        """Let other processes have the lock."""
+        if self._descriptor is not None:
+            # Deleted while it is held; who has opened it meanwhile notices, and makes a new one.
+            if self._is_current(self._descriptor):
+                with contextlib.suppress(OSError):
+                    self.path.unlink()
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.path.lstat())
+        except OSError:
+            return False

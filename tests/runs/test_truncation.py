@@ -1,0 +1,89 @@
+"""Cutting rows back keeps every intact row up to the checkpoint, and loses no byte of the others."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from action_balance.errors import UserError
+from action_balance.runs import truncation
+from action_balance.runs.truncation import plan
+
+
+def line(update: int) -> bytes:
+    return json.dumps({"update": update, "steps": 10 * update}).encode() + b"\n"
+
+
+def written(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def test_rows_after_a_checkpoint_and_half_of_a_line_are_moved(tmp_path: Path) -> None:
+    file = written(tmp_path / "rows", line(1), line(2), line(3), line(4)[:-3])
+    cut = plan(file, 2)
+    assert (cut.later, cut.damaged, cut.last) == (2, 0, {"update": 2, "steps": 20})
+    assert file.read_bytes().startswith(line(1) + line(2) + line(3))  # a plan changes nothing
+    (tmp_path / "aside").mkdir()
+    cut.apply(tmp_path / "aside")
+    assert file.read_bytes() == line(1) + line(2)
+    assert (tmp_path / "aside" / "rows").read_bytes() == line(3) + line(4)[:-3]
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\n", b"{\n", b"\0\0\n", b"\xff\n", b"[1]\n", b'{"update": 1}\n', b"}{" * 40 + b"\n"]
+)
+def test_intact_rows_after_a_damaged_line_stay(tmp_path: Path, damage: bytes) -> None:
+    file = written(tmp_path / "rows", line(1), damage, line(2), damage, line(3), line(4))
+    cut = plan(file, 3)
+    assert (cut.later, cut.damaged, cut.last) == (1, 2, {"update": 3, "steps": 30})
+    (tmp_path / "aside").mkdir()
+    cut.apply(tmp_path / "aside")
+    assert file.read_bytes() == line(1) + line(2) + line(3)
+    assert (tmp_path / "aside" / "rows").read_bytes() == damage + damage + line(4)
+
+
+def test_a_line_longer_than_any_row_is_damaged_and_not_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(truncation, "MOST_LINE", 64)
+    monkeypatch.setattr(truncation, "PIECE", 10)
+    file = written(tmp_path / "rows", line(1), b"x" * 200 + b"\n", line(2))
+    cut = plan(file, 2)
+    assert (cut.later, cut.damaged) == (0, 4)
+    (tmp_path / "aside").mkdir()
+    cut.apply(tmp_path / "aside")
+    assert file.read_bytes() == line(1) + line(2)
+    assert (tmp_path / "aside" / "rows").read_bytes() == b"x" * 200 + b"\n"
+
+
+def test_a_file_of_which_nothing_stays_is_moved_itself(tmp_path: Path) -> None:
+    file = written(tmp_path / "rows", line(1), line(2))
+    number = file.stat().st_ino
+    (tmp_path / "aside").mkdir()
+    plan(file, 0).apply(tmp_path / "aside")
+    assert not file.exists()
+    assert (tmp_path / "aside" / "rows").stat().st_ino == number
+
+
+def test_a_file_of_which_all_stays_is_not_touched(tmp_path: Path) -> None:
+    file = written(tmp_path / "rows", line(1), line(2))
+    before = file.stat()
+    plan(file, 2).apply(tmp_path / "absent")
+    plan(tmp_path / "nothing", 2).apply(tmp_path / "absent")
+    assert file.stat() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+
+
+def test_when_the_rows_cannot_be_kept_the_file_is_as_it_was(tmp_path: Path) -> None:
+    file = written(tmp_path / "rows", line(1), line(2))
+    with pytest.raises(UserError, match=r"cannot write .*; .*rows is as it was"):
+        plan(file, 1).apply(tmp_path / "absent")
+    assert file.read_bytes() == line(1) + line(2)
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows")
+    with pytest.raises(UserError, match="is a pipe"):
+        plan(tmp_path / "rows", 1)
