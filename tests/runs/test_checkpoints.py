@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -21,6 +22,7 @@ import pytest
 from action_balance.errors import UserError
 from action_balance.files import fingerprint, to_json
 from action_balance.runs import Checkpoints
+from action_balance.runs.array_file import write_arrays
 
 needs_mount = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount"
@@ -296,15 +298,32 @@ def test_a_description_that_somebody_made_up_is_damaged(tmp_path: Path, change: 
     assert "00000002 is damaged" in restored.warnings[0]
 
 
-def test_arrays_that_are_no_arrays_are_an_error_if_their_checksum_is_right(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arrays", [None, {}, {"['weights']": np.zeros(3)}, {"['weights']": np.zeros(50, "S3"), "['update']": np.zeros(())}]
+)
+def test_arrays_that_are_something_else_are_an_error_if_their_checksum_is_right(
+    tmp_path: Path, arrays: dict[str, np.ndarray] | None
+) -> None:
     checkpoints = _filled(tmp_path, {1: None})
-    (tmp_path / "00000001" / "arrays.npz").write_bytes(b"something else")
+    content = io.BytesIO()
+    if arrays is not None:
+        write_arrays(content, arrays)
+    (tmp_path / "00000001" / "arrays.npz").write_bytes(content.getvalue())
     file = tmp_path / "00000001" / "checkpoint.json"
     contents = json.loads(file.read_bytes())["contents"]
-    contents["files"] = {"arrays.npz": hashlib.sha256(b"something else").hexdigest()}
+    contents["files"] = {"arrays.npz": hashlib.sha256(content.getvalue()).hexdigest()}
     file.write_bytes(to_json({"contents": contents, "sha256": fingerprint(contents)}))
     with pytest.raises(UserError, match="is as it was written, but cannot be read"):
         checkpoints.restore(_state(0))
+
+
+def test_files_behind_links_are_read(tmp_path: Path) -> None:
+    checkpoints = _filled(tmp_path / "checkpoints", {1: None})
+    for name in ("arrays.npz", "checkpoint.json"):
+        file = tmp_path / "checkpoints" / "00000001" / name
+        file.rename(tmp_path / name)
+        file.symlink_to(tmp_path / name)
+    assert checkpoints.restore(_state(0)).update == 1
 
 
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_for_is_not_called_damaged(

@@ -212,7 +212,7 @@ def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(
     restored, log = RunFolder.open(tmp_path).resume({"x": 7}, [])
     assert (restored.update, restored.state) == (0, {"x": 7})
     (line,) = restored.warnings
-    assert f"starts from the beginning; the old rows (1 of metrics.jsonl) are moved to {tmp_path / 'aside'}" in line
+    assert f"starts from the beginning; the later rows (1 of metrics.jsonl) are moved to {tmp_path / 'aside'}" in line
     assert read_metrics(tmp_path) == []
     assert read_metrics(tmp_path / "aside" / "0001-without-checkpoint") == [_row(1)]
 

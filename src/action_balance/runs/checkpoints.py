@@ -10,11 +10,14 @@ import math
 import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
+
+import numpy as np
 
 from action_balance.errors import UserError, WriteError
 from action_balance.files import (
@@ -22,7 +25,6 @@ from action_balance.files import (
     check_inside,
     digest,
     fingerprint,
-    leads_out,
     reason,
     sync_folder,
     to_json,
@@ -32,7 +34,7 @@ from action_balance.reading import Damaged, Missing, Unreadable, entries, read_j
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
-from action_balance.runs.leaves import Leaf, difference
+from action_balance.runs.leaves import NO_DATA, Leaf, difference
 from action_balance.runs.owned import is_below
 
 #: The file of a checkpoint that describes the others.
@@ -85,7 +87,7 @@ def _verify(folder: Path) -> Data:
     """The description of a checkpoint, if every file is as it was written; an `Unreadable` if one cannot be read."""
     contents = _read_contents(folder)
     for name, expected in contents["files"].items():
-        if not is_below(name) or leads_out(folder, folder / name):
+        if not is_below(name):
             raise _Damaged(f"{CONTENTS} names a file outside of the checkpoint")
         try:
             if digest(folder / name) != expected:
@@ -93,6 +95,15 @@ def _verify(folder: Path) -> Data:
         except Missing:
             raise _Damaged(f"{name} is missing") from None
     return contents
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf]) -> None:
+    """Raise `DamagedArrays` if the arrays are not those of the table: somebody else may have written both."""
+    for leaf in table:
+        if leaf.dtype != NO_DATA:
+            array = arrays.get(leaf.path)
+            if array is None or (leaf.key_impl is None and array.shape != leaf.shape):
+                raise DamagedArrays(f"{leaf.path} is not {leaf}")
 
 
 class Checkpoints:
@@ -182,17 +193,18 @@ class Checkpoints:
                     table, arrays = legacy.read_checkpoint(folder, table, {leaf.path for leaf in expected})
                 else:
                     arrays = read_arrays(folder / ARRAYS)
-            except (DamagedArrays, OSError) as error:
+                different = difference(table, expected)
+                if different is not None:
+                    raise UserError(
+                        f"the checkpoint {folder} does not fit: {different}; it was made with another config, "
+                        f"environment or version"
+                    )
+                _check_arrays(arrays, table)
+                return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
+            except (DamagedArrays, OSError, TypeError, ValueError) as error:
                 raise UserError(
                     f"the checkpoint {folder} is as it was written, but cannot be read: {reason(error)}"
                 ) from None
-            different = difference(table, expected)
-            if different is not None:
-                raise UserError(
-                    f"the checkpoint {folder} does not fit: {different}; it was made with another config, "
-                    f"environment or version"
-                )
-            return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
         if warnings:
             raise UserError(f"no checkpoint can be used: {'; '.join(warnings)}; restore a copy of one of them")
         raise UserError(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")

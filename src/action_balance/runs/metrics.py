@@ -119,8 +119,10 @@ class MetricsLog:
                 lines = "1 damaged line is" if cut.damaged == 1 else f"{cut.damaged:,} damaged lines are"
                 yield f"{cut.file}: {lines} moved to {self.path / ASIDE}; all intact rows up to update {update} stay"
         if later := ", ".join(f"{cut.later:,} of {cut.file.name}" for cut in cuts if cut.later):
-            why = f"the rows after update {update} are trained again" if update else "it starts from the beginning"
-            yield f"{self.path}: {why}; the old rows ({later}) are moved to {self.path / ASIDE}"
+            goes_on = (
+                f"continues after update {update}" if update else "has no checkpoint and starts from the beginning"
+            )
+            yield f"{self.path} {goes_on}; the later rows ({later}) are moved to {self.path / ASIDE}"
         last = cuts[0].last["update"] if cuts[0].last else 0
         if last < update:
             yield f"{self.path / METRICS} ends at update {last}: rows up to update {update} are lost"

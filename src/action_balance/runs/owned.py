@@ -25,7 +25,7 @@ from action_balance.runs.locks import FileLock
 LOCK = ".lock"
 
 #: Seconds to wait for another process that writes what takes seconds: an evaluation, or a report.
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class OwnedFolder(ABC):
