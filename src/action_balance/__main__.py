@@ -1,14 +1,22 @@
 """``python -m action_balance``, and the command ``action-balance``."""
 
-import os
-import signal
 import sys
+
+from action_balance import signals
 
 
 def main() -> None:
-    """Run the command line; one line reports an interrupt while libraries load, or a library that does not load."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is for background commands of a script
-        signal.signal(signal.SIGINT, _exit_at_once)
+    """Run the command line; one line reports an interrupt, or a library that does not load."""
+    watcher = signals.watch()
+    try:
+        _run()
+    except SystemExit as end:
+        watcher.finish(end.code if isinstance(end.code, int) else 1)
+        raise
+    watcher.finish(0)
+
+
+def _run() -> None:
     try:
         from action_balance.cli import main as cli
     except ImportError as error:
@@ -22,12 +30,6 @@ def main() -> None:
         )
         sys.exit(2)
     cli.main()
-
-
-def _exit_at_once(*_: object) -> None:
-    """Handle an interrupt before a command runs, without an exception: half-loaded libraries lose it, or crash."""
-    print("action-balance: interrupted; nothing was written", file=sys.__stderr__, flush=True)
-    os._exit(130)
 
 
 if __name__ == "__main__":

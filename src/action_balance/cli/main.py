@@ -1,6 +1,5 @@
 """The program: its commands, and how it ends."""
 
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.machine import failure
 from action_balance.printable import printable
+from action_balance.signals import interruptible
 
 ABOUT = "Action balance exploration: reproduce the paper, train agents, explore your own worlds."
 EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
@@ -134,17 +134,11 @@ def _run(command: Command) -> None:
 
     use_all_cores()
     execute = command.load()
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _interrupt)  # replaces the handler of `__main__`, which is for libraries that load
     try:
-        execute(OutputConsole())
+        with interruptible():  # only now: libraries that are loading lose exceptions, or crash
+            execute(OutputConsole())
     except SystemExit as error:  # of an environment or a bonus; our own code ends in `main` only
         raise UserError(f"the code of the environment or of a bonus ends Python (SystemExit: {error.code})") from None
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -1,11 +1,10 @@
 """The training loop: updates, metrics, checkpoints. A run can be stopped at any moment and continues where it was."""
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,14 @@ from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
 from action_balance.engines.messages import MessageLog, OnMessage
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
-from action_balance.engines.signals import graceful_stop
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
+from action_balance.runs.trees import HostCopy, host_copy
+from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MOST_PAIRS = 60, 40_000
@@ -34,6 +34,9 @@ ENV_SPEC, SEEN = "env_spec", "seen"
 
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
+
+#: Seconds of an update after which the next one counts as slow: a process may have to end before it is finished.
+SLOW = 2.0
 
 #: Called after every update.
 Report = Callable[[Progress], None]
@@ -60,7 +63,10 @@ def begin(
     messages = MessageLog(on_message)
     with graceful_stop() as stop:
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
-        folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        with whole():
+            folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
         _Session(folder, config, trainer, folder.metrics(), report, stop, messages, is_new=True).run(None, 0)
 
 
@@ -96,6 +102,18 @@ def _about(trainer: Trainer) -> dict[str, Any]:
     return {ENV_SPEC: trainer.spec.to_dict()}
 
 
+@dataclass
+class _Now:
+    """Where a run is, for the thread that has to end the process while the main thread computes."""
+
+    update: int = 0
+    """The update after which a stop is noticed."""
+    trained: bool = False
+    """Whether this process has finished one."""
+    unsaved: tuple[int, HostCopy, float | None] | None = None
+    """Update, state and score before the one under way, if it is slow and no checkpoint holds that state."""
+
+
 @dataclass(frozen=True)
 class _Session:
     """One process's part of a run."""
@@ -105,14 +123,16 @@ class _Session:
     trainer: Trainer
     log: MetricsLog
     report: Report
-    stop: threading.Event  # set when the user asks for a stop
+    stop: Stop  # set when the user asks for a stop
     messages: MessageLog
     is_new: bool = False  # whether this process has made the folder
+    now: _Now = field(default_factory=_Now)
 
     def run(self, state: TrainState | None, done: int) -> None:
         """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
+        under_way = Task(self._what_is_kept, self.stop, self._stopping)
         try:
-            with self._recorded_end():
+            with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):
                 try:
                     if state is None:
                         state = self.trainer.init_state(self.stop.is_set)
@@ -149,18 +169,23 @@ class _Session:
                 raise
             check_finite(metrics, update, checkpoints.updates(), config.agent.ppo.learning_rate)
             now = time.perf_counter()
-            rate = config.seeds * config.agent.steps_per_update / (now - began)
-            began = now
+            seconds, began = now - began, now
             steps = update * config.agent.steps_per_update
+            rate = config.seeds * config.agent.steps_per_update / seconds
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
-            self.log.append(rows(metrics, update, steps, config.seed), timing)
-            self._log_visits(update, steps)
-            self.report(progress(metrics, update, steps))
-            self.messages.write(self.folder)
-            stopping = self.stop.is_set()
-            if stopping or config.is_checkpoint_due(update, time.perf_counter() - saved):
-                checkpoints.save(update, self.trainer.state(), score(metrics))
-                saved = time.perf_counter()
+            with whole():
+                self.log.append(rows(metrics, update, steps, config.seed), timing)
+                self._log_visits(update, steps)
+                self.report(progress(metrics, update, steps))
+                self.messages.write(self.folder)
+                stopping = self.stop.is_set()
+                # From here on, a stop is noticed after the next update.
+                self.now.update, self.now.trained, self.now.unsaved = min(update + 1, total), True, None
+                if stopping or config.is_checkpoint_due(update, time.perf_counter() - saved):
+                    checkpoints.save(update, self.trainer.state(), score(metrics))
+                    saved = time.perf_counter()
+                elif seconds > SLOW and watched():
+                    self.now.unsaved = update, host_copy(self.trainer.state()), score(metrics)
             if stopping and update < total:
                 raise KeyboardInterrupt
 
@@ -183,15 +208,18 @@ class _Session:
             status = "interrupted"
             raise
         finally:
-            # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
-            with contextlib.suppress(*(() if status == "finished" else (UserError,))):
-                try:
-                    self.messages.write(self.folder)
-                finally:
-                    self.folder.finish(status)
-            if status != "finished" and self._untrained():
-                with contextlib.suppress(UserError):
-                    RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
+            self._finish(status)
+
+    def _finish(self, status: Status) -> None:
+        # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
+        with contextlib.suppress(*(() if status == "finished" else (UserError,))):
+            try:
+                self.messages.write(self.folder)
+            finally:
+                self.folder.finish(status)
+        if status != "finished" and self._untrained():
+            with contextlib.suppress(UserError):
+                RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
 
     def _untrained(self) -> bool:
         """Whether this process began the run, and has finished no update."""
@@ -207,3 +235,15 @@ class _Session:
     def _how_to_resume(self) -> str:
         trust = " --trust" if leads_to(self.config.to_dict()) else ""
         return f"resume with: action-balance resume {self.folder.path}{trust}"
+
+    def _stopping(self) -> str:
+        """When the run stops; nothing is lost by ending before the first update of this process is finished."""
+        if not self.now.trained:
+            return ""
+        return f"stopping after this update ({self.now.update} of {self.config.agent.updates})"
+
+    def _save_now(self) -> None:
+        """Save what would be lost, in another thread than the one that trains: the process ends."""
+        if self.now.unsaved is not None:
+            self.folder.checkpoints().save(*self.now.unsaved)
+        self._finish("interrupted")

@@ -1,6 +1,7 @@
 """A pytree as plain NumPy arrays by path, with a table that describes them; and back, bit for bit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -10,6 +11,28 @@ import numpy as np
 from action_balance.files import reason
 from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import NO_DATA, Leaf
+
+
+@dataclass(frozen=True)
+class HostCopy:
+    """A tree that was copied to the memory of the host, in which no program changes it."""
+
+    table: list[Leaf]
+    """What its leaves are."""
+    arrays: Mapping[str, np.ndarray]
+    """Those that hold data, by path."""
+
+
+def host_copy(tree: Any) -> HostCopy:
+    """Copy a tree.
+
+    Args:
+        tree: a pytree, whose memory may be reused by the next program.
+
+    Returns:
+        The copy, which can be saved in place of the tree.
+    """
+    return HostCopy(describe(tree), {path: array.copy() for path, array in to_arrays(tree).items()})
 
 
 def _is_key(leaf: Any) -> bool:
@@ -29,12 +52,16 @@ def _describe(path: str, leaf: Any) -> Leaf:
 
 def describe(tree: Any) -> list[Leaf]:
     """The leaves of a tree, in order; they may be arrays or ``jax.ShapeDtypeStruct``."""
+    if isinstance(tree, HostCopy):
+        return tree.table
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return [_describe(jax.tree_util.keystr(path), leaf) for path, leaf in leaves]
 
 
-def to_arrays(tree: Any) -> dict[str, np.ndarray]:
+def to_arrays(tree: Any) -> Mapping[str, np.ndarray]:
     """The leaves that hold data, by path; a PRNG key is its numbers."""
+    if isinstance(tree, HostCopy):
+        return tree.arrays
 
     def array(leaf: Any) -> np.ndarray:
         return np.asarray(jax.random.key_data(leaf) if isinstance(leaf, jax.Array) and _is_key(leaf) else leaf)

@@ -16,6 +16,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
+from action_balance.signals import Task, task
 from action_balance.studies import campaign_page
 from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
@@ -138,7 +139,9 @@ def reproduce(
             raise UserError("--report-only reports the runs that --overwrite deletes: choose one")
         report()
     else:
-        _train_missing(study, settings.plan(), out, overwrite, console, after, report)
+        # Where an interrupt leaves no time for a report, the runs are kept all the same.
+        with task(Task(lambda: f"runs are kept in {out / RUNS}; {same_command(overwrite)} continues from there")):
+            _train_missing(study, settings.plan(), out, overwrite, console, after, report)
     say(console, f"open {out / 'report.html'} in a browser", *study.conclude(ResultFolder.read(out).summary))
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
+from action_balance.signals import Task, task
 from action_balance.terminal.console import say
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
@@ -47,14 +48,19 @@ def run_missing(
         )
     if finished:
         say(console, f"{folder.path} already has {listed(finished)}: continuing with {listed(missing)}")
-    try:
-        for part in missing:
-            run(part)
-            finished.append(part)
-    except KeyboardInterrupt:
+
+    def state() -> str:
         there = [*finished, *([kept] if kept else [])]
         state = f"{listed(there)} so far: kept in {folder.path}" if there else "no part was finished"
-        raise KeyboardInterrupt(f"{state}; {same_command(overwrite)} continues from there") from None
+        return f"{state}; {same_command(overwrite)} continues from there"
+
+    with task(Task(state)):
+        try:
+            for part in missing:
+                run(part)
+                finished.append(part)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(state()) from None
 
 
 def same_command(overwrite: bool) -> str:

@@ -31,10 +31,10 @@ from action_balance.engines.evaluate import (
     decide,
 )
 from action_balance.engines.messages import OnMessage
-from action_balance.engines.signals import graceful_stop
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, with_timeout
 from action_balance.errors import MOST
+from action_balance.signals import graceful_stop
 
 #: The action mode whose first episode is traced.
 TRACED: ActionMode = "sampled"

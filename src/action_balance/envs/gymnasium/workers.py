@@ -75,8 +75,12 @@ def _start_server() -> None:
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
-    with _safe_path():
-        resource_tracker.ensure_running()  # the server would do it, and it unblocks interrupts
+    # New interpreters do not import from the current folder, which may be a stranger's; workers get our own path.
+    with _environment(SAFE_PATH, "1"):
+        # The server would start the tracker, which unblocks interrupts. If this process ends at once, the tracker frees
+        # what it shared with the workers, and need not warn of it.
+        with _environment("PYTHONWARNINGS", "ignore:resource_tracker"):
+            resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             forkserver.ensure_running()
@@ -85,14 +89,14 @@ def _start_server() -> None:
 
 
 @contextlib.contextmanager
-def _safe_path() -> Iterator[None]:
-    """New interpreters do not import from the current folder, which may be a stranger's; workers get our own path."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Processes that are started in the body have an environment variable."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            del os.environ[SAFE_PATH]
+            del os.environ[name]
         else:
-            os.environ[SAFE_PATH] = before
+            os.environ[name] = before

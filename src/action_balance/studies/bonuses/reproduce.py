@@ -11,6 +11,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs.results import ResultFolder
+from action_balance.signals import Task, task
 from action_balance.studies import statistics
 from action_balance.studies.bonuses import KIND, analysis, findings
 from action_balance.studies.bonuses.records import (
@@ -56,14 +57,16 @@ def reproduce_bonuses(
             delete_records(out)
         if trained:
             say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
-        try:
-            _train_missing(plan, out, console)
-        except KeyboardInterrupt:
-            rest = f"{same_command(overwrite)} continues from there"
-            if train_only or not read_records(out):
-                raise KeyboardInterrupt(f"finished groups of agents are kept in {out / CELLS}; {rest}") from None
-            write_report(out, settings)
-            raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
+        rest = f"{same_command(overwrite)} continues from there"
+        kept = f"finished groups of agents are kept in {out / CELLS}; {rest}"
+        with task(Task(lambda: kept)):
+            try:
+                _train_missing(plan, out, console)
+            except KeyboardInterrupt:
+                if train_only or not read_records(out):
+                    raise KeyboardInterrupt(kept) from None
+                write_report(out, settings)
+                raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
     if not train_only:
         write_report(out, settings, report_only)
         say(console, *conclusions(ResultFolder.read(out).summary["ours"]))

@@ -1,0 +1,354 @@
+"""Ctrl-C and SIGTERM: answered at once, even while the main thread computes, without losing what was trained.
+
+Python calls signal handlers in the main thread, between two instructions. While that thread compiles, or waits for a
+compiled program, no handler is called. On the command line, a `Watcher` therefore learns of signals in a thread of its
+own, through `signal.set_wakeup_fd`: it answers, and ends the process where the main thread does not. A program that
+calls `action_balance.train` is not ours to end: there, handlers alone act.
+"""
+
+import _thread
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+#: Seconds within which signals count as one: programs such as `timeout` pass on signals that a run also gets itself.
+TOGETHER = 0.5
+#: Seconds that the main thread has to notice a signal where nothing is lost by ending at once.
+NOTICE = 0.5
+#: Seconds after SIGTERM that an update has to finish; then the state from before the update is saved instead.
+UPDATE = 4.0
+#: Seconds after SIGTERM until the process ends, even if the main thread is still closing what is open.
+CLOSING = 8.0
+#: Seconds in which a process that ends at once writes what it can; after SIGTERM there is more time.
+LAST_WORDS, LAST_WORDS_TERMINATED = 1.2, 5.0
+
+#: Exit code of a process that was interrupted.
+INTERRUPTED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop(threading.Event):
+    """A request to stop. Who finds it set has to stop: from then on, the watcher waits for that."""
+
+    def __init__(self, noticed: threading.Event | None = None) -> None:
+        super().__init__()
+        self._noticed = noticed
+
+    def is_set(self) -> bool:
+        """Whether to stop now."""
+        found = super().is_set()
+        if found and self._noticed is not None:
+            self._noticed.set()
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Something under way, and what becomes of it when the process is interrupted."""
+
+    kept: Callable[[], str] | None = None
+    """Says what is kept of it, for the last line. What contains other tasks speaks for them."""
+    stop: Stop | None = None
+    """Set by the first signal; without it, the main thread gets a `KeyboardInterrupt`."""
+    stopping: Callable[[], str] = lambda: ""
+    """Says when it will stop; empty while nothing is lost by ending at once."""
+    save: Callable[[], object] = lambda: None
+    """Saves what would be lost, because the process ends now."""
+
+
+_tasks: list[Task] = []  # from the outermost to the innermost
+_watchers: list["Watcher"] = []  # the one of this process, or none
+_files = threading.RLock()  # held while files are written, and by a process that ends at once
+
+
+def watched() -> bool:
+    """Whether a watcher answers signals, and may end the process."""
+    return bool(_watchers)
+
+
+@contextmanager
+def task(under_way: Task) -> Iterator[None]:
+    """Tell the watcher what the body is doing."""
+    _tasks.append(under_way)
+    try:
+        yield
+    finally:
+        _tasks.remove(under_way)
+
+
+@contextmanager
+def whole() -> Iterator[None]:
+    """Write what belongs together: a process that ends at once waits for it, for a moment."""
+    with _files:
+        yield
+
+
+@contextmanager
+def graceful_stop() -> Iterator[Stop]:
+    """Turn the first Ctrl-C or SIGTERM into an event that is checked between updates; a later one interrupts at once.
+
+    Yields:
+        The event, which is set when a stop is requested.
+    """
+    if _watchers:
+        stop = Stop(_watchers[0].noticed)
+        with task(Task(stop=stop)):
+            yield stop
+        return
+    stop, first = Stop(), float("inf")
+
+    def request(*_: object) -> None:
+        nonlocal first
+        now = time.monotonic()
+        if now - first > TOGETHER:
+            raise KeyboardInterrupt
+        first = min(first, now)
+        stop.set()
+
+    with _handled(request):
+        yield stop
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise a `KeyboardInterrupt` in the body."""
+    if _watchers:
+        _watchers[0].loading = False
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with _handled(interrupt):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[..., None]) -> Iterator[None]:
+    """Handle signals during the body, if this is the main thread; a signal that is ignored stays so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {one: signal.signal(one, handler) for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+class Watcher:
+    """Decides what signals do. Its methods are called by a thread of its own, except where they say otherwise."""
+
+    def __init__(
+        self,
+        leave: Callable[[int], object] = os._exit,
+        say: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Nothing is watched yet.
+
+        Args:
+            leave: ends the process with an exit code, whatever its threads do.
+            say: shows a line to the user; by default on stderr, in a thread, which a terminal may block.
+            clock: seconds.
+        """
+        self._leave, self._say, self._clock = leave, say or _print, clock
+        self.noticed = threading.Event()  # the main thread knows that it is to end
+        self.loading = True  # libraries lose exceptions, or crash
+        self._code: int | None = None  # with which the process ends anyway
+        self._first: float | None = None  # when the first signal came
+        self._terminated: float | None = None  # when the first SIGTERM came
+        self._answered = False
+        self._repeated = 0  # signals that `repeat` has sent, and that are not the user's
+
+    def handle(self, _number: int, _frame: FrameType | None) -> None:
+        """The signal handler of the main thread, whenever that can be called; only the first signal interrupts it."""
+        if self._code is not None:
+            self._leave(self._code)
+        graceful = _graceful()
+        if graceful is not None and graceful.stop is not None:
+            graceful.stop.set()
+        elif not self.loading and not self.noticed.is_set():
+            self.noticed.set()
+            raise KeyboardInterrupt
+
+    def repeat(self, lost: "sys.UnraisableHookArgs") -> None:
+        """Interrupt the main thread again: where nothing can be raised, as in a destructor, exceptions are lost.
+
+        Args:
+            lost: what `sys.unraisablehook` is called with.
+        """
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            self._repeated += 1
+            self.noticed.clear()
+            _thread.interrupt_main()
+        else:
+            sys.__unraisablehook__(lost)
+
+    def received(self, number: int) -> None:
+        """Answer a signal.
+
+        Args:
+            number: of the signal.
+        """
+        if self._repeated and number == signal.SIGINT:
+            self._repeated -= 1
+            return
+        now = self._clock()
+        if self._code is not None:
+            self._leave(self._code)
+        elif number == signal.SIGTERM and self._terminated is None:
+            self._terminated = now  # also after Ctrl-C: there is a limit now
+            if self._first is None:
+                self._begin(now)
+        elif self._first is None:
+            self._begin(now)
+        elif now - self._first > TOGETHER:
+            self._end(LAST_WORDS)
+
+    def _begin(self, now: float) -> None:
+        """Answer the first signal."""
+        self._first = now
+        if self.loading:
+            self._end(LAST_WORDS)
+            return
+        graceful = _graceful()
+        if graceful is not None and graceful.stop is not None:
+            graceful.stop.set()
+            if text := graceful.stopping():
+                self._answered = True
+                self._say(f"{text}; press Ctrl-C again to end at once")
+
+    def due(self) -> None:
+        """Do what time requires, since the first signal."""
+        if self._first is None or self._code is not None:
+            return
+        now, noticed = self._clock(), self.noticed.is_set()
+        if self._terminated is not None and now - self._terminated >= (CLOSING if noticed else UPDATE):
+            self._end(LAST_WORDS_TERMINATED if not noticed else LAST_WORDS)
+        elif not self._answered and now - self._first >= NOTICE:
+            if not noticed:
+                self._end(LAST_WORDS)
+                return
+            self._answered = True
+            self._say("ending; press Ctrl-C again to end at once")
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until `due` has something to do; None if only a signal can change anything."""
+        if self._first is None or self._code is not None:
+            return None
+        moments = [] if self._answered else [self._first + NOTICE]
+        if self._terminated is not None:
+            moments += [self._terminated + UPDATE, self._terminated + CLOSING]
+        later = [moment - self._clock() for moment in moments]
+        return min((one for one in later if one > 0), default=0.1 if later else None)
+
+    def _end(self, seconds: float) -> None:
+        """End the process, after as much as can be saved and said in the given time."""
+        words = threading.Thread(target=self._last_words, daemon=True)
+        words.start()
+        words.join(seconds)
+        if words.is_alive():
+            os.write(2, b"action-balance: interrupted; what was saved before is kept\n")
+        self._leave(INTERRUPTED)
+
+    def _last_words(self) -> None:
+        nothing = "nothing was written" if self.loading else "nothing was finished"
+        with _files:
+            for one in reversed(_tasks):
+                with contextlib.suppress(Exception):
+                    one.save()
+            kept = next((one.kept for one in _tasks if one.kept is not None), lambda: nothing)
+            try:
+                text = kept()
+            except Exception:  # such as a disk that is gone
+                text = "what was saved before is kept"
+            _leave_nothing_behind()
+            os.write(2, f"action-balance: interrupted; {text}\n".encode(errors="replace"))
+            if self._leave is os._exit:
+                os._exit(INTERRUPTED)  # while no other thread can begin to write a file
+
+    def finish(self, code: int) -> None:
+        """End soon with an exit code, in the main thread: all work is done. A process that was interrupted ends now.
+
+        Args:
+            code: the exit code.
+        """
+        self._code = code
+        if code == INTERRUPTED:
+            _leave_nothing_behind()  # libraries would take their time, and wait for threads
+            self._leave(code)
+
+
+def watch() -> Watcher:
+    """Watch the signals of this process from now on; the main thread calls it once.
+
+    Returns:
+        The watcher.
+    """
+    watcher = Watcher()
+    _watchers.append(watcher)
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as it is for background commands of a script
+            signal.signal(number, watcher.handle)
+    sys.unraisablehook = watcher.repeat
+    names = (watcher, reader, writer)  # the writer would be closed if nobody kept it
+    threading.Thread(target=_listen, args=names, name="signals", daemon=True).start()
+    return watcher
+
+
+def _listen(watcher: Watcher, reader: socket.socket, _writer: socket.socket) -> None:
+    while True:
+        reader.settimeout(watcher.patience)
+        try:
+            numbers = reader.recv(64)
+        except TimeoutError:
+            numbers = b""
+        for number in numbers:
+            if number in SIGNALS:
+                watcher.received(number)
+        watcher.due()
+
+
+def _graceful() -> Task | None:
+    """The innermost task that stops by itself."""
+    return next((one for one in reversed(_tasks) if one.stop is not None), None)
+
+
+def _print(line: str) -> None:
+    def show() -> None:
+        with contextlib.suppress(OSError, ValueError):
+            print(f"action-balance: {line}", file=sys.stderr, flush=True)
+
+    threading.Thread(target=show, daemon=True).start()
+
+
+def _leave_nothing_behind() -> None:
+    """End the processes of environments, write what is buffered, and give the terminal back."""
+    if "multiprocessing" in sys.modules:
+        import multiprocessing
+
+        for process in multiprocessing.active_children():
+            with contextlib.suppress(Exception):
+                process.kill()
+    shown = sys.stdout is not sys.__stdout__ and sys.__stdout__ is not None and sys.__stdout__.isatty()
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()  # type: ignore[union-attr] # None where a program has no streams
+    if shown:  # a progress bar: it hides the cursor, and the line is not ended
+        with contextlib.suppress(OSError):
+            os.write(1, b"\x1b[?25h\n")

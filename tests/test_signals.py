@@ -1,0 +1,275 @@
+"""What signals do: who is interrupted, what is said, and when a process ends that does not end by itself."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from action_balance import signals
+from action_balance.signals import INTERRUPTED, Stop, Task, Watcher, graceful_stop, interruptible, task, whole
+
+
+@dataclass
+class Watched:
+    """A process without signals and without time."""
+
+    now: float = 100.0
+    said: list[str] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    watcher: Watcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.watcher = Watcher(self.left.append, self.said.append, lambda: self.now)
+        self.watcher.loading = False
+
+    def send(self, number: int = signal.SIGINT) -> None:
+        """A signal, while the main thread is inside a compiled program."""
+        self.watcher.received(number)
+
+    def later(self, seconds: float) -> None:
+        self.now += seconds
+        self.watcher.due()
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    made = Watched()
+    monkeypatch.setattr(signals, "_watchers", [made.watcher])
+    yield made
+    assert not signals._tasks
+
+
+@pytest.fixture
+def last_line(capfd: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    return lambda: capfd.readouterr().err
+
+
+def handled(number: int = signal.SIGINT) -> None:
+    signals._watchers[0].handle(number, None)
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_come_together_are_one_and_a_later_one_does_not_wait(
+    first: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with graceful_stop() as stop:
+        assert not stop.is_set()
+        signal.raise_signal(first)
+        assert stop.is_set()
+        now += signals.TOGETHER
+        signal.raise_signal(signal.SIGINT)  # as `timeout` passes it on: the checkpoint is still written
+        now += 0.01
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_signal_that_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with graceful_stop() as stop, pytest.raises(KeyboardInterrupt), interruptible():
+            signal.raise_signal(signal.SIGINT)
+            assert not stop.is_set()
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_have_no_handlers() -> None:
+    found = []
+
+    def enter() -> None:
+        with graceful_stop() as stop, interruptible():
+            found.append(stop.is_set())
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert found == [False]
+
+
+def test_a_main_thread_that_cannot_notice_is_ended_with_what_is_kept(
+    process: Watched, last_line: Callable[[], str]
+) -> None:
+    with task(Task(lambda: "two parts")), task(Task(lambda: "half of a part")):
+        process.send()
+        process.later(signals.NOTICE - 0.01)
+        assert not process.left
+        process.later(0.01)
+    assert process.left == [INTERRUPTED]
+    assert last_line() == "action-balance: interrupted; two parts\n"
+    assert not process.said
+
+
+def test_a_main_thread_that_unwinds_is_given_time_until_the_second_interrupt(
+    process: Watched, last_line: Callable[[], str]
+) -> None:
+    process.send()
+    with pytest.raises(KeyboardInterrupt):
+        handled()
+    handled()  # only once
+    process.later(signals.NOTICE)
+    assert len(process.said) == 1
+    process.later(1000)
+    assert (len(process.said), process.left) == (1, [])
+    process.send()
+    assert process.left == [INTERRUPTED]
+    assert last_line() == "action-balance: interrupted; nothing was finished\n"
+
+
+def test_an_interrupt_that_is_lost_in_a_destructor_is_repeated(
+    process: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fragile:
+        def __del__(self) -> None:
+            handled()
+
+    monkeypatch.setattr(sys, "unraisablehook", process.watcher.repeat)
+    before = signal.signal(signal.SIGINT, process.watcher.handle)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            del Fragile().__dict__
+            time.sleep(0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    process.send()  # what came of the repetition is not the user's
+    assert process.watcher.patience is None
+    process.send()
+    assert process.watcher.patience == signals.NOTICE
+
+
+def test_while_libraries_load_nothing_is_raised_and_the_process_ends(
+    process: Watched, last_line: Callable[[], str]
+) -> None:
+    process.watcher.loading = True
+    handled()
+    process.send()
+    assert process.left == [INTERRUPTED]
+    assert last_line() == "action-balance: interrupted; nothing was written\n"
+    with interruptible():
+        assert not process.watcher.loading
+
+
+def test_work_that_stops_by_itself_is_waited_for_and_the_second_interrupt_saves(
+    process: Watched, last_line: Callable[[], str]
+) -> None:
+    saved: list[str] = []
+    with graceful_stop() as stop:
+        work = Task(lambda: f"{saved}", stop, lambda: "stopping soon", lambda: saved.append("a"))
+        with task(work):
+            process.send()
+            handled()
+            assert threading.Event.is_set(stop)
+            assert process.said[0].startswith("stopping soon; ")
+            process.send()  # the same, passed on
+            process.later(1000)
+            assert not process.left
+            process.send()
+    assert (process.left, len(process.said)) == ([INTERRUPTED], 1)
+    assert last_line() == "action-balance: interrupted; ['a']\n"
+
+
+def test_after_sigterm_what_is_under_way_has_seconds(process: Watched, last_line: Callable[[], str]) -> None:
+    saved: list[str] = []
+    with graceful_stop() as stop:
+        with task(Task(lambda: f"{saved}", stop, lambda: "stopping soon", lambda: saved.append("a"))):
+            process.send(signal.SIGTERM)
+            process.send(signal.SIGTERM)
+            process.later(signals.UPDATE - 0.01)
+            assert (process.left, saved) == ([], [])
+            assert process.watcher.patience == pytest.approx(0.01)
+            process.later(0.01)
+            assert (process.left, saved) == ([INTERRUPTED], ["a"])
+    assert last_line() == "action-balance: interrupted; ['a']\n"
+
+
+def test_after_sigterm_a_main_thread_that_has_noticed_has_more_of_them(process: Watched) -> None:
+    with graceful_stop() as stop, task(Task(stop=stop, stopping=lambda: "stopping soon")):
+        process.send()  # Ctrl-C, to which the other adds a limit
+        process.now += 1
+        process.send(signal.SIGTERM)
+        assert stop.is_set()
+        process.later(signals.UPDATE)
+        assert not process.left
+        assert process.watcher.patience == signals.CLOSING - signals.UPDATE
+        process.later(signals.CLOSING - signals.UPDATE)
+        assert process.left == [INTERRUPTED]
+
+
+def test_files_that_are_being_written_are_completed_first(process: Watched, last_line: Callable[[], str]) -> None:
+    begun, file = threading.Event(), list[str]()
+
+    def write() -> None:
+        with whole():
+            begun.set()
+            file.append("half")
+            hurry.wait()
+            file.append("whole")
+
+    def kept() -> str:
+        return file[-1]
+
+    hurry = threading.Event()
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait()
+    with task(Task(kept)):
+        process.send()
+        threading.Timer(0.0, hurry.set).start()
+        process.later(signals.NOTICE)
+    thread.join()
+    assert (file, process.left) == (["half", "whole"], [INTERRUPTED])
+    assert last_line() == "action-balance: interrupted; whole\n"
+
+
+def test_a_disk_that_hangs_does_not_keep_the_process(
+    process: Watched, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "LAST_WORDS", 0.0)
+    hangs = threading.Event()
+    with task(Task(save=hangs.wait)):
+        process.send()
+        process.later(signals.NOTICE)
+        assert process.left == [INTERRUPTED]
+        assert last_line() == "action-balance: interrupted; what was saved before is kept\n"
+    hangs.set()
+    with signals._files:
+        pass
+
+
+def test_errors_while_a_process_ends_are_not_shown(process: Watched, last_line: Callable[[], str]) -> None:
+    def fail() -> str:
+        raise OSError("the disk is gone")
+
+    with task(Task(fail, save=fail)):
+        process.send()
+        process.later(signals.NOTICE)
+    assert last_line() == "action-balance: interrupted; what was saved before is kept\n"
+
+
+def test_a_process_whose_work_is_done_ends_with_its_own_code(process: Watched) -> None:
+    process.watcher.finish(2)
+    process.later(1000)
+    assert not process.left
+    process.send()
+    handled()
+    assert process.left == [2, 2]
+    process.watcher.finish(INTERRUPTED)
+    assert process.left == [2, 2, INTERRUPTED]
+
+
+def test_a_stop_is_noticed_by_who_asks() -> None:
+    noticed = threading.Event()
+    stop = Stop(noticed)
+    assert (stop.is_set(), noticed.is_set()) == (False, False)
+    stop.set()
+    assert not noticed.is_set()
+    assert stop.is_set()
+    assert noticed.is_set()
