@@ -42,3 +42,15 @@ def test_no_value_ends_the_script_it_is_in() -> None:
     text = script_json(hostile)
     assert not set("<>&\u2028") & set(text)
     assert json.loads(text) == hostile
+
+
+def test_a_short_text_that_expands_to_many_numbers_is_refused() -> None:
+    made = packed(np.zeros(100_000, int))
+    assert len(made["data"]) < 200
+    assert unpacked(made, most=100_000).sum() == 0
+    with pytest.raises(ValueError, match="more than 99,999"):
+        unpacked(made, most=99_999)
+    with pytest.raises(ValueError, match="cut off"):
+        unpacked({**made, "data": made["data"][:-20]})
+    with pytest.raises(ValueError, match=r"."):
+        unpacked({**made, "data": "AAAA"})

@@ -46,7 +46,7 @@ def unpacked(data: Data, most: int = MOST_NUMBERS) -> np.ndarray:
         content = unpacker.decompress(base64.b64decode(data["data"]), most * dtype.itemsize + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from None
-    if not unpacker.eof:
+    if not unpacker.eof or len(content) > most * dtype.itemsize:
         raise ValueError(f"the numbers are cut off, or more than {most:,}")
     return np.frombuffer(content, dtype)
 

@@ -42,3 +42,12 @@ def test_the_same_figure_gives_the_same_files() -> None:
 
     assert files().keys() == {"figure.svg", "figure.png"}
     assert files() == files()
+
+
+def test_a_dollar_sign_in_a_name_begins_no_formula() -> None:
+    name = r"gym:$\frac{$"
+    figure, axes = drawing.new_figure(name)
+    drawing.end_labels(axes, [(0.5, "rnd", name)])
+    files: dict[str, bytes] = {}
+    drawing.save(figure, files.__setitem__, "figure")
+    assert files["figure.svg"].decode().count(name) >= 2

@@ -1,13 +1,19 @@
 """The numbers of a run's metrics, read quickly and in groups: the same as line by line."""
 
+import contextlib
 import gzip
+import os
+import tempfile
 from math import inf, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from action_balance.runs import Place, read_new, read_numbers
+from action_balance.errors import UserError
+from action_balance.runs import Place, read_metrics, read_new, read_numbers
 from action_balance.runs import rows as module
 
 NAMES = ("update", "steps", "loss", "unknown")
@@ -46,6 +52,10 @@ def test_numbers_are_those_of_the_rows_however_many_are_parsed_at_once(
         (b"[]\n", b"7\n", b"\n"),
         (b'{"update": 9}\n',),
         (b"\xff\n",),
+        (b'{"update": -1, "steps": 1}\n', b'{"update": 1e999, "steps": 1}\n', b'{"update": true, "steps": 1}\n'),
+        (b'{"update": 9007199254740992, "steps": 1}\n', b'{"update": 9, "steps": 1, "seed": "0"}\n'),
+        (b'{"update": 9, "steps": 1' + b"1" * 10_000 + b"}\n",),
+        (b'{"update": 9, "steps": 1, "a": ' + b"[" * 100_000 + b"\n",),
     ],
 )
 def test_damaged_lines_are_left_out(tmp_path: Path, damage: tuple[bytes, ...]) -> None:
@@ -87,3 +97,68 @@ def test_compressed_rows_are_read_from_a_place_on(tmp_path: Path) -> None:
     assert read_new(tmp_path / "metrics.jsonl", place) == ([], place)
     rows, _ = read_new(tmp_path / "metrics.jsonl", Place(place.file, len(LINES[0])))
     assert [row["update"] for row in rows] == [2, 3]
+
+
+def test_numbers_beyond_floats_are_infinite(tmp_path: Path) -> None:
+    large = b"1" * 400
+    lines = [b'{"update": 1, "steps": 1, "loss": %s, "all": [%s]}\n' % (one, one) for one in (large, b"-" + large)]
+    found, _ = numbers(tmp_path, *lines, b'{"update": 2, "steps": 1, "loss": 1e999}\n')
+    assert [row[2] for row in found] == [inf, -inf, inf]
+    assert [row["all"] for row in read_metrics(tmp_path)[:2]] == [[inf], [-inf]]
+
+
+def test_lists_inside_too_many_others_are_damage(tmp_path: Path) -> None:
+    deep = b'{"update": 1, "steps": 1, "all": %s}\n'
+    (tmp_path / "metrics.jsonl").write_bytes(deep % b"[[[[1]]]]")
+    assert read_metrics(tmp_path)[0]["all"] == [[[[1]]]]
+    for more in (5, 900):
+        (tmp_path / "metrics.jsonl").write_bytes(deep % (b"[" * more + b"]" * more))
+        with pytest.raises(UserError, match=r"line 1 of .* is damaged"):
+            read_metrics(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("limit", "content"),
+    [
+        ("MOST_LINE", bytes(5000)),
+        ("MOST_BYTES", LINES[0] * 50),
+        ("MOST_ROWS", LINES[0] * 1001),
+        ("MOST_NUMBERS", LINES[0] * 251),
+        ("MOST_DAMAGED", b"\n" * 1001),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_more_than_a_run_has_is_refused_also_if_a_small_file_expands_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, content: bytes, packed: bool
+) -> None:
+    monkeypatch.setattr(module, "PIECE", 100)
+    monkeypatch.setattr(module, limit, 1000)
+    file = tmp_path / ("metrics.jsonl.gz" if packed else "metrics.jsonl")
+    file.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(
+        UserError, match=r"more than 1,000|more than 0 MB|more than 251|more than 1,001|at most 0\.001 MB"
+    ):
+        read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
+
+
+def test_a_pipe_in_place_of_metrics_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "metrics.jsonl")
+    with pytest.raises(UserError, match="is a pipe, and the metrics"):
+        read_metrics(tmp_path)
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(st.data())
+def test_damaged_metrics_are_read_alike_by_all_readers_or_refused(data: st.DataObject) -> None:
+    whole = b"".join(LINES)
+    at = data.draw(st.integers(0, len(whole)))
+    content = whole[:at] + data.draw(st.binary(max_size=5)) + whole[data.draw(st.integers(at, len(whole))) :]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "metrics.jsonl"
+        file.write_bytes(content)
+        table, place = read_numbers(file, Place(), NAMES)
+        rows, same = read_new(file, Place())
+        assert place == same
+        assert table[:, :2].tolist() == [[row["update"], row["steps"]] for row in rows]
+        with contextlib.suppress(UserError):
+            assert len(read_metrics(Path(folder))) == len(rows)

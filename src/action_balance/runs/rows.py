@@ -92,22 +92,22 @@ def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
     Returns:
         Values by name. nan and infinity are numbers again.
     """
-    return list(each_row(path, name, MOST_LISTED))
+    return list(each_row(path, name, listed=True))
 
 
-def each_row(path: Path, name: str = METRICS, most: int = MOST_BYTES) -> Iterator[Data]:
+def each_row(path: Path, name: str = METRICS, listed: bool = False) -> Iterator[Data]:
     """The rows that `read_metrics` reads, one after the other: of a long run, they take much memory together.
 
     Args:
         path: the folder of the run.
         name: ``metrics.jsonl``, ``timing.jsonl`` or ``visits.jsonl``.
-        most: most bytes of the file.
+        listed: whether all of them are kept in memory, so that the file must be smaller.
 
     Yields:
         Values by name.
     """
     number = 0
-    for lines, _ in _pieces(path / name, BEGINNING, most=most):
+    for lines, _ in _pieces(path / name, BEGINNING, listed=listed):
         for line in lines.splitlines(keepends=True):
             number += 1
             row = parse_row(line)
@@ -139,7 +139,7 @@ def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], P
     """
     rows: list[Data] = []
     after, damaged = BEGINNING, 0
-    for lines, then in _pieces(file, place, together, MOST_LISTED):
+    for lines, then in _pieces(file, place, together, listed=True):
         fresh, bad = _intact(lines)
         rows += fresh
         after, damaged = then, damaged + bad
@@ -171,12 +171,12 @@ def read_numbers(
     return np.concatenate(pieces), after
 
 
-def _pieces(file: Path, place: Place, together: int = 1, most: int = MOST_BYTES) -> Iterator[tuple[bytes, Place]]:
+def _pieces(file: Path, place: Place, together: int = 1, listed: bool = False) -> Iterator[tuple[bytes, Place]]:
     """Whole groups of ``together`` lines after a place, in pieces, each with the place after it; first an empty piece.
 
     There is no piece where there is no file.
     """
-    file = kept(file)
+    file, most = kept(file), MOST_LISTED if listed else MOST_BYTES
     packed = file.suffix == ".gz"
     try:
         with opened(file, f"the {METRICS} of a run or the like", most) as stream:
@@ -264,7 +264,7 @@ def _decode(value: Any, depth: int = 0) -> Any:
             raise ValueError("too many lists inside each other")
         return [_decode(item, depth + 1) for item in value]
     if type(value) is int and abs(value) >= MOST_COUNT:
-        return float(value) if abs(value) < 2**1000 else math.copysign(math.inf, value)
+        return float(value) if abs(value) < 2**1000 else math.inf if value > 0 else -math.inf
     return math.nan if value is None else float(value) if value in ("inf", "-inf") else value
 
 

@@ -1,3 +1,5 @@
+import contextlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -196,3 +198,22 @@ def test_a_drawn_map_is_parsed_into_the_same_world(world: GridWorld) -> None:
 
 def test_a_parsed_map_is_drawn_as_it_was() -> None:
     assert draw_map(parse_map(MAP)) == MAP
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(st.text(st.sampled_from("##..SG\n\n x\x00\u2028\ud800é"), max_size=40))
+def test_any_text_is_a_world_or_refused(text: str) -> None:
+    with contextlib.suppress(UserError):
+        assert parse_map(text).reachable_cells() > 1
+
+
+def test_what_is_no_file_or_far_too_large_for_a_map_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a pipe, and a text map is expected"):
+        read_map(tmp_path / "pipe")
+    with pytest.raises(UserError, match="is a device, and a text map is expected"):
+        read_map(Path("/dev/zero"))
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(3_000_000_000)
+    with pytest.raises(UserError, match="a text map is expected, with at most"):
+        read_map(tmp_path / "large")

@@ -341,3 +341,11 @@ def test_bad_input_is_one_line(
     assert hint in error
     assert error.count("\n") == 1
     assert not Path("results").exists()
+
+
+def test_a_run_that_lost_most_of_its_rows_is_refused_before_memory_is_taken(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", [[1.0]], updates=10_000_000)
+    rows = (run / "metrics.jsonl").read_text()
+    (run / "metrics.jsonl").write_text(rows + rows.replace('"update": 1,', '"update": 10000000,'))
+    with pytest.raises(UserError, match="lost most of its metrics"):
+        compare([run], "episode_return")
