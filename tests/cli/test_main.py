@@ -103,6 +103,16 @@ def test_a_disk_that_cannot_be_written_to_names_what_to_do(
     assert error.endswith("a: Read-only file system; make the file system writable, then run the same command again\n")
 
 
+def test_code_of_others_that_ends_python_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        sys.exit("so long\nand thanks")
+
+    monkeypatch.setattr(Resume, "load", lambda _: fail)
+    assert "SystemExit: so long (test_main.py" in refused("resume", "somewhere", capsys=capsys)
+
+
 def test_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a bug")

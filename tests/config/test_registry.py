@@ -1,3 +1,4 @@
+import sys
 from typing import Any
 
 import gym_cases
@@ -11,6 +12,8 @@ from action_balance.config.registry import (
     env_from_function,
     families,
     known_names,
+    load_library,
+    load_module,
     load_object,
 )
 from action_balance.envs.atari.config import AtariConfig
@@ -91,6 +94,47 @@ def test_a_module_that_fails_is_reported_with_the_line(tmp_path: Any, monkeypatc
         env_config("broken_family:Maze")
     with pytest.raises(UserError, match=r"needy_family cannot be imported: .*not_there_at_all"):
         env_config("needy_family:Maze")
+
+
+def test_a_module_that_ends_python_is_one_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ending_family.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"cannot be imported: SystemExit: 3 \(ending_family.py, line 2\)"):
+        env_config("ending_family:Maze")
+
+
+@pytest.mark.parametrize("name", ["os:system", "builtins:eval", "importlib.util:find_spec", "this:s", "antigravity:x"])
+def test_modules_of_python_itself_are_not_even_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.import_module", lambda _: pytest.fail("imported"))
+    with pytest.raises(UserError, match="is a part of Python: name a module of your own"):
+        load_object(name)
+
+
+@pytest.mark.parametrize("name", [".family:Maze", "a..b:Maze", "a b:Maze", "../a:Maze", "a\n:Maze", "a.:Maze"])
+def test_what_cannot_be_a_module_is_not_looked_for(name: str) -> None:
+    with pytest.raises(UserError, match="is not the name of one"):
+        load_object(name)
+
+
+def test_a_module_of_the_current_folder_never_takes_the_place_of_a_library(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here_family", "shtab", "gymnasium", "far_library"):
+        (tmp_path / f"{name}.py").write_text(f"owned = {name!r}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("here_family", "shtab", "far_library"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    # A library is not looked for in this folder, and an installed module does not need it.
+    with pytest.raises(UserError, match="needs the module far_library, which is not installed: pip install far"):
+        load_library("far_library", "it", "far")
+    assert not hasattr(load_module("shtab", "it"), "owned")
+    assert str(tmp_path) not in sys.path
+    # A module of the user is, and the folder comes last.
+    assert load_module("here_family", "it").owned == "here_family"
+    assert sys.path[-1] == str(tmp_path)
+    monkeypatch.delitem(sys.modules, "shtab")
+    assert not hasattr(load_module("shtab", "it"), "owned")
 
 
 def test_a_missing_import_is_not_taken_for_the_module_that_begins_like_it(

@@ -2,8 +2,12 @@
 
 import os
 import signal
+import sys
 import threading
+from functools import cache, partial
+from os import kill, system  # noqa: F401 # names that lead to functions of Python itself
 from pathlib import Path
+from subprocess import call
 from typing import Any
 
 import gymnasium
@@ -44,6 +48,8 @@ class Counter(gymnasium.Env[Any, Any]):
             if self.fault == "dies":
                 Path(self.mark).touch()
                 os._exit(1)
+            if self.fault == "ends":
+                sys.exit("the wheel came off")
             if self.fault == "raises":
                 raise ZeroDivisionError("the wheel came off")
             seen = {"nan": seen * np.nan, "shape": seen[:2], "outside": seen + 2e9}.get(self.fault, seen)
@@ -94,6 +100,27 @@ class Outside(Counter):
 
 class NoEnvironment:
     """Not even one."""
+
+
+class EndsInStep(Counter):
+    def step(self, action: Any) -> Any:
+        sys.exit(4 + 0 * action)
+
+
+class EndsInClose(Counter):
+    def close(self) -> None:
+        sys.exit(5)
+
+
+LARGE = 1000
+#: A function of Python itself behind one of ours.
+called = partial(call, ["true"])
+#: Functions that make environments, too.
+partly, cached = partial(Counter, fault=""), cache(Counter)
+
+
+def ends(*_: Any) -> None:
+    sys.exit(3)
 
 
 class Dials(gymnasium.Env[Any, Any]):

@@ -129,16 +129,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(command: Command) -> None:
+    from action_balance.config.registry import describe_error
     from action_balance.engines.device.seeds import use_all_cores
+    from action_balance.plots.settings import ignore_settings_here
     from action_balance.terminal.console import OutputConsole
 
+    ignore_settings_here()
     use_all_cores()
     execute = command.load()
     try:
         with interruptible():  # only now: libraries that are loading lose exceptions, or crash
             execute(OutputConsole())
     except SystemExit as error:  # of an environment or a bonus; our own code ends in `main` only
-        raise UserError(f"the code of the environment or of a bonus ends Python (SystemExit: {error.code})") from None
+        raise UserError(f"the code of the environment or of a bonus ends Python: {describe_error(error)}") from None
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -26,9 +26,11 @@ class View(Command):
     """Port of the local server; 0 for any free port."""
     open: bool = False
     """Open the page in a browser."""
+    trust: bool = False
+    """Import the environment family that a run names, which runs its code, for its map; nothing else needs it."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the page."""
         from action_balance.studies.training.view import view
 
-        return partial(view, self.paths, self.save, self.live, self.port, self.open)
+        return partial(view, self.paths, self.save, self.live, self.port, self.open, self.trust)

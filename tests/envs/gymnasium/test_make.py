@@ -25,6 +25,16 @@ from action_balance.errors import UserError
         ("gym:gym_cases:NaN", "an observation has NaN"),
         ("gym:gym_cases:Outside", "it has 1.5 at index \\(2,\\), and the space is from 0 to 1"),
         ("gym:gym_cases:NoEnvironment", "is not a gymnasium.Env"),
+        ("gym:gym_cases:LARGE", "is neither a class nor a function in Python"),
+        ("gym:gym_cases:kill", "is neither a class nor a function in Python"),
+        ("gym:gym_cases:system", "is neither a class nor a function in Python"),
+        ("gym:gym_cases:call", "is subprocess.call of Python itself"),
+        ("gym:gym_cases:called", "is subprocess.call of Python itself"),
+        ("gym:os:system", "names the module os, which is a part of Python"),
+        ("gym:sys:exit", "names the module sys, which is a part of Python"),
+        ("gym:gym_cases:ends", "cannot be made: SystemExit: 3"),
+        ("gym:gym_cases:EndsInStep", "failed when it was tested: SystemExit: 4"),
+        ("gym:gym_cases:EndsInClose", "cannot be made: SystemExit: 5"),
         ("gym:gym_cases:NotThere-v0", "needs the module not_there, which is not installed"),
         ("gym:gym_cases:qqqq", "gym_cases neither registers it nor has a function of that name"),
         ("gym:not_there:Env-v0", "needs the module not_there, which is not installed"),
@@ -41,6 +51,29 @@ from action_balance.errors import UserError
 def test_a_wrong_environment_is_one_line(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         find(name.removeprefix("gym:"), {}, (), "sync")
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        ("gym_cases", "is not MODULE:NAME"),
+        ("gym_cases:nothing", "has no class or function nothing"),
+        ("gym_cases:Counter", "is not a gymnasium.Wrapper: let its class inherit from it"),
+        ("gym_cases:NoEnvironment", "is not a gymnasium.Wrapper: let its class inherit from it"),
+        ("gym_cases:system", "is neither a class nor a function in Python"),
+        ("gym_cases:call", "is subprocess.call of Python itself"),
+        ("os:system", "names the module os, which is a part of Python"),
+        ("gym_cases:ends", "cannot be made: SystemExit: 3"),
+    ],
+)
+def test_a_wrapper_that_is_none_is_one_line(wrapper: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        find("CartPole-v1", {}, (wrapper,), "sync")
+
+
+def test_functions_may_be_decorated_and_have_arguments() -> None:
+    for name in ("cached", "partly"):
+        assert find(f"gym_cases:{name}", {}, (), "sync").choices.nvec == (2,)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

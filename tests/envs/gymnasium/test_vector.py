@@ -170,6 +170,7 @@ def test_what_a_worker_raises_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
+        ("ends", r"gym:counter failed: SystemExit: the wheel came off \(gym_cases.py, line \d+\)"),
         ("raises", r"gym:counter failed: ZeroDivisionError: the wheel came off \(gym_cases.py, line \d+\)"),
         ("nan", "gym:counter: an observation has NaN"),
         ("shape", "gym:counter failed: an observation differs from its observation_space"),

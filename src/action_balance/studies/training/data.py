@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -45,15 +45,25 @@ class Watched:
     config: TrainConfig | None
 
     @classmethod
-    def open(cls, path: Path, live: bool = False) -> "Watched":
-        """Open a run that exists or, to follow it live, one that may begin later."""
+    def open(cls, path: Path, live: bool = False, trust: bool = False) -> "Watched":
+        """Open a run that exists or, to follow it live, one that may begin later.
+
+        Args:
+            path: folder of the run.
+            live: whether it may begin later.
+            trust: whether the family of environments that it names may be imported, for its map.
+
+        Returns:
+            The run.
+        """
         if live and not RunFolder.holds_run(path):
             if is_file(path):
                 raise UserError(f"{path} is a file: give the folder of a run")
             return cls(path, None, None)
         folder = RunFolder.open(path)
         try:
-            return cls(path, folder, TrainConfig.for_display(folder.config))
+            read = partial(TrainConfig.from_dict, trust=True) if trust else TrainConfig.for_display
+            return cls(path, folder, read(folder.config))
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
 

@@ -19,9 +19,9 @@ from action_balance.studies.training import data as view_data
 from action_balance.studies.training.data import Watched
 
 
-def news(path: Path, place: str, visits: str) -> Data:
+def news(path: Path, place: str, visits: str, trust: bool = False) -> Data:
     """What is new in a run since a place in its metrics and a place in its visits."""
-    run = Watched.open(path, live=True)
+    run = Watched.open(path, live=True, trust=trust)
     found = view_data.news(run, place)
     if run.config is not None:
         found["visits"] = _fresh(run, Place.parse(visits))

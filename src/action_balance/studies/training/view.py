@@ -30,9 +30,13 @@ class Shown:
     """Makes the page, given where it finds files and whether it is served."""
     runs: Sequence[Path] = ()
     """The runs on it, whose news and files may be requested."""
+    trust: bool = False
+    """Whether families of environments that the runs name may be imported."""
 
 
-def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens: bool, console: Console) -> None:
+def view(
+    paths: Sequence[Path], save: Path | None, live: bool, port: int, opens: bool, trust: bool, console: Console
+) -> None:
     """Show results or runs.
 
     Args:
@@ -41,6 +45,7 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
         live: whether to follow runs that are still training.
         port: the port to serve at; 0 for any free one.
         opens: whether to open the page in a browser.
+        trust: whether families of environments that the runs name may be imported, for their maps.
         console: the terminal.
     """
     if save is not None and live:
@@ -49,7 +54,7 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
         raise UserError("--open is for a page that is served: open the saved file yourself, or leave out --save")
     if not 0 <= port < 2**16:
         raise UserError(f"--port must be from 0 to {2**16 - 1}, not {port}")
-    shown = chosen(paths, live)
+    shown = chosen(paths, live, trust)
     if save is None:
         serve(site_of(shown, live), port, opens, console)
         return
@@ -60,7 +65,7 @@ def view(paths: Sequence[Path], save: Path | None, live: bool, port: int, opens:
     say(console, f"wrote {save}, {len(content) / 1e6:.1f} MB")
 
 
-def chosen(paths: Sequence[Path], live: bool) -> Shown:
+def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
     """What these folders show: the page of one result, or that of runs."""
     if not paths:
         raise UserError("nothing to view: give the folder of a result, or of one or more runs")
@@ -70,12 +75,12 @@ def chosen(paths: Sequence[Path], live: bool) -> Shown:
     if len(paths) > 1 and results:
         raise UserError(f"{results[0]} is a result, and has a page of its own: give it alone, or give runs only")
     if results:
-        return _of_result(results[0])
+        return _of_result(results[0], trust)
     if not live:
         for path in paths:
-            Watched.open(path)
+            Watched.open(path, trust=trust)
         _check_once(paths)
-    return _of_runs(paths, live)
+    return _of_runs(paths, live, trust)
 
 
 def _check_once(paths: Sequence[Path]) -> None:
@@ -85,20 +90,23 @@ def _check_once(paths: Sequence[Path]) -> None:
             raise UserError(f"{paths[real.index(path)]} and {paths[number]} are the same run: give each once")
 
 
-def _of_runs(paths: Sequence[Path], live: bool = False) -> Shown:
-    return Shown(
-        lambda link, served: runs_page([Watched.open(path, live) for path in paths], link, served, live), paths
-    )
+def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> Shown:
+    def page(link: Link, served: bool) -> str:
+        return runs_page([Watched.open(path, live, trust) for path in paths], link, served, live)
+
+    return Shown(page, paths, trust)
 
 
-def _of_result(path: Path) -> Shown:
+def _of_result(path: Path, trust: bool) -> Shown:
     page = registry.page_of(path)
+    if page is not None and trust:
+        raise UserError(f"{path} is a result, whose page imports nothing: leave out --trust")
     if page is not None:
         return Shown(lambda *_: page())
     runs = [run for run in entries(path / RUNS) if RunFolder.holds_run(run)]
     if not runs:
         raise UserError(f"{path} has nothing to watch: its report.html is all there is, open that in a browser")
-    return _of_runs(runs)
+    return _of_runs(runs, False, trust)
 
 
 def site_of(shown: Shown, live: bool) -> Site:
@@ -125,6 +133,7 @@ def site_of(shown: Shown, live: bool) -> Site:
         number = query.get("run", "")
         if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(shown.runs)):
             return None
-        return view_maps.news(shown.runs[int(number)], query.get("place", ""), query.get("visits", ""))
+        run = shown.runs[int(number)]
+        return view_maps.news(run, query.get("place", ""), query.get("visits", ""), shown.trust)
 
     return Site(make if live else lambda: page, files, news)
