@@ -219,11 +219,11 @@ def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(
 
 def test_a_run_that_was_stopped_is_resumed_without_a_word_and_moves_nothing(tmp_path: Path) -> None:
     _trained(tmp_path).finish("interrupted")
-    before = (tmp_path / "metrics.jsonl").stat()
+    before, number = _snapshot(tmp_path), (tmp_path / "metrics.jsonl").stat().st_ino
     restored, _ = RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
     assert (restored.update, restored.warnings) == (3, ())
-    assert (tmp_path / "metrics.jsonl").stat() == before
-    assert not (tmp_path / "aside").exists()
+    assert (tmp_path / "metrics.jsonl").stat().st_ino == number
+    assert _snapshot(tmp_path).keys() == {*before, ".lock"}
 
 
 def test_a_checkpoint_that_cannot_be_read_stops_a_resume_that_changes_nothing(
@@ -321,11 +321,25 @@ def test_a_run_killed_before_it_had_a_folder_for_checkpoints_can_be_resumed_twic
     assert RunFolder.open(tmp_path).resume({"x": 7}, [])[0].update == 0
 
 
-def test_a_damaged_manifest_does_not_keep_a_run_from_being_resumed(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_moved_aside_and_does_not_keep_a_run_from_being_resumed(tmp_path: Path) -> None:
     _create(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
-    RunFolder.open(tmp_path).resume({"x": 7}, ["resume"])
+    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, ["resume"])
     assert RunFolder.open(tmp_path).manifest["status"] == "running"
+    assert (tmp_path / "aside" / "0001-damaged" / "manifest.json").read_text() == "{"
+    (line,) = restored.warnings
+    assert "manifest.json is damaged and is moved" in line
+
+
+def test_what_another_process_wrote_before_the_lock_was_ours_is_kept(tmp_path: Path) -> None:
+    _create(tmp_path).finish("interrupted")
+    late = RunFolder.open(tmp_path)
+    other = RunFolder.open(tmp_path)
+    other.resume({"x": 7}, ["another"])
+    other.finish("interrupted")
+    late.resume({"x": 7}, ["late"])
+    assert [start["command"] for start in late.manifest["starts"][1:]] == [["another"], ["late"]]
+    assert late.manifest["resumes"] == 2
 
 
 def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,6 +223,7 @@ class RunFolder(OwnedFolder):
 
         self.acquire()
         try:
+            self._read_manifest(say)
             start = describe_start(command, packages)
             restored, metrics = self._go_back(initial, [*self._changes(start), *notes], say)
             self._record_start(start | {"warnings": lines}, about or {})
@@ -249,6 +250,18 @@ class RunFolder(OwnedFolder):
                 move_aside(folder, aside)
         metrics.truncate_after(restored.update, say)
         return restored, metrics
+
+    def _read_manifest(self, say: Callable[[str], None]) -> None:
+        """Read the manifest again: another process may have written to the run until the lock was ours."""
+        file = self.path / MANIFEST
+        try:
+            self.manifest = read_json(file, "the manifest of a run")
+        except Missing:
+            self.manifest = {}
+        except Damaged:
+            self.manifest = {}
+            say(f"{file} is damaged and is moved to {self.path / ASIDE}: the run gets a new one")
+            move_aside(file, new_aside(self.path, "damaged"))
 
     def _changes(self, start: Data) -> list[str]:
         """What has changed since the last start and may change the numbers."""
