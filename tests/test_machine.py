@@ -35,7 +35,7 @@ def test_too_much_memory_is_refused_with_the_numbers() -> None:
         "this run needs at least 161 GB of memory, most of it for its networks, and 160 GB are available: "
         "use a smaller --hidden"
     )
-    with pytest.raises(UserError, match=r"at least 3.0 TB of memory, and 5.0 MB are available: use less"):
+    with pytest.raises(UserError, match=r"at least 3.0 TB of memory for it, and 5.0 MB are available: use less"):
         check_memory("this run", [Need("it", 3 * 10**12, "less")], 5 * 10**6)
 
 

@@ -49,7 +49,7 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
     total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
     if available is not None and total > available:
         share = "most" if largest.size > MOST_OF_IT * total else _text(largest.size)
-        part = "" if len(needs) == 1 else f", {share} of it for {largest.what}"
+        part = f" for {largest.what}" if len(needs) == 1 else f", {share} of it for {largest.what}"
         raise UserError(
             f"{what} needs at least {_text(total)} of memory{part}, and {_text(available)} are available: "
             f"use {largest.change}"

@@ -17,7 +17,13 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import memory_needs as module
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
-from action_balance.engines.memory_needs import check_training, device_rollout, host_rollout, training_needs
+from action_balance.engines.memory_needs import (
+    check_training,
+    device_rollout,
+    host_rollout,
+    training_needs,
+    warmup_needs,
+)
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -46,6 +52,12 @@ def test_the_parts_of_a_run_are_as_counted_by_hand() -> None:
     assert found["its rollouts"] == 4 * (4 * 3 * (2 * 4 + 1 + 1 + 2 + 2 + 1) + 6 * 2 * 3)
     assert found["its minibatches"] == 5 * (4 * 4 + 2 * (8 + 4 * 6))
     assert needs(TrainConfig(SEA, TINY, seeds=7))["its networks"] == 7 * found["its networks"]
+
+
+def test_the_keys_of_the_warm_up_are_counted_where_it_is_used() -> None:
+    agent = replace(TINY, bonus=BonusConfig(warmup_rollouts=7))
+    assert warmup_needs(TrainConfig(SEA, agent), SEA.spec)[0].size == 0  # nothing sees normalised observations
+    assert warmup_needs(TrainConfig(SEA, replace(agent, method="rnd")), SEA.spec)[0].size == 8 * 7 * 3
 
 
 def test_a_table_of_counts_is_its_rows() -> None:

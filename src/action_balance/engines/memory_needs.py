@@ -15,6 +15,7 @@ import numpy as np
 
 from action_balance.agent import learner
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.warmup import warmup_steps
 from action_balance.config.agent import AgentConfig, ImageConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.train import TrainConfig
@@ -41,7 +42,23 @@ def check_training(config: TrainConfig, spec: EnvSpec) -> None:
         spec: observations and actions.
     """
     limit = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
-    check_memory("this run", training_needs(config, spec), available_memory() if limit is None else limit)
+    available = available_memory() if limit is None else limit
+    check_memory("this run", warmup_needs(config, spec), available)
+    check_memory("this run", training_needs(config, spec), available)
+
+
+def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
+    """What the random steps before the first update occupy: on the device, their keys are drawn at once.
+
+    Args:
+        config: settings of the run.
+        spec: observations and actions.
+
+    Returns:
+        One part.
+    """
+    steps = warmup_steps(Algorithm(config.agent, spec)) if config.env.engine == "device" else 0
+    return [Need("its warm-up", _at_once(config) * KEY * steps, "fewer --warmup-rollouts")]
 
 
 def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
@@ -57,8 +74,7 @@ def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     agent, env, seeds = config.agent, config.env, config.seeds
     on_device = env.engine == "device"
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
-    # On a CPU, every core computes one seed after the other.
-    at_once = seeds if not on_device or jax.default_backend() != "cpu" else min(seeds, len(jax.devices()))
+    at_once = _at_once(config)
     rollouts = at_once * (device_rollout if on_device else host_rollout)(agent, spec)
     # The environments of every minibatch, its random key, and its losses.
     plan = (
@@ -123,6 +139,13 @@ def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     notes = NUMBER * times * (len(spec.nvec) + 3 + 2 * choices)  # see `RolloutBuffer`
     noise = NUMBER * times * choices
     return 2 * envs * (frames + notes + noise)
+
+
+def _at_once(config: TrainConfig) -> int:
+    """Seeds that are trained at the same time: on a CPU, every core computes one after the other."""
+    if config.env.engine == "host" or jax.default_backend() != "cpu":
+        return config.seeds
+    return min(config.seeds, len(jax.devices()))
 
 
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
