@@ -18,7 +18,7 @@ from action_balance.web.inline_svg import themed_svg
 ROOT = Path(__file__).parents[2]
 
 #: Pages that are made from files outside of docs.
-PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security-policy.md"}
 
 
 def on_files(files: Any, config: Any) -> Any:
