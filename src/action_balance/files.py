@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
 from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, exists, opened, read_json
+from action_balance.signals import whole
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]
@@ -98,6 +99,7 @@ def write_durably(path: Path, content: Content) -> None:
         os.fsync(file.fileno())
 
 
+@whole()
 def write_atomically(path: Path, content: Content) -> None:
     """Write a whole file or nothing, even if the disk is full or the power fails.
 

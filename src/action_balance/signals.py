@@ -6,7 +6,6 @@ own, through `signal.set_wakeup_fd`: it answers, and ends the process where the 
 calls `action_balance.train` is not ours to end: there, handlers alone act.
 """
 
-import _thread
 import contextlib
 import os
 import signal
@@ -23,6 +22,8 @@ from types import FrameType
 TOGETHER = 0.5
 #: Seconds that the main thread has to notice a signal where nothing is lost by ending at once.
 NOTICE = 0.5
+#: Seconds until an interrupt is repeated that was lost.
+REPEAT = 0.01
 #: Seconds after SIGTERM that an update has to finish; then the state from before the update is saved instead.
 UPDATE = 4.0
 #: Seconds after SIGTERM until the process ends, even if the main thread is still closing what is open.
@@ -173,10 +174,10 @@ class Watcher:
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
         """The signal handler of the main thread, whenever that can be called; only the first signal interrupts it."""
+        graceful = _graceful()
         if self._code is not None:
             self._leave(self._code)
-        graceful = _graceful()
-        if graceful is not None and graceful.stop is not None:
+        elif graceful is not None and graceful.stop is not None:
             graceful.stop.set()
         elif not self.loading and not self.noticed.is_set():
             self.noticed.set()
@@ -191,7 +192,7 @@ class Watcher:
         if isinstance(lost.exc_value, KeyboardInterrupt):
             self._repeated += 1
             self.noticed.clear()
-            _thread.interrupt_main()
+            threading.Timer(REPEAT, _interrupt_main_thread).start()  # not from here, where it would be lost again
         else:
             sys.__unraisablehook__(lost)
 
@@ -322,6 +323,13 @@ def _listen(watcher: Watcher, reader: socket.socket, _writer: socket.socket) -> 
             if number in SIGNALS:
                 watcher.received(number)
         watcher.due()
+
+
+def _interrupt_main_thread() -> None:
+    if hasattr(signal, "pthread_kill"):  # not on Windows
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _graceful() -> Task | None:

@@ -1,6 +1,8 @@
 """The local server: one page, listed files, news, and nothing else, for this machine only."""
 
 import json
+import socket
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,6 +11,7 @@ from watched_runs import get, listening_on
 
 from action_balance.errors import UserError
 from action_balance.web import serve
+from action_balance.web.render import render, served_policy
 from action_balance.web.serve import Site
 
 CONTENT = bytes(range(256)) * 4
@@ -66,3 +69,68 @@ def test_only_this_machine_is_answered(site: Site) -> None:
             assert get(port, "/", Host=host)[0] == 403
         assert get(port, "/", Host=f"localhost:{port}")[0] == 200
     assert serve._hosts(80) == ("127.0.0.1", "localhost")
+
+
+def connected(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.settimeout(60)
+    return connection
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
+def test_connections_that_ask_for_nothing_are_closed(sent: bytes, site: Site) -> None:
+    with listening_on(site, patience=0.05) as port, connected(port) as connection:
+        connection.sendall(sent)
+        assert connection.recv(1) == b""
+
+
+def test_a_request_must_be_complete_in_time_however_it_trickles_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        requests = serve._Requests(reader, 20.0)
+        requests.expect()
+        writer.sendall(b"abc")
+        for byte in (b"a", b"b"):
+            assert requests.read(1) == byte
+            now += 10
+        with pytest.raises(TimeoutError):
+            requests.read(1)
+        requests.expect()
+        assert requests.read(1) == b"c"
+
+
+def test_too_many_connections_are_closed_at_once(site: Site) -> None:
+    with listening_on(site, connections=1) as port:
+        with connected(port) as first:
+            first.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert first.recv(12) == b"HTTP/1.1 403"
+            with connected(port) as second:
+                assert second.recv(1) == b""
+        while True:  # the server learns soon that the first one is gone
+            try:
+                assert get(port, "/")[0] == 200
+                break
+            except ConnectionError:
+                continue
+
+
+def test_every_answer_has_the_policy_of_the_page(site: Site) -> None:
+    rules = set(served_policy().split("; "))
+    for data in (None, {}):
+        page = render("web/templates/error.html", data, True, message="")
+        own = page.partition('Policy" content="')[2].partition('"')[0].split("; ")
+        digest = next(rule for rule in own if rule.startswith("script-src")).split()[1]
+        assert digest in served_policy()
+        assert {rule for rule in own if not rule.startswith("script-src")} < rules
+    assert "frame-ancestors 'none'" in rules
+    with listening_on(site) as port:
+        for path, method in (
+            ("/", "GET"),
+            ("/news?run=1", "GET"),
+            ("/files/film.mp4", "GET"),
+            ("/gone", "GET"),
+            ("/", "POST"),
+        ):
+            assert get(port, path, method)[2]["Content-Security-Policy"] == served_policy()

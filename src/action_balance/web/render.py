@@ -21,6 +21,8 @@ from action_balance.web.inline_svg import inline_figure
 
 #: The scripts of a page with data, in the order in which they need each other.
 SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
+#: The scripts of a page without data.
+PLAIN = ("page", "main")
 
 
 @cache
@@ -53,7 +55,7 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
         The text of an HTML file.
     """
     style = _asset("style.css") + (_asset("page.css") if data is not None else "")
-    script = _script(SCRIPTS if data is not None else ("page", "main"))
+    script = _script(SCRIPTS if data is not None else PLAIN)
     return (
         _environment()
         .get_template(template)
@@ -63,9 +65,32 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
             served=served,
             style=Markup(style),
             script=Markup(script),
-            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            policy=Markup(_policy(served, script)),
         )
     )
+
+
+@cache
+def served_policy() -> str:
+    """The content security policy of all pages that are served, for a header, which also forbids to frame them."""
+    return f"{_policy(True, _script(SCRIPTS), _script(PLAIN))}; frame-ancestors 'none'"
+
+
+def _policy(served: bool, *scripts: str) -> str:
+    """What a page may load: scripts by their hash, nothing of other hosts."""
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii") for script in scripts)
+    server = " 'self'" if served else ""
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join(f"'sha256-{digest}'" for digest in digests),
+        "style-src": "'unsafe-inline'",
+        "img-src": f"data:{server}",
+        "media-src": f"data:{server}",
+        **({"connect-src": "'self'"} if served else {}),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
 def as_bytes(text: str) -> bytes:
