@@ -19,11 +19,13 @@ import small_agent
 from command import call
 from jax.errors import JaxRuntimeError
 
+from action_balance import signals
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.metrics_rows import HostMetrics, Progress
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
@@ -164,6 +166,46 @@ def test_a_stop_in_the_last_update_is_passed_on(whole: Path, tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt, match="had just finished"):
         loop.begin(tmp_path / "out", settings(whole), ["test"], ask)
     assert status(tmp_path / "out") == "finished"
+
+
+class Left(BaseException):
+    """The process would have ended."""
+
+
+def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, left, now, advance = tmp_path / "out", tmp_path / "left", 0.0, DeviceTrainer.advance
+
+    def leave(code: int) -> None:
+        assert code == 130
+        shutil.copytree(out, left)
+        raise Left
+
+    def slow(self: DeviceTrainer) -> HostMetrics:
+        nonlocal now
+        metrics = advance(self)  # which reuses the memory of the state before
+        if self.state().updates[0] == 7:
+            watcher.received(signal.SIGTERM)
+            now += signals.UPDATE
+            watcher.due()
+        return metrics
+
+    said: list[str] = []
+    watcher = signals.Watcher(leave, said.append, lambda: now)
+    watcher.loading = False
+    with monkeypatch.context() as patch:
+        patch.setattr(signals, "_watchers", [watcher])
+        patch.setattr(loop, "SLOW", 0.0)
+        patch.setattr(DeviceTrainer, "advance", slow)
+        with pytest.raises(Left):
+            loop.begin(out, settings(whole), ["test"], lambda _: None)
+    assert said[0].startswith("stopping after this update (7 of 40)")
+    assert "interrupted; update 6 of 40 is kept; resume with" in capfd.readouterr().err
+    assert RunFolder.open(left).checkpoints().updates() == [5, 6]
+    assert status(left) == "interrupted"
+    assert call("resume", str(left)) == 0
+    same_run(left, whole)
 
 
 def test_resuming_a_finished_run_changes_nothing(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import Leaf
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.trees import describe, host_copy, to_arrays, to_tree
 
 
 def test_leaves_are_described_by_path_type_and_shape() -> None:
@@ -25,6 +25,14 @@ def test_leaves_are_described_by_path_type_and_shape() -> None:
 def test_arrays_are_named_by_path_and_functions_are_left_out() -> None:
     arrays = to_arrays({"key": jax.random.key(7), "x": jnp.float32(2), "f": jnp.tanh})
     assert {name: array.tolist() for name, array in arrays.items()} == {"['key']": [0, 7], "['x']": 2}
+
+
+def test_a_copy_is_saved_like_its_tree_whose_memory_is_reused() -> None:
+    tree = {"key": jax.random.key(7), "x": np.ones(2, np.float32), "f": jnp.tanh}
+    copy, table = host_copy(tree), describe(tree)
+    tree["x"] += 1
+    assert describe(copy) == table
+    assert {name: array.tolist() for name, array in to_arrays(copy).items()} == {"['key']": [0, 7], "['x']": [1, 1]}
 
 
 def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> None:

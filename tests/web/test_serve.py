@@ -118,7 +118,8 @@ def test_too_many_connections_are_closed_at_once(site: Site) -> None:
 
 def test_every_answer_has_the_policy_of_the_page(site: Site) -> None:
     rules = set(served_policy().split("; "))
-    for data in (None, {}):
+    pages: tuple[dict[str, object] | None, ...] = (None, {})
+    for data in pages:
         page = render("web/templates/error.html", data, True, message="")
         own = page.partition('Policy" content="')[2].partition('"')[0].split("; ")
         digest = next(rule for rule in own if rule.startswith("script-src")).split()[1]

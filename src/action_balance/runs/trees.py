@@ -19,7 +19,7 @@ class HostCopy:
 
     table: list[Leaf]
     """What its leaves are."""
-    arrays: Mapping[str, np.ndarray]
+    arrays: dict[str, np.ndarray]
     """Those that hold data, by path."""
 
 
@@ -58,7 +58,7 @@ def describe(tree: Any) -> list[Leaf]:
     return [_describe(jax.tree_util.keystr(path), leaf) for path, leaf in leaves]
 
 
-def to_arrays(tree: Any) -> Mapping[str, np.ndarray]:
+def to_arrays(tree: Any) -> dict[str, np.ndarray]:
     """The leaves that hold data, by path; a PRNG key is its numbers."""
     if isinstance(tree, HostCopy):
         return tree.arrays
