@@ -6,6 +6,7 @@ Most of a test is compilation. The settings are in the environment as well, for 
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,16 @@ def setting(name: str, value: str | int) -> None:
     """Of JAX, here and in commands that are started from here."""
     jax.config.update(name, value)
     os.environ[name.upper()] = str(value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device_programs() -> Iterator[None]:
+    """Runs on the device with the same settings share their programs, within a file."""
+    from action_balance.engines.device import trainer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "_programs", cache(trainer._programs))
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,7 +15,7 @@ from action_balance.engines.device.seeds import Seeds
 def test_a_function_is_applied_to_each_seed(count: int) -> None:
     seeds = Seeds(10, count)
     double = seeds.compile(lambda key, x: (jax.random.key_data(key)[-1], 2 * x), arguments=1)
-    numbers, doubled = seeds.cut(double(seeds.place(np.arange(count, dtype=np.float32))))
+    numbers, doubled = seeds.cut(seeds.run(double, seeds.place(np.arange(count, dtype=np.float32))))
     assert numbers.tolist() == list(range(10, 10 + count))
     assert doubled.tolist() == [2.0 * i for i in range(count)]
 

@@ -1,5 +1,6 @@
 """Several seeds on the device: each has the result that it would have alone, and all are one program."""
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from action_balance.agent import learner
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
+from action_balance.engines.device import trainer as device
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.metrics_rows import HostMetrics
 
@@ -85,8 +87,9 @@ def test_a_trainer_compiles_its_update_once(monkeypatch: pytest.MonkeyPatch) -> 
         return original(*arguments)
 
     monkeypatch.setattr(learner, "train_step", counted)
-    trained(0, 3, updates=1)
+    monkeypatch.setattr(device, "_programs", inspect.unwrap(device._programs))  # not those of other tests
+    trainer, _ = trained(0, 2, updates=1)
     once = traces  # a trace may call the function several times, for shapes
-    traces = 0
-    trained(0, 3, updates=4)
+    for _ in range(3):
+        trainer.advance()
     assert traces == once > 0

@@ -67,13 +67,12 @@ class Seeds:
             arguments: their number. Their memory is reused for the results.
 
         Returns:
-            A function of the arguments in all places, (P, ...).
+            A program for `run`, of these or as many other seeds.
         """
         # The keys are not constants of the program: with a compilation cache, other seeds are not compiled again.
         donated = tuple(range(2, 2 + arguments))
         if self._one_batch:
-            program = jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=donated)
-            return lambda *states: program(self._spare, self.keys, *states)
+            return jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=donated)
 
         def one(spare: jax.Array, *seed: Any) -> Any:
             return jax.lax.cond(spare, lambda: _zeros(jax.eval_shape(function, *seed)), lambda: function(*seed))
@@ -84,8 +83,19 @@ class Seeds:
         split = self._split
         distributed = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
         # A matrix product that several cores share would be summed in another order.
-        program = jax.jit(distributed, donate_argnums=donated, compiler_options={"xla_cpu_multi_thread_eigen": False})
-        return lambda *states: program(self._spare, self.keys, *states)
+        return jax.jit(distributed, donate_argnums=donated, compiler_options={"xla_cpu_multi_thread_eigen": False})
+
+    def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
+        """Run a program with these seeds.
+
+        Args:
+            program: as `compile` returns it.
+            arguments: in all places, (P, ...).
+
+        Returns:
+            The results in all places, (P, ...).
+        """
+        return program(self._spare, self.keys, *arguments)
 
 
 def _zeros(like: PyTree) -> PyTree:

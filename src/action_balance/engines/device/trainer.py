@@ -4,6 +4,9 @@ Axis: S seeds.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -19,23 +22,37 @@ from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.metrics_rows import HostMetrics
 
 
+class _Programs(NamedTuple):
+    """What is compiled for a run; `Seeds.run` runs the last two."""
+
+    init_one: Callable[[PRNGKeyArray], TrainState]  # not compiled
+    init: Callable[..., TrainState]
+    step: Callable[..., tuple[TrainState, Metrics]]
+
+
+def _programs(config: TrainConfig) -> _Programs:
+    """The programs of a run; they are the same for other seeds. Nothing is compiled yet."""
+    seeds, algorithm = Seeds(config.seed, config.seeds), Algorithm(config.agent, config.env.spec)
+
+    def init(key: PRNGKeyArray) -> TrainState:
+        return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
+
+    def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
+        return learner.train_step(config.environment(key), state, algorithm)
+
+    return _Programs(init, seeds.compile(init, arguments=0), seeds.compile(step, arguments=1))
+
+
 class DeviceTrainer(Trainer):
     """Agents whose environments are compiled together with them."""
 
     def __init__(self, config: TrainConfig) -> None:
         self._spec = config.env.spec
         self.seeds = Seeds(config.seed, config.seeds)
-        algorithm = Algorithm(config.agent, self.spec)
-
-        def init(key: PRNGKeyArray) -> TrainState:
-            return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
-
-        def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
-            return learner.train_step(config.environment(key), state, algorithm)
-
-        self._init_one = init
-        self._init = self.seeds.compile(init, arguments=0)
-        self.step = self.seeds.compile(step, arguments=1)  # of states in their places
+        programs = _programs(replace(config, seed=0, checkpoint_every=None))
+        self._init_one = programs.init_one
+        self._init = partial(self.seeds.run, programs.init)
+        self.step = partial(self.seeds.run, programs.step)  # of states in their places
         self._state: TrainState
 
     spec = property(lambda self: self._spec)
