@@ -3,6 +3,7 @@
 Most of a test is compilation. The settings are in the environment as well, for the commands that tests start.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -73,12 +74,18 @@ def pytest_configure(config: pytest.Config) -> None:
     from action_balance.engines.device.seeds import use_all_cores
 
     use_all_cores()
+    # Tracing makes millions of objects, few of them garbage: by default, looking for it takes a twentieth of the time.
+    gc.set_threshold(50_000, 20, 50)
     config.option.loadscopereorder = False  # by the number of tests, which says little about their time
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(_name(item.path), len(places)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what has been imported
 
 
 # Where tests are begun in the background of a script, Ctrl-C is ignored, also by the commands that they interrupt.
