@@ -30,14 +30,24 @@ WALKS = {
     "test_docs",
     "engines/test_learning",
 }
-#: Files with few, long tests start first, so that no process waits for another at the end.
+#: Files that take longest start first, so that no process waits for another at the end.
 LONG = (
-    "engines/test_learning",
-    "studies/neural/test_reproduce",
-    "engines/device/test_seeds",
-    "engines/host/test_atari_training",
-    "benchmarks/test_agent",
+    "test_docs",
+    "cli/test_reproduce",
+    "bonuses/test_combinations",
+    "engines/host/test_trainer",
+    "engines/host/test_gym_training",
+    "extend/test_own_code",
+    "compat/test_v0_1_0",
     "engines/test_loop",
+    "engines/test_learning",
+    "engines/host/test_compiled_update",
+    "envs/atari/test_emulator",
+    "nets/test_image",
+    "engines/device/test_trainer",
+    "engines/host/test_image_learning",
+    "engines/host/test_atari_training",
+    "studies/neural/test_reproduce",
 )
 # One folder per process, ignored by git: a process could read what another has half written.
 CACHE = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
