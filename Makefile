@@ -3,7 +3,7 @@ PYTHON ?= python3
 ARGS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices chaos audit dist clean
+.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices chaos audit dist clean
 
 install: .venv/.installed
 
@@ -22,14 +22,21 @@ install: .venv/.installed
 reproduce: .venv/.installed
 	$(bin)/action-balance reproduce grid $(ARGS)
 
-# Formatter, linter, type checker, and tests in two processes: most of a test is compilation, which uses one core.
-test: lint
-	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+# Formatter, linter, type checker, and tests in two processes: most of a test is compilation, which uses one core. The
+# type checker uses one core, too, and works beside them; the command fails if either does.
+test: style
+	@echo $(bin)/mypy "&"; $(bin)/mypy & types=$$!; \
+	echo $(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS); \
+	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS); tests=$$?; \
+	wait $$types || { echo "mypy has found errors, which are printed above; alone: make lint" >&2; exit 1; }; \
+	exit $$tests
 
-lint: .venv/.developer
+lint: style
+	$(bin)/mypy
+
+style: .venv/.developer
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
-	$(bin)/mypy
 
 .venv/.docs: .venv/.installed
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
