@@ -1,10 +1,13 @@
 """``reproduce grid``, end to end, as a user calls it."""
 
+import contextlib
 import csv
 import hashlib
+import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -30,11 +33,18 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished small study."""
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A finished small study, and the lines that it has printed."""
     out = tmp_path_factory.mktemp("study") / "grid"
-    assert reproduce(out) == 0
-    return out
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert reproduce(out) == 0
+    return out, printed.getvalue().splitlines()
+
+
+@pytest.fixture
+def result(finished: tuple[Path, list[str]]) -> Path:
+    """A finished small study."""
+    return finished[0]
 
 
 def test_reproduce_writes_every_file(result: Path) -> None:
@@ -108,9 +118,11 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def test_same_seed_same_files_also_in_another_process(result: Path, tmp_path: Path) -> None:
+def test_same_seed_same_files_also_in_another_process_whose_reader_goes_away(result: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "action_balance", "reproduce", "grid", "--out", str(tmp_path / "again"), *SMALL]
-    subprocess.run(command, check=True, capture_output=True)
+    shell = ["bash", "-c", f"{shlex.join(command)} | true; exit ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     assert digests(tmp_path / "again") == digests(result)
     one, other = (json.loads((folder / "summary.json").read_text()) for folder in (result, tmp_path / "again"))
     assert {**one, "timings": None} == {**other, "timings": None}
@@ -124,10 +136,9 @@ def test_another_seed_gives_other_runs_and_more_runs_keep_the_first(result: Path
     assert first == [row for row in more if int(row["run"]) < 6]
 
 
-def test_last_lines_name_the_folder_and_the_headlines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert reproduce(tmp_path / "out") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(str(tmp_path / "out") in line and "report.html" in line for line in lines)
+def test_last_lines_name_the_folder_and_the_headlines(finished: tuple[Path, list[str]]) -> None:
+    out, lines = finished
+    assert any(str(out) in line and "report.html" in line for line in lines)
     assert "times sooner" in lines[-3]
     assert "goals" in lines[-2]
     assert "treasure" in lines[-1]
@@ -151,7 +162,7 @@ def test_studies_can_be_added_to_a_result(result: Path, tmp_path: Path) -> None:
 def test_one_run_one_method_and_overwrite(tmp_path: Path) -> None:
     small = ("--methods", "action-balance-rnd", "--runs", "1")
     assert reproduce(tmp_path, *small) == 0
-    assert reproduce(tmp_path, *small, "--overwrite") == 0
+    assert reproduce(tmp_path, *small, "--studies", "coverage", "--overwrite") == 0
     assert rows(tmp_path / "coverage.csv")[0]["low"] == ""
 
 
@@ -230,7 +241,9 @@ def test_a_folder_that_cannot_be_written_is_refused(capsys: pytest.CaptureFixtur
     assert "choose another --out" in capsys.readouterr().err
 
 
-def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -> None:
+def test_interrupted_study_keeps_what_was_finished_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Ctrl-C in the middle of a long second study; then the same command again, for its shorter kind."""
     out = tmp_path / "out"
     arguments = ["reproduce", "grid", "--out", str(out), *SMALL, "--runs", "5000"]
@@ -258,10 +271,8 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(tmp_path: Path) -
     assert len(rows(out / "coverage_final.csv")) == 5000
     assert not (out / "goals.csv").exists()
     before = (out / "coverage.csv").read_bytes()
-    again = subprocess.run(
-        [sys.executable, "-m", "action_balance", *arguments], capture_output=True, text=True, check=True
-    )
-    begun = {line.partition(":")[0] for line in again.stdout.splitlines()}
+    assert call(*arguments) == 0
+    begun = {line.partition(":")[0] for line in capsys.readouterr().out.splitlines()}
     assert "goals" in begun
     assert "coverage" not in begun
     assert (out / "coverage.csv").read_bytes() == before
@@ -292,11 +303,3 @@ def test_the_page_names_the_command_that_makes_it(tmp_path: Path) -> None:
     assert digests(tmp_path / "again") == {
         name: digest for name, digest in digests(tmp_path).items() if "again" not in name
     }
-
-
-def test_a_reader_that_goes_away_does_not_stop_the_work(tmp_path: Path) -> None:
-    arguments = f"{sys.executable} -m action_balance reproduce grid --out {tmp_path / 'out'} {' '.join(SMALL)}"
-    shell = ["bash", "-c", f"{arguments} --studies goals | true; exit ${{PIPESTATUS[0]}}"]
-    done = subprocess.run(shell, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "out" / "report.html").exists()
