@@ -18,10 +18,12 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines import memory_needs as module
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.engines.memory_needs import (
+    check_agents,
     check_training,
     device_rollout,
     host_rollout,
-    training_needs,
+    state_needs,
+    update_needs,
     warmup_needs,
 )
 from action_balance.envs.spec import EnvSpec
@@ -38,8 +40,9 @@ TINY = AgentConfig(
 )
 
 
-def needs(config: TrainConfig) -> dict[str, int]:
-    return {need.what: need.size for need in training_needs(config, config.env.spec)}
+def needs(config: TrainConfig, spec: EnvSpec | None = None) -> dict[str, int]:
+    spec = spec or config.env.spec
+    return {need.what: need.size for need in (*state_needs(config, spec), *update_needs(config, spec))}
 
 
 def test_the_parts_of_a_run_are_as_counted_by_hand() -> None:
@@ -94,7 +97,7 @@ def test_presets_fit_into_a_small_machine(preset: str) -> None:
     games = EnvSpec("image-stack", (4, 84, 84), (18,), dtype="uint8")
     env, spec = (env_config("gym:Game-v0"), games) if "atari" in preset else (env_config("open"), None)
     config = TrainConfig(env, PRESETS[preset])
-    assert sum(need.size for need in training_needs(config, spec or env.spec)) < 2**30
+    assert sum(needs(config, spec).values()) < 2**30
 
 
 @pytest.mark.parametrize(
@@ -129,3 +132,15 @@ def test_a_gpu_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: {"bytes_limit": 1000})])
     with pytest.raises(UserError, match="1,000 bytes are available"):
         check_training(TrainConfig(SEA, TINY), SEA.spec)
+
+
+def test_agents_that_only_play_need_no_rollouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig(SEA, TINY)
+    agents = sum(need.size for need in state_needs(config, SEA.spec))
+    monkeypatch.setattr(module, "available_memory", lambda: agents)
+    check_agents(config, SEA.spec)
+    with pytest.raises(UserError, match="for its rollouts"):
+        check_training(config, SEA.spec)
+    monkeypatch.setattr(module, "available_memory", lambda: agents - 1)
+    with pytest.raises(UserError, match="for its networks"):
+        check_agents(config, SEA.spec)

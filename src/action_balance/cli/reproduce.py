@@ -84,7 +84,8 @@ class Atari(Command):
     report_only: bool = False
     """Train nothing: write the report from the runs in that folder, which need no checkpoints."""
     evaluate: int = 0
-    """Games that each finished run of Montezuma's Revenge and Pitfall! plays to count rooms; 0 for none."""
+    """Games that each finished run of Montezuma's Revenge and Pitfall! plays to count rooms, at most 128; 0 for
+    none."""
     overwrite: bool = False
     """Delete the result and all runs in that folder, and start again."""
     settings: AtariSettings = field(default_factory=AtariSettings)

@@ -13,7 +13,7 @@ from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.evaluate import ActionMode, Evaluation, Report
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.memory_needs import check_training
+from action_balance.engines.memory_needs import check_agents, check_training
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
@@ -74,8 +74,7 @@ def make_trainer(
     spec.check_unchanged(trained_on, config.env.name)
     config.env.check_spec(spec)
     config.check_spec(spec)
-    if trains:
-        check_training(config, spec)
+    (check_training if trains else check_agents)(config, spec)
     return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 

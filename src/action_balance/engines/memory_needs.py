@@ -34,6 +34,16 @@ NAMED = 2
 LOSSES = 6
 
 
+def check_agents(config: TrainConfig, spec: EnvSpec) -> None:
+    """Raise a `UserError` if the agents of a run cannot fit into memory, even without training them.
+
+    Args:
+        config: settings of the run.
+        spec: observations and actions.
+    """
+    check_memory("this run", state_needs(config, spec), _available())
+
+
 def check_training(config: TrainConfig, spec: EnvSpec) -> None:
     """Raise a `UserError` if a run cannot fit into the memory of the device that trains it.
 
@@ -41,10 +51,9 @@ def check_training(config: TrainConfig, spec: EnvSpec) -> None:
         config: settings of the run.
         spec: observations and actions.
     """
-    limit = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
-    available = available_memory() if limit is None else limit
+    available = _available()
     check_memory("this run", warmup_needs(config, spec), available)
-    check_memory("this run", training_needs(config, spec), available)
+    check_memory("this run", [*state_needs(config, spec), *update_needs(config, spec)], available)
 
 
 def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
@@ -61,8 +70,8 @@ def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     return [Need("its warm-up", _at_once(config) * KEY * steps, "fewer --warmup-rollouts")]
 
 
-def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    """What the agents of a run, their environments and their rollouts occupy together during an update.
+def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
+    """What the agents of a run and their environments occupy, whatever they do.
 
     Args:
         config: settings of the run.
@@ -71,36 +80,37 @@ def training_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     Returns:
         The parts, each with the flags that it depends on.
     """
-    agent, env, seeds = config.agent, config.env, config.seeds
-    on_device = env.engine == "device"
+    agent, seeds = config.agent, config.seeds
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
-    at_once = _at_once(config)
-    rollouts = at_once * (device_rollout if on_device else host_rollout)(agent, spec)
-    # The environments of every minibatch, its random key, and its losses.
-    plan = (
-        0
-        if agent.uniform
-        else at_once * agent.ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * agent.ppo.minibatches)
-    )
-
-    networks = [_raised(agent.image if spec.is_image else agent.net)]
-    world = [_raised(env), _raised(agent, "envs")]
-    bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
-    more = [_raised(config, "seeds")]
-
-    def need(what: str, size: int, *flags: Mapping[str, float]) -> Need:
-        known = {name: times for one in (*flags, *more) for name, times in one.items()}
-        named = sorted(known, key=lambda name: -known[name])[:NAMED]
-        return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more")
-
     own = {"params", "optimizer", "bonus_states"}
     rest = [getattr(state, one.name) for one in fields(state) if one.name not in own]
+    networks, world = _networks(agent, spec), _world(config)
+    bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
     return [
-        need("its networks", seeds * _bytes((state.params, state.optimizer)), *networks, *bonuses, *world),
-        need("its bonuses", seeds * _bytes(state.bonus_states), *bonuses, *networks, *world),
-        need("its environments", seeds * _bytes(rest), *world),
-        need("its rollouts", rollouts, *world, _raised(agent.ppo, "rollout_steps"), *networks),
-        need("its minibatches", plan, _raised(agent.ppo, "epochs", "minibatches"), *world),
+        _need("its networks", seeds * _bytes((state.params, state.optimizer)), networks, *bonuses, world),
+        _need("its bonuses", seeds * _bytes(state.bonus_states), *bonuses, networks, world),
+        _need("its environments", seeds * _bytes(rest), world),
+    ]
+
+
+def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
+    """What an update occupies besides the agents.
+
+    Args:
+        config: settings of the run.
+        spec: observations and actions.
+
+    Returns:
+        The parts, each with the flags that it depends on.
+    """
+    agent, ppo, world, at_once = config.agent, config.agent.ppo, _world(config), _at_once(config)
+    rollout = (device_rollout if config.env.engine == "device" else host_rollout)(agent, spec)
+    # The environments of every minibatch, its random key, and its losses.
+    plan = ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
+    length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
+    return [
+        _need("its rollouts", at_once * rollout, world, length, _networks(agent, spec)),
+        _need("its minibatches", 0 if agent.uniform else at_once * plan, times, world),
     ]
 
 
@@ -139,6 +149,28 @@ def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     notes = NUMBER * times * (len(spec.nvec) + 3 + 2 * choices)  # see `RolloutBuffer`
     noise = NUMBER * times * choices
     return 2 * envs * (frames + notes + noise)
+
+
+def _available() -> int | None:
+    """Bytes that JAX may use on a GPU, or that the machine has left; None if neither is known."""
+    limit: int | None = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    return available_memory() if limit is None else limit
+
+
+def _need(what: str, size: int, *flags: Mapping[str, float]) -> Need:
+    """A part, with the flags that were raised most; each is given with how many times its default it is."""
+    known = {name: times for one in flags for name, times in one.items()}
+    named = sorted(known, key=lambda name: -known[name])[:NAMED]
+    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more")
+
+
+def _networks(agent: AgentConfig, spec: EnvSpec) -> dict[str, float]:
+    return _raised(agent.image if spec.is_image else agent.net)
+
+
+def _world(config: TrainConfig) -> dict[str, float]:
+    """The flags of what every part depends on: the environment, how many there are, and the seeds."""
+    return _raised(config.env) | _raised(config.agent, "envs") | _raised(config, "seeds")
 
 
 def _at_once(config: TrainConfig) -> int:

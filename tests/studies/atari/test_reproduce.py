@@ -318,6 +318,7 @@ def test_wrong_words_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "choose one" in refused(capsys, out, "--report-only", "--overwrite")
     assert "plays no games" in refused(capsys, out, "--report-only", "--evaluate", "3")
     assert "--evaluate must be 0 or more" in refused(capsys, out, "--evaluate", "-1")
+    assert "--evaluate must be at most 128" in refused(capsys, out, "--evaluate", "129")
     assert "unknown game 'chess'" in refused(capsys, out, "--games", "chess")
     assert "--envs must be a multiple of 4, not 6" in refused(capsys, out, "--envs", "6")
     assert not out.exists()

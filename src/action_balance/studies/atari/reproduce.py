@@ -9,7 +9,7 @@ from rich.console import Console
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
-from action_balance.errors import UserError
+from action_balance.errors import MOST, UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import thinned
 from action_balance.runs import RunFolder
@@ -40,7 +40,7 @@ def reproduce_atari(
         overwrite: delete the existing runs and start again.
         console: the screen.
     """
-    check_count("--evaluate", evaluate, 0)
+    check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MOST)
     if evaluate and report_only:
         raise UserError("--report-only plays no games: leave out --evaluate or --report-only")
 
