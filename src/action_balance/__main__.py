@@ -1,5 +1,7 @@
 """``python -m action_balance``, and the command ``action-balance``."""
 
+import contextlib
+import os
 import sys
 
 from action_balance import signals
@@ -33,8 +35,9 @@ def _run() -> None:
 
 
 if __name__ == "__main__":
-    if not sys.flags.safe_path:
-        # `python -m` puts the current folder first, where a file could take the place of a library. Modules of the user
-        # are found there nevertheless: see `config.registry`.
-        del sys.path[0]
+    # `python -m` puts the current folder first, where a file could take the place of a library. Modules of the user are
+    # found there nevertheless: see `config.registry`.
+    with contextlib.suppress(OSError):  # of a folder that was deleted
+        if not sys.flags.safe_path and sys.path[0] == os.getcwd():
+            del sys.path[0]
     main()

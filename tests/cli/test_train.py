@@ -226,6 +226,24 @@ def test_an_environment_of_ones_own_is_named_again_or_the_config_is_trusted(tmp_
     assert (other.env, other.agent) == (env_config("deep-sea"), earlier.agent)
 
 
+def test_what_is_typed_replaces_what_a_file_names(tmp_path: Path) -> None:
+    run = str(tmp_path)
+    saved(tmp_path, "gym:stranger:make", "--wrapper", "stranger:Wrap", "--env-kwargs", "file=a/b", "--stack", "2")
+    typed: tuple[str, ...] = ("--config", run)
+    for more, refused in (
+        ((), "the environment gym:stranger:make, .* or give the environment on"),
+        (("gym:CartPole-v1",), "--wrapper stranger:Wrap, .* or give --wrapper on"),
+        (("--wrapper", "mine:Wrap"), "--env-kwargs file=a/b, .* or give --env-kwargs on"),
+    ):
+        typed += more
+        with pytest.raises(UserError, match=refused):
+            train(*typed)
+    expected = env_config("gym:CartPole-v1", wrapper=("mine:Wrap",), env_kwargs={"file": "c/d"}, stack=2)
+    assert train(*typed, "--env-kwargs", "file=c/d").settings.env == expected
+    # Nothing of a Gymnasium environment is kept in another family.
+    assert train("open", "--config", run).settings.env == env_config("open")
+
+
 def test_trust_without_a_config_has_no_effect() -> None:
     with pytest.raises(UserError, match="--trust needs --config: leave it out, or add --config"):
         train("open", "--trust")
