@@ -291,8 +291,8 @@ class RunFolder(OwnedFolder):
     @property
     def is_untrained(self) -> bool:
         """Whether it holds no update: neither a checkpoint nor a row of metrics."""
-        rows = kept(self.path / METRICS)
-        return not self.checkpoints().updates() and not (rows.exists() and rows.stat().st_size)
+        rows = status(kept(self.path / METRICS))
+        return not self.checkpoints().updates() and not (rows and rows.st_size)
 
     def check_resumable(self) -> None:
         """Raise a `UserError` if the run is a copy whose metrics would be lost, or if its files are somewhere else."""

@@ -20,6 +20,7 @@ from action_balance.files import (
     remove_partial,
     write_atomically,
 )
+from action_balance.reading import exists
 from action_balance.runs.locks import FileLock
 
 LOCK = ".lock"
@@ -59,13 +60,13 @@ class OwnedFolder(ABC):
         Returns:
             The folders that did not exist before, the deepest first.
         """
-        missing = [parent for parent in (self.path, *self.path.parents) if not parent.exists()]
+        missing = [parent for parent in (self.path, *self.path.parents) if not exists(parent)]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"a file is in the way of the folder {self.path}: choose another --out") from None
         except OSError as error:
-            remove_empty([parent for parent in missing if parent.exists()])
+            remove_empty(missing)
             raise UserError(f"cannot write to {self.path}: {reason(error)}; choose another --out") from None
         return missing
 

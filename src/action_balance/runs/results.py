@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Self
 import numpy as np
 
 from action_balance.errors import UserError
-from action_balance.files import Content, Data, load_json, reason, to_json
+from action_balance.files import Content, Data, load_json, to_json
+from action_balance.reading import Damaged, Missing, Unreadable, exists, read_json
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
@@ -123,7 +125,7 @@ class ResultFolder(OwnedFolder):
 
     def _clear_or_read(self, overwrite: bool) -> Data | None:
         """The existing summary; None in a folder without a result, and where the result was deleted."""
-        if not (overwrite and (self.path / SUMMARY).exists()):
+        if not (overwrite and exists(self.path / SUMMARY)):
             return self._read()
         found = load_json(self.path / SUMMARY) or {}
         files = found.get("files", list(legacy.RESULT_FILES))
@@ -135,17 +137,18 @@ class ResultFolder(OwnedFolder):
 
     def _read(self) -> Data | None:
         file = self.path / SUMMARY
-        if not file.exists():
-            return None
-        try:
-            file.read_bytes()
-        except OSError as error:
-            raise UserError(f"cannot read {file}: {reason(error)}; choose another --out") from None
-        found = load_json(file) or {}
         damaged = UserError(f"{file} is damaged: choose another --out, or replace the result with --overwrite")
+        try:
+            found = read_json(file, f"the {SUMMARY} of a result")
+        except Missing:
+            return None
+        except Damaged:
+            raise damaged from None
+        except Unreadable as error:
+            raise UserError(f"{error}; choose another --out") from None
         if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
             raise damaged
-        found.setdefault("files", [name for name in legacy.RESULT_FILES if (self.path / name).exists()])
+        found.setdefault("files", [name for name in legacy.RESULT_FILES if exists(self.path / name)])
         if not isinstance(found["files"], list) or not all(isinstance(name, str) for name in found["files"]):
             raise damaged
         self._saved = copy.deepcopy(found)
@@ -153,7 +156,7 @@ class ResultFolder(OwnedFolder):
 
     def contents(self) -> Iterable[str]:
         """The files that the summary lists, and the summary; a result has no folders, whatever the summary lists."""
-        names = [name for name in self.summary.get("files", []) if is_below(name)]
+        names = [name for name in self.summary.get("files", []) if is_below(name) and os.path.lexists(self.path / name)]
         return *(name for name in names if not (self.path / name).is_dir() or (self.path / name).is_symlink()), SUMMARY
 
     @property
@@ -169,7 +172,7 @@ class ResultFolder(OwnedFolder):
     def write(self, name: str, content: Content) -> None:
         """Write one file of the result; a file of that name that is not of the result is not replaced."""
         if name not in self.summary["files"]:
-            if (self.path / name).exists():
+            if exists(self.path / name):
                 raise UserError(f"{self.path / name} is not of this result: move it away, or choose another --out")
             self.summary["files"].append(name)
             # Listed before it exists, so that no file is left over; what else is new in the summary is not yet true.
@@ -183,7 +186,7 @@ class ResultFolder(OwnedFolder):
     def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write arrays into an ``.npz`` file, in addition to those that it has."""
         path = self.path / name
-        if path.exists():
+        if exists(path):
             try:
                 arrays = {**read_arrays(path), **arrays}
             except DamagedArrays:

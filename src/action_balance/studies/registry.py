@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 from jinja2 import UndefinedError
 
 from action_balance import studies
@@ -26,7 +27,7 @@ from action_balance.reading import Damaged, Missing, is_file, read_json
 from action_balance.runs.results import SUMMARY
 
 #: What a page raises if numbers of a summary are missing or are not numbers.
-UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, UndefinedError)
+UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UndefinedError)
 
 
 def holds_result(folder: Path) -> bool:
@@ -48,7 +49,8 @@ def page_of(folder: Path) -> Callable[[], str] | None:
 
     def page() -> str:
         try:
-            return make(folder)
+            with np.errstate(all="ignore"):  # numbers of a damaged result
+                return make(folder)
         except UNFIT:
             raise damaged(folder) from None
 

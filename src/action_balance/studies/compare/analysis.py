@@ -128,12 +128,12 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     """
     if not paths:
         raise UserError("no run to compare: give the folders of training runs")
+    runs = [_open(path) for path in paths]
     seen: dict[Path, Path] = {}
     for path in paths:
         if (real := path.resolve()) in seen:
             raise UserError(f"{seen[real]} and {path} are the same run: give each once")
         seen[real] = path
-    runs = [_open(path) for path in paths]
     configs = [config for _, config in runs]
     tables = [_read(path, config, metric) for path, config in zip(paths, configs, strict=True)]
     last_rows = [of_seed[max(of_seed)] for rows in tables for of_seed in rows.values()]
