@@ -156,3 +156,8 @@ def test_surplus_words_are_refused() -> None:
 
     with pytest.raises(UserError, match="one does not take 'b'; see action-balance one --help"):
         parse(Form("one", One), ["a", "b"])
+
+
+def test_two_dashes_are_a_value_after_an_equals_sign() -> None:
+    assert work("here", "--tags=--", "--tags=a").tags == ("--", "a")
+    assert "--steps takes a whole number, not '--'" in refused("here", "--steps=--")

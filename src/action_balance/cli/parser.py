@@ -70,7 +70,12 @@ def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], 
         name = str(error.argument_name)
         kind = options[name].kind if name in options else bool
         raise UserError(f"{name} takes {'no value' if kind is bool else values.expected(kind)}") from None
-    return vars(found), others + list(words[len(known) + 1 :])
+    return {path: _as_typed(raw) for path, raw in vars(found).items()}, others + list(words[len(known) + 1 :])
+
+
+def _as_typed(raw: Any) -> Any:
+    """The words of a flag; argparse makes an empty list of the value in ``--flag=--``."""
+    return [word if isinstance(word, str) else "--" for word in raw] if isinstance(raw, list) else raw
 
 
 def before_marker(words: Sequence[str]) -> list[str]:
