@@ -223,9 +223,13 @@ class RunFolder(OwnedFolder):
 
         self.acquire()
         try:
-            self._read_manifest(say)
+            damaged = self._read_manifest()
             start = describe_start(command, packages)
             restored, metrics = self._go_back(initial, [*self._changes(start), *notes], say)
+            if damaged:
+                file = self.path / MANIFEST
+                say(f"{file} is damaged and is moved to {self.path / ASIDE}: the run gets a new one")
+                move_aside(file, new_aside(self.path, "damaged"))
             self._record_start(start | {"warnings": lines}, about or {})
         except BaseException:
             self.release()
@@ -251,17 +255,20 @@ class RunFolder(OwnedFolder):
         metrics.truncate_after(restored.update, say)
         return restored, metrics
 
-    def _read_manifest(self, say: Callable[[str], None]) -> None:
-        """Read the manifest again: another process may have written to the run until the lock was ours."""
-        file = self.path / MANIFEST
+    def _read_manifest(self) -> bool:
+        """Read the manifest again: another process may have written to the run until the lock was ours.
+
+        Returns:
+            Whether it is damaged. A run without a manifest can be resumed; one that cannot be read is an error.
+        """
+        self.manifest, damaged = {}, False
         try:
-            self.manifest = read_json(file, "the manifest of a run")
+            self.manifest = read_json(self.path / MANIFEST, "the manifest of a run")
         except Missing:
-            self.manifest = {}
+            pass
         except Damaged:
-            self.manifest = {}
-            say(f"{file} is damaged and is moved to {self.path / ASIDE}: the run gets a new one")
-            move_aside(file, new_aside(self.path, "damaged"))
+            damaged = True
+        return damaged
 
     def _changes(self, start: Data) -> list[str]:
         """What has changed since the last start and may change the numbers."""
