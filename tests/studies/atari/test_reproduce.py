@@ -152,24 +152,28 @@ def test_the_page_never_scrolls_sideways(partial: Path, browser: Browser, width:
     assert seen["dark"] == (width == 800)
 
 
-Train = Callable[[Path, TrainConfig, Sequence[str], Callable[[Progress], None]], tuple[str, ...]]
+Train = Callable[[Path, TrainConfig, Sequence[str], Callable[[Progress], None], Callable[[str], None]], None]
 
 
 def trainer(trained: list[str], stop_at: str = "") -> Train:
     """Stands for the training: makes runs at once, and is interrupted in the middle of one."""
 
     def train(
-        path: Path, config: TrainConfig, command: Sequence[str], tell: Callable[[Progress], None]
-    ) -> tuple[str, ...]:
+        path: Path,
+        config: TrainConfig,
+        command: Sequence[str],
+        report: Callable[[Progress], None],
+        on_message: Callable[[str], None],
+    ) -> None:
         assert not campaign.is_finished(path, config)
         trained.append(path.name)
         RunFolder.delete(path)
         status: Status = "interrupted" if path.name == stop_at else "finished"
         make_run(path.parents[1], config, SEVEN[:1] if status == "interrupted" else SEVEN, status)
-        tell(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
+        on_message(f"trained by {command[0]}")
+        report(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
         if status == "interrupted":
             raise KeyboardInterrupt("update 1 of 2 is kept")
-        return (f"trained by {command[0]}",)
 
     return train
 
@@ -206,7 +210,7 @@ def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
 def test_an_interrupt_before_the_first_update_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stopped(*_: object) -> tuple[str, ...]:
+    def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(campaign, "train", stopped)
@@ -220,10 +224,10 @@ def test_an_interrupt_before_the_first_update_says_so(
 def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def lost(path: Path, config: TrainConfig, *_: object) -> tuple[str, ...]:
+    def lost(path: Path, config: TrainConfig, *_: object) -> None:
         if config.seed == 0:
             make_run(path.parents[1], config, SEVEN)
-            return ()
+            return
         make_run(path.parents[1], config, SEVEN[:1], "failed")
         raise error
 
@@ -238,7 +242,7 @@ def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
 
 
 def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_: object) -> tuple[str, ...]:
+    def lost(*_: object) -> None:
         raise UserError("no space left")
 
     monkeypatch.setattr(campaign, "train", lost)
