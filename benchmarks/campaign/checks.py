@@ -1,6 +1,7 @@
 """What is wrong with how a command ended, in one line each."""
 
 import re
+import signal
 import sys
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -46,14 +47,19 @@ def problems(ended: Ended, codes: Collection[int] = CODES) -> list[str]:
         found.append(f"used {ended.peak / 1e9:.1f} GB of memory")
     if TRACEBACK in ended.err or TRACEBACK in ended.out:
         found.append(f"printed a traceback: {_last_line(ended.err)}")
-    elif ended.code not in codes and not ended.hung:
+    elif ended.code not in codes and not ended.hung and not (130 in codes and _ended_by_interrupt(ended)):
         found.append(f"ended with exit code {ended.code}: {_last_line(ended.err)}")
     errors = [line for line in ended.err.splitlines() if line.startswith(PROGRAM)]
-    if ended.code == 2 and (len(errors) != 1 or _last_line(ended.err) != errors[0].strip()):
+    if ended.code == 2 and (len(errors) != 1 or not ended.err.strip().endswith(errors[0].strip())):
         found.append(f"exit code 2 without one line that says why: {ended.err.strip()[-300:]!r}")
     if match := CONTROL.search(ended.out) or CONTROL.search(ended.err):
         found.append(f"printed the control character {match.group()!r}")
     return found
+
+
+def _ended_by_interrupt(ended: Ended) -> bool:
+    """Whether an interrupt met an interpreter that was already ending: a shell reports 130 for that, too."""
+    return ended.interrupted and ended.code == -signal.SIGINT
 
 
 def strange_imports(ended: Ended, canaries: Iterable[str] = CANARIES) -> list[str]:

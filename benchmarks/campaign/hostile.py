@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -356,7 +357,13 @@ def replacements() -> dict[str, Callable[[Path], None]]:
 
 def bomb(path: Path) -> None:
     """A small compressed file of 3 GB: many members of zeros."""
-    path.write_bytes(gzip.compress(bytes(10**7)) * 300)
+    path.write_bytes(_zeros_member() * 300)
+
+
+@cache
+def _zeros_member() -> bytes:
+    """10 MB of zeros as a compressed file, of which any number can follow each other."""
+    return gzip.compress(bytes(10**7))
 
 
 def map_text(rng: random.Random) -> bytes:

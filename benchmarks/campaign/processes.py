@@ -19,6 +19,8 @@ from typing import Any, Literal
 HANG = 60.0
 #: Most memory of a command, in bytes.
 MOST_MEMORY = 4 * 10**9
+#: Address space of commands whose settings may be of any size; a part of it is reserved and never used.
+ROOM = 42 * 10**8
 #: Seconds between two looks at a process.
 TICK = 0.02
 #: Bytes of output that are kept.
@@ -111,6 +113,7 @@ def child_environment(scratch: Path) -> dict[str, str]:
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "XLA_FLAGS": f"{FAST_COMPILER} {os.environ.get('XLA_FLAGS', '')}".strip(),
         "OPENBLAS_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "4",  # others would count towards a limit of memory without being used
         "MPLCONFIGDIR": str(scratch / "matplotlib"),
         "TERM": "dumb",
         "COLUMNS": "100",
@@ -130,7 +133,9 @@ class Runner:
         self._buffered = b""
         self._ended: dict[int, dict[str, Any]] = {}
 
-    def start(self, words: Sequence[str], cwd: Path, cache: Cache = READ, real: bool = False, **more: str) -> Process:
+    def start(
+        self, words: Sequence[str], cwd: Path, cache: Cache = READ, real: bool = False, room: int = 0, **more: str
+    ) -> Process:
         """Start a command.
 
         Args:
@@ -138,6 +143,8 @@ class Runner:
             cwd: its working folder.
             cache: what it does with compiled programs.
             real: whether to start an interpreter of its own.
+            room: bytes of address space that it may take, so that it has to refuse what needs more on a large machine;
+                0 for any. Not for a real command.
             more: more variables of the environment, for a real command.
 
         Returns:
@@ -148,7 +155,8 @@ class Runner:
         if real:
             return self._start_real(words, cwd, cache, files, more)
         settings = {key.lower(): value for key, value in self._cache_settings(cache).items()}
-        request = {"words": list(words), "cwd": str(cwd), "jax": settings, **{k: str(v) for k, v in files.items()}}
+        request = {"words": list(words), "cwd": str(cwd), "jax": settings, "room": room}
+        request |= {name: str(file) for name, file in files.items()}
         server = self._warm()
         assert server.stdin is not None
         server.stdin.write((json.dumps(request) + "\n").encode())

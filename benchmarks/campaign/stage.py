@@ -77,7 +77,7 @@ class Stage:
         for problem in checks.problems(ended, codes):
             self.complain(problem, ended, about)
         self.peak = max(self.peak, ended.peak)
-        self.notes[{0: "ran", 2: "refused", 130: "interrupted"}.get(ended.code, "other")] += 1
+        self.notes[{0: "ran", 2: "refused", 130: "interrupted", -2: "interrupted"}.get(ended.code, "other")] += 1
         return ended
 
     def complain(self, problem: str, ended: Ended | Process | None = None, about: str = "") -> None:

@@ -10,10 +10,12 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import select
 import signal
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 #: Seconds between two looks at the processes.
@@ -87,6 +89,9 @@ def become(request: dict[str, Any]) -> None:
     os.chdir(request["cwd"])
     sys.path[0] = request["cwd"]  # as `python -m` has it
     sys.argv = ["action-balance", *request["words"]]
+    if request["room"]:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (used + request["room"], resource.RLIM_INFINITY))
     import jax
 
     for name, value in request["jax"].items():

@@ -14,6 +14,7 @@ from action_balance.cli import values
 from action_balance.cli.form import Flag, Form
 from action_balance.cli.main import COMMANDS
 from campaign import hostile
+from campaign.processes import ROOM
 from campaign.scene import GRID, MAP, TINY, TINY_GRID, TINY_IMAGES
 from campaign.stage import Stage
 
@@ -48,7 +49,7 @@ def run(stage: Stage) -> None:
     if real:
         words = [word.replace("\0", "") for word in words]
         stage.notes["as real commands"] += 1
-    stage.command(*words, real=real)
+    stage.command(*words, real=real, room=ROOM)
 
 
 def furnish(folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from campaign import hostile
+from campaign.processes import ROOM
 from campaign.snapshots import lost, snapshot
 from campaign.stage import Stage
 
@@ -52,7 +53,7 @@ def run(stage: Stage) -> None:
     if name == "compare":
         stage.copy("pole", "intact")
     before = snapshot(stage.folder)
-    ended = stage.command(*commands()[name], about="; ".join(about)[:300], real=rng.random() < REAL)
+    ended = stage.command(*commands()[name], about="; ".join(about)[:300], real=rng.random() < REAL, room=ROOM)
     stage.check_canaries(ended, "; ".join(about)[:300])
     if ended.code == 2:  # what was refused is as it was
         for problem in lost(before, snapshot(stage.folder)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from campaign.kinds.kills import begin, compare
-from campaign.scene import TRAININGS
+from campaign.scene import TINY_GRID, TRAININGS
 from campaign.snapshots import lost, snapshot
 from campaign.stage import Stage
 
@@ -68,7 +68,7 @@ def _write_beside(stage: Stage, disk: Path, about: str) -> None:
     words = {
         "compare": ("compare", "run", "--out", "disk/compared"),
         "view": ("view", "run", "--save", "disk/page.html"),
-        "explore": ("explore", "map.txt", "--runs", "2", "--episodes", "2", "--episode-steps", "8", "--out", "disk/x"),
+        "explore": ("explore", "map.txt", *TINY_GRID, "--out", "disk/x"),
         "evaluate": ("evaluate", "run", "--episodes", "1"),
     }[name]
     if name == "evaluate":  # the run itself is on the small disk, beside something that fills it

@@ -6,11 +6,12 @@ import time
 from pathlib import Path
 
 from campaign.kinds.kills import compare
-from campaign.scene import TRAININGS
+from campaign.scene import TINY_GRID, TRAININGS
 from campaign.stage import Stage
 
 TRAIN = (*TRAININGS["sea"].words, "--out", "run")
 EVALUATE = ("evaluate", "run", "--episodes", "1")
+EXPLORE = ("explore", "map.txt", *TINY_GRID, "--out", "out")
 #: Two commands each, and the folder of the scene that they work on; none for a new run.
 PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "train + train": (TRAIN, TRAIN, ""),
@@ -20,11 +21,7 @@ PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "compare + compare": (("compare", "run", "--out", "out"), ("compare", "run", "--out", "out"), "sea"),
     "view + view": (("view", "run", "--save", "page.html"), ("view", "run", "--save", "page.html"), "sea"),
     "train + overwrite": (TRAIN, (*TRAIN, "--overwrite"), ""),
-    "explore + explore": (
-        ("explore", "map.txt", "--runs", "2", "--episodes", "2", "--episode-steps", "8", "--out", "out"),
-        ("explore", "map.txt", "--runs", "2", "--episodes", "2", "--episode-steps", "8", "--out", "out"),
-        "explored",
-    ),
+    "explore + explore": (EXPLORE, EXPLORE, "explored"),
 }
 
 
