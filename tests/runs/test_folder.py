@@ -465,3 +465,22 @@ def test_without_tensorboard_the_package_to_install_is_named_before_a_folder_is_
     with pytest.raises(UserError, match=r"tensorboard is not installed.*pip install"):
         _create(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b'{"format": ' + b"[" * 60 + b"]" * 60 + b"}", b'{"version": 1e999}', b'{"version": NaN}'],
+)
+def test_json_that_is_too_deep_or_beyond_numbers_is_a_damaged_config(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / run_folder.CONFIG).write_bytes(content)
+    with pytest.raises(UserError, match=r"config\.json is damaged"):
+        RunFolder.open(tmp_path)
+
+
+def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expected(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / run_folder.CONFIG)
+    with pytest.raises(UserError, match=r"is a pipe, and the config\.json of a run is expected"):
+        RunFolder.open(tmp_path)
+    with pytest.raises(UserError, match=r"is a device, and the config\.json of a run is expected"):
+        read_config(Path("/dev/zero"))
+    assert not RunFolder.holds_run(tmp_path)

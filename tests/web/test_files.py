@@ -1,5 +1,6 @@
 """Files of a folder that others may have made."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,13 @@ def test_figures_outside_of_the_folder_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "outside.svg").write_text("secret")
     (folder / "outside.svg").symlink_to(tmp_path / "outside.svg")
     assert read_figures(tmp_path / "result") == {"inside": "<svg/>"}
+
+
+def test_what_is_no_table_or_too_large_for_one_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(UserError, match=r"is a pipe, and a table \(\.csv\) is expected"):
+        read_table(tmp_path / "pipe.csv", ("name",))
+    with open(tmp_path / "large.csv", "wb") as file:
+        file.truncate(3_000_000_000)
+    with pytest.raises(UserError, match=r"a table \(\.csv\) is expected, with at most"):
+        read_table(tmp_path / "large.csv", ("name",))

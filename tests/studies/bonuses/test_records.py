@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,3 +87,22 @@ def test_a_claim_ends_without_a_trace(tmp_path: Path) -> None:
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
     assert not lock.exists()
     del fcntl
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"score": np.zeros(3, np.float32)},
+        {"states": np.zeros((2, 3), np.int32)},
+        {"steps": np.array(["a", "b"])},
+        {"kl": np.zeros(5, np.float32)},
+        {"first_reward": np.empty(0, np.int32)},
+        {"world": "nowhere"},
+        {"comparisons": {"states": replace(comparison([[0.5], [1.0]], [0.0]), rank=np.zeros((2, 4), np.float32))}},
+    ],
+)
+def test_arrays_that_do_not_belong_together_are_damage(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = record_path(tmp_path, "deep-sea-10--rnd")
+    replace(record("deep-sea-10", "rnd", [7, -1]), **change).save(path)
+    with pytest.raises(UserError, match="is damaged: delete it"):
+        Record.load(path)

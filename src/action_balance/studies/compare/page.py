@@ -4,6 +4,7 @@ from pathlib import Path
 
 from action_balance.files import Data, own_file
 from action_balance.plots.drawing import method_name
+from action_balance.printable import printable
 from action_balance.studies.charts import chart_title
 from action_balance.web.files import read_table
 from action_balance.web.render import render
@@ -40,7 +41,7 @@ def result_page(folder: Path) -> str:
     return render(
         "studies/compare/page.html",
         {"runs": {**runs, "charts": charts, "first": 1}},
-        name=folder.resolve().name,
+        name=printable(folder.resolve().name),
         metric=metric,
         environments=environments,
         curves=len(curves),

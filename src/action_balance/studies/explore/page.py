@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from action_balance.files import Data
+from action_balance.printable import printable
 from action_balance.studies.grid.player import result_data
 from action_balance.studies.registry import read_summary
 from action_balance.web.files import read_figures
@@ -18,7 +19,7 @@ def result_page(folder: Path) -> str:
     return render(
         "studies/explore/page.html",
         data,
-        name=folder.resolve().name,
+        name=printable(folder.resolve().name),
         settings=summary["settings"],
         coverage=summary["ours"]["coverage"],
         first_reach=summary["ours"].get("first_reach"),

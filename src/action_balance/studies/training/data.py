@@ -16,6 +16,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import method_name
+from action_balance.printable import printable
 from action_balance.reading import is_file
 from action_balance.runs import Place, RunFolder, read_new, read_numbers
 from action_balance.runs.metrics import KEYS
@@ -69,8 +70,8 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Name of its folder."""
-        return self.path.resolve().name
+        """Name of its folder, as it can be shown."""
+        return printable(self.path.resolve().name)
 
 
 def bucket_of(config: TrainConfig) -> int:
