@@ -484,3 +484,10 @@ def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expect
     with pytest.raises(UserError, match=r"is a device, and the config\.json of a run is expected"):
         read_config(Path("/dev/zero"))
     assert not RunFolder.holds_run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "b/" * 2100])
+def test_a_name_that_is_too_long_for_a_run_is_one_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="File name too long"):
+        RunFolder.create(tmp_path / name, {}, ["test"])
+    assert not list(tmp_path.iterdir())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from action_balance.files import check_inside, missing, open_to_append
+from action_balance.reading import entries
 
 #: TensorBoard recognises an event file by this part of its name, and reads the files of a folder in order of name.
 PREFIX = "events.out.tfevents."
@@ -30,7 +31,7 @@ class EventLog:
         self._summaries = summary_pb2
         self._record_writer = RecordWriter
         self._path = path
-        suffixes = [file.name.removeprefix(PREFIX) for file in path.glob(f"*/{PREFIX}*")]
+        suffixes = [file.name.removeprefix(PREFIX) for folder in entries(path) for file in entries(folder)]
         numbers = [int(suffix) for suffix in suffixes if re.fullmatch("[0-9]{1,9}", suffix)]
         self._name = f"{PREFIX}{max(numbers, default=0) + 1:06d}"
         self._purge_step: int | None = None
