@@ -265,6 +265,17 @@ def test_a_process_whose_work_is_done_ends_with_its_own_code(process: Watched) -
     assert process.left == [2, 2, INTERRUPTED]
 
 
+def test_an_interpreter_that_is_ending_is_left_alone() -> None:
+    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
+    try:
+        signals.ignore()
+        for number in signals.SIGNALS:
+            signal.raise_signal(number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_a_stop_is_noticed_by_who_asks() -> None:
     noticed = threading.Event()
     stop = Stop(noticed)

@@ -6,6 +6,7 @@ own, through `signal.set_wakeup_fd`: it answers, and ends the process where the 
 calls `action_balance.train` is not ours to end: there, handlers alone act.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -307,9 +308,17 @@ def watch() -> Watcher:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as it is for background commands of a script
             signal.signal(number, watcher.handle)
     sys.unraisablehook = watcher.repeat
+    atexit.register(ignore)  # the first to be registered is the last to be called
     names = (watcher, reader, writer)  # the writer would be closed if nobody kept it
     threading.Thread(target=_listen, args=names, name="signals", daemon=True).start()
     return watcher
+
+
+def ignore() -> None:
+    """Ignore all signals: an interpreter that is being taken apart would die of them, with another exit code."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _listen(watcher: Watcher, reader: socket.socket, _writer: socket.socket) -> None:
