@@ -88,7 +88,8 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     np.testing.assert_array_equal(first, plain.reset())
     vector: Any = environment._vectors[0]
     for worker in vector.processes:
-        os.kill(worker.pid, signal.SIGINT)  # as Ctrl-C in a terminal, which is for the training
+        for number in (signal.SIGINT, signal.SIGTERM):  # to all processes of a job; they are for the training
+            os.kill(worker.pid, number)
     for _ in range(14):
         ours, theirs = step(environment, 0, 1, 0), step(plain, 0, 1, 0)
         for name in ("frame", "next_obs", "reward", "score", "terminated", "truncated"):
@@ -142,7 +143,7 @@ def test_an_interrupt_while_workers_begin_is_not_theirs(
         GymEnvironment(task, 2, 1, 3, "async")
     assert multiprocessing.active_children() == others
     assert capfd.readouterr() == ("", "")
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert not {signal.SIGINT, signal.SIGTERM} & signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

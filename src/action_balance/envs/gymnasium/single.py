@@ -9,6 +9,7 @@ from gymnasium import Env, ObservationWrapper, Wrapper, spaces
 
 from action_balance.envs.gymnasium.make import Task, one_line
 from action_balance.envs.gymnasium.spaces import Layout
+from action_balance.signals import SIGNALS
 
 #: Key of an error in the infos of a worker.
 FAILED = "action_balance_failed"
@@ -77,9 +78,10 @@ def single(task: Task, guarded: bool) -> Env[Any, Any]:
         The environment.
     """
     if guarded and multiprocessing.parent_process() is not None:
-        # Ctrl-C in a terminal reaches all processes, and only the training decides when workers end.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # see `workers`
+        # Ctrl-C in a terminal and SIGTERM of a scheduler reach all processes; only the training ends workers.
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # see `workers`
     env = task.make()
     if not task.layout.plain:
         env = Flat(env, task.layout)

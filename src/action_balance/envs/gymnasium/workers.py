@@ -1,4 +1,4 @@
-"""Processes that step one Gymnasium environment each. They ignore Ctrl-C, which is for the training, from the start."""
+"""Processes that step one Gymnasium environment each. They leave Ctrl-C and SIGTERM to the training, from the start."""
 
 import contextlib
 import multiprocessing
@@ -10,6 +10,8 @@ from typing import Any
 from gymnasium import Env
 from gymnasium.error import NoAsyncCallError
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode
+
+from action_balance.signals import SIGNALS
 
 #: Seconds that workers have to finish their step when all of them end.
 GRACE = 5.0
@@ -71,7 +73,8 @@ def end(vector: AsyncVectorEnv[Any, Any]) -> None:
 def _start_server() -> None:
     """Start the server that workers are forked from with interrupts blocked, which workers inherit.
 
-    Otherwise an interrupt would end workers that are still importing libraries, with a traceback each.
+    Otherwise an interrupt would end workers that are still importing libraries, with a traceback each, and SIGTERM to
+    all processes of a job would end the server.
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
@@ -81,7 +84,7 @@ def _start_server() -> None:
         # what it shared with the workers, and need not warn of it.
         with _environment("PYTHONWARNINGS", "ignore:resource_tracker"):
             resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             forkserver.ensure_running()
         finally:
