@@ -28,6 +28,8 @@ MAP = "########\n#S.....#\n#.##.#.#\n#....#G#\n########\n"
 
 #: Seconds that a fixture may take on a busy machine.
 PATIENCE = 600.0
+#: Most seconds that a training takes with compiled programs.
+LONGEST = 10.0
 #: Results of the repository, for commands that read them.
 PUBLISHED = Path(__file__).parents[2] / "results"
 
@@ -78,7 +80,7 @@ class Scene:
         self.scratch = scratch
         self.cache = scratch / "cache"
         self.cache.mkdir(parents=True, exist_ok=True)
-        self.seconds: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
         self._lock = threading.Lock()
         self._locks: dict[str, threading.Lock] = {}
 
@@ -102,10 +104,14 @@ class Scene:
                 prepared.parent.mkdir(exist_ok=True)
                 began = time.monotonic()
                 MAKERS.get(name, _train)(self, name, prepared, runner)
-                self.seconds[name] = time.monotonic() - began
+                self._seconds[name] = time.monotonic() - began
                 folder.parent.mkdir(exist_ok=True)
                 os.replace(prepared, folder)
             return folder
+
+    def seconds(self, name: str) -> float:
+        """About how long a training of the scene takes with compiled programs, to interrupt it somewhere in between."""
+        return min(self._seconds.get(name, LONGEST), LONGEST)
 
     def execute(self, name: str, runner: Runner, *words: str) -> None:
         """Run a command that must succeed, and keep what it compiles for all others."""

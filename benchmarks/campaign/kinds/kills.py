@@ -25,7 +25,7 @@ def run(stage: Stage) -> None:
     rng = stage.rng
     world = rng.choice((*DEVICE * 3, *HOST * 2, *(("atari",) * has_atari())))
     training, reference = TRAININGS[world], stage.scene.path(world, stage.runner)
-    usual = min(stage.scene.seconds[world], 10.0)
+    usual = stage.scene.seconds(world)
     folder, kept = stage.folder / "run", 0
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         cache = COMPILE if rng.random() < COMPILED else READ

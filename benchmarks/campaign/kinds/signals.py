@@ -27,7 +27,7 @@ def run(stage: Stage) -> None:
     folder, sent = stage.folder / "run", rng.choice(list(PROMISED))
     cache = COMPILE if rng.random() < 0.4 else READ
     process = stage.runner.start(begin(training, folder), stage.folder, cache=cache)
-    moment, usual = rng.choice(MOMENTS), min(stage.scene.seconds[world], 10.0)
+    moment, usual = rng.choice(MOMENTS), stage.scene.seconds(world)
     alive = wait_for(rng, moment, folder, process, stage.runner, usual)
     about = f"{world}, {sent}, moment: {moment}"
     if alive:
