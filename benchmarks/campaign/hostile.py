@@ -371,9 +371,11 @@ def map_text(rng: random.Random) -> bytes:
     alphabet = rng.choice(
         ("#.S", "#.SG", "#..S.G", "#.SGx", ". ", "#", "S", "#.SG\t\r", "#.SG\x00", "ü.S#", "#.SG\x1b")
     )
-    width, height = rng.choice((1, 2, 5, 8, 30)), rng.choice((0, 1, 2, 5, 8, 30))
+    if rng.random() < 0.4:
+        alphabet = rng.choice(("#...", "....", "#..G", "##."))
+    width, height = rng.choice((1, 2, 5, 8, 8, 30)), rng.choice((0, 1, 2, 5, 8, 30))
     rows = ["".join(rng.choice(alphabet) for _ in range(width)) for _ in range(height)]
-    if rng.random() < 0.5 and rows:
+    if rng.random() < 0.7 and rows:
         inside = ["#" + row[1:-1].replace("S", ".") + "#" for row in rows]
         start = rng.randrange(len(inside))
         inside[start] = inside[start][:1] + "S" + inside[start][2:]

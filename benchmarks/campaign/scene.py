@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,9 +68,11 @@ TRAININGS = {
 }
 
 
-def has_atari() -> bool:
-    """Whether Atari games are installed."""
-    return importlib.util.find_spec("ale_py") is not None
+def possible(names: Iterable[str]) -> list[str]:
+    """Those of some folders whose environments are installed; the small world on the device always is."""
+    needed = {"pole": "gymnasium", "async": "gymnasium", "atari": "ale_py"}
+    missing = [part for part, module in needed.items() if importlib.util.find_spec(module) is None]
+    return [name for name in names if not any(part in name.split("-") for part in missing)]
 
 
 class Scene:
@@ -159,7 +161,7 @@ def _grid(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
 
 
 def _compared(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
-    runs = [str(scene.path(one, runner)) for one in ("sea", "pole")]
+    runs = [str(scene.path(one, runner)) for one in possible(("sea", "pole"))]
     scene.execute(name, runner, "compare", *runs, "--out", str(folder))
 
 

@@ -111,10 +111,11 @@ def _say(message: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # JAX and Python warn of a fork with threads, of which none is running yet
-    load_everything()
-    become(serve())
-    warnings.resetwarnings()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX and Python warn of a fork with threads, of which none is running yet
+        load_everything()
+        asked = serve()
+    become(asked)
     from action_balance.__main__ import main
 
     main()

@@ -10,10 +10,13 @@ from typing import Any
 
 from campaign import hostile
 from campaign.processes import ROOM
+from campaign.scene import possible
 from campaign.snapshots import lost, snapshot
 from campaign.stage import Stage
 
 RUNS = ("sea-half", "pole-half", "sea", "pole")
+#: The other run of a comparison, where its environment is installed.
+INTACT = ("pole", "sea")
 #: Proportion of real commands, which have an interpreter of their own.
 REAL = 0.03
 
@@ -33,7 +36,7 @@ def run(stage: Stage) -> None:
     """Change the config or the manifest of a run, and give it to a command."""
     rng = stage.rng
     stage.plant()
-    folder = stage.copy(rng.choice(RUNS), "run")
+    folder = stage.copy(rng.choice(possible(RUNS)), "run")
     config, manifest = ((json.loads((folder / name).read_bytes())) for name in ("config.json", "manifest.json"))
     about = []
     if rng.random() < 0.25:
@@ -51,7 +54,7 @@ def run(stage: Stage) -> None:
         about.append(f"manifest.json: {what}")
     name = rng.choice(list(commands()))
     if name == "compare":
-        stage.copy("pole", "intact")
+        stage.copy(possible(INTACT)[0], "intact")
     before = snapshot(stage.folder)
     ended = stage.command(*commands()[name], about="; ".join(about)[:300], real=rng.random() < REAL, room=ROOM)
     stage.check_canaries(ended, "; ".join(about)[:300])

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from campaign import hostile
-from campaign.kinds.configs import commands
-from campaign.scene import GRID, TINY_GRID, published
-from campaign.snapshots import intact_lines, lost, snapshot, updates_of
+from campaign.kinds.configs import INTACT, commands
+from campaign.scene import GRID, TINY_GRID, possible, published
+from campaign.snapshots import LARGEST, intact_lines, lost, snapshot, updates_of
 from campaign.stage import SECRET, Stage
 
 #: Runs, more often the one that was killed, which `resume` has something to do with.
@@ -53,10 +53,10 @@ def run(stage: Stage) -> None:
     rng = stage.rng
     outside = stage.plant()
     if rng.random() < 0.65:
-        folder = stage.copy(rng.choice(RUNS), "run")
+        folder = stage.copy(rng.choice(possible(RUNS)), "run")
         words = commands()[rng.choice(("resume", "resume", "evaluate", "train", "view", "compare"))]
         if "intact" in words:
-            stage.copy("pole", "intact")
+            stage.copy(possible(INTACT)[0], "intact")
     else:
         name = rng.choice([one for one in RESULTS if not one.startswith("published") or published(one)])
         folder = stage.copy(name, "result")
@@ -69,7 +69,7 @@ def run(stage: Stage) -> None:
     rows = _lines(folder / "metrics.jsonl")
     about = "; ".join(damage(stage, folder) for _ in range(rng.choice((1, 1, 1, 2))))
     lines = intact_lines(folder, rows)
-    updates = set(updates_of(lines))
+    logged = {name: set(updates_of(_lines(folder / name))) for name in ("timing.jsonl", "visits.jsonl")}
     before, secret = snapshot(stage.folder), snapshot(outside)
     ended = stage.command(*words, about=about)
     stage.check_canaries(ended, about)
@@ -83,8 +83,12 @@ def run(stage: Stage) -> None:
     if words[0] == "resume" and ended.code == 0:
         missing = lines - intact_lines(folder, lines)
         if missing:
-            gone = sorted(set(updates_of(missing)) & updates)
-            stage.complain(f"intact rows of metrics.jsonl are gone, of updates {gone[:5]}", ended, about)
+            stage.complain(f"intact rows of metrics.jsonl are gone: updates {updates_of(missing)[:5]}", ended, about)
+        for name, before_updates in logged.items():
+            files = (path for path in folder.iterdir() if path.name.startswith(name) and path.is_file())
+            gone = before_updates.difference(*(updates_of(_lines(path)) for path in files))
+            if gone:
+                stage.complain(f"rows of {name} are gone: updates {sorted(gone)[:5]}", ended, about)
 
 
 def replaceable(words: tuple[str, ...]) -> Callable[[str], bool]:
@@ -150,7 +154,8 @@ def damage(stage: Stage, folder: Path) -> str:
 
 
 def _lines(file: Path) -> list[bytes]:
+    """The lines of a regular file of an ordinary size; none of anything else."""
     try:
-        return file.read_bytes().splitlines()
+        return file.read_bytes().splitlines() if file.is_file() and file.stat().st_size < LARGEST else []
     except OSError:
         return []

@@ -29,7 +29,8 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[bool]:
     """
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
-    done = os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    may = os.geteuid() == 0 and shutil.which("mount") is not None
+    done = may and subprocess.run(mount, capture_output=True, check=False).returncode == 0
     try:
         yield done
     finally:

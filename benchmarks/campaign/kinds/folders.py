@@ -8,8 +8,8 @@ import os
 import shutil
 import subprocess
 
-from campaign.kinds.configs import commands
-from campaign.scene import TINY_GRID
+from campaign.kinds.configs import INTACT, commands
+from campaign.scene import TINY_GRID, possible
 from campaign.snapshots import changed, snapshot
 from campaign.stage import SECRET, Stage
 
@@ -63,7 +63,7 @@ def run(stage: Stage) -> None:
 def _command(stage: Stage) -> tuple[str, ...]:
     name = stage.rng.choice(("resume", "evaluate", "train", "view", "compare"))
     if name == "compare":
-        stage.copy("pole", "intact")
+        stage.copy(possible(INTACT)[0], "intact")
     return commands()[name]
 
 
@@ -115,7 +115,8 @@ def _files(stage: Stage) -> tuple[str, ...]:
 def _repository(stage: Stage) -> tuple[str, ...]:
     """A repository in the working folder that executes something whenever git looks at it."""
     stage.copy("sea-half", "run")
-    subprocess.run(["git", "init", "--quiet", str(stage.folder)], capture_output=True, check=False)
+    if shutil.which("git"):
+        subprocess.run(["git", "init", "--quiet", str(stage.folder)], capture_output=True, check=False)
     script = stage.folder / "canary.sh"
     script.write_text(f"#!/bin/sh\ntouch {stage.folder}/canary-git\n")
     script.chmod(0o755)

@@ -11,7 +11,7 @@ import numpy as np
 
 from campaign.kinds.moments import MOMENTS, REPLACING, wait_for
 from campaign.processes import COMPILE, READ
-from campaign.scene import TRAININGS, Training, has_atari
+from campaign.scene import TRAININGS, Training, possible
 from campaign.snapshots import updates_of
 from campaign.stage import Stage
 
@@ -23,7 +23,7 @@ REAL, COMPILED = 0.15, 0.1
 def run(stage: Stage) -> None:
     """Kill a run one to three times, resume it, and compare it with an undisturbed one."""
     rng = stage.rng
-    world = rng.choice((*DEVICE * 3, *HOST * 2, *(("atari",) * has_atari())))
+    world = rng.choice(possible((*DEVICE * 3, *HOST * 2, "atari")))
     training, reference = TRAININGS[world], stage.scene.path(world, stage.runner)
     usual = stage.scene.seconds(world)
     folder, kept = stage.folder / "run", 0

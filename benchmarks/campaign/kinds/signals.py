@@ -10,7 +10,7 @@ from campaign.checks import PROGRAM
 from campaign.kinds.kills import DEVICE, HOST, begin, compare
 from campaign.kinds.moments import MOMENTS, wait_for
 from campaign.processes import COMPILE, READ
-from campaign.scene import TRAININGS
+from campaign.scene import TRAININGS, possible
 from campaign.stage import Stage
 
 #: Seconds within which a signal is to be answered, by what was sent.
@@ -22,7 +22,7 @@ BETWEEN = (0.6, 1.5)
 def run(stage: Stage) -> None:
     """Interrupt a run, then resume it, and compare it with an undisturbed one."""
     rng = stage.rng
-    world = rng.choice((*DEVICE * 2, *HOST))
+    world = rng.choice(possible((*DEVICE * 2, *HOST)))
     training, reference = TRAININGS[world], stage.scene.path(world, stage.runner)
     folder, sent = stage.folder / "run", rng.choice(list(PROMISED))
     cache = COMPILE if rng.random() < 0.4 else READ
