@@ -1,6 +1,8 @@
 """Processes that step environments: what they may import."""
 
 import os
+import subprocess
+import sys
 from multiprocessing import forkserver, resource_tracker
 
 import pytest
@@ -21,3 +23,20 @@ def test_new_interpreters_do_not_import_from_the_current_folder(
     workers._start_server()
     assert seen == ["1", "1"]
     assert os.environ.get(workers.SAFE_PATH) == before
+
+
+def test_workers_that_nobody_closes_end_with_their_process_although_they_ignore_sigterm() -> None:
+    program = """
+from functools import partial
+from action_balance.envs.gymnasium.make import find
+from action_balance.envs.gymnasium.single import single
+from action_balance.envs.gymnasium.workers import Workers
+
+one = partial(single, find("CartPole-v1", {}, (), "async"), True)
+dropped, kept = Workers([one]), Workers([one])
+process = dropped.processes[0]
+del dropped
+assert process.exitcode == -9
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

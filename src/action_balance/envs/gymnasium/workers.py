@@ -4,7 +4,9 @@ import contextlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from gymnasium import Env
@@ -22,7 +24,7 @@ LOST = (EOFError, ConnectionError, BrokenPipeError, multiprocessing.TimeoutError
 
 
 class Workers(AsyncVectorEnv[Any, Any]):
-    """Gymnasium's asynchronous environments; if starting them is interrupted, all of them end."""
+    """Gymnasium's asynchronous environments; all of them end if starting them is interrupted, and with this process."""
 
     def __init__(self, makes: Sequence[Callable[[], Env[Any, Any]]]) -> None:
         """Start the workers, and wait until they are ready.
@@ -37,6 +39,20 @@ class Workers(AsyncVectorEnv[Any, Any]):
         except BaseException:
             end(self)
             raise
+        # Python asks workers that are left when it ends with SIGTERM, which they ignore, and would wait forever.
+        weakref.finalize(self, _kill, self.processes)
+
+    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
+        """Close the environments, or kill their processes: they ignore SIGTERM.
+
+        Args:
+            timeout: see `AsyncVectorEnv.close_extras`.
+            terminate: whether to kill the processes.
+        """
+        if terminate:
+            end(self)
+        else:
+            super().close_extras(timeout, terminate)
 
 
 def close(vector: AsyncVectorEnv[Any, Any]) -> None:
@@ -60,14 +76,18 @@ def end(vector: AsyncVectorEnv[Any, Any]) -> None:
     Args:
         vector: the workers.
     """
-    for process in getattr(vector, "processes", ()):
-        if process.pid is not None:
-            process.kill()
-            process.join()
+    _kill(getattr(vector, "processes", ()))
     for pipe in getattr(vector, "parent_pipes", ()):
         if pipe is not None:
             pipe.close()
     vector.closed = True
+
+
+def _kill(processes: Iterable[BaseProcess]) -> None:
+    for process in processes:
+        if process.pid is not None:
+            process.kill()
+            process.join()
 
 
 def _start_server() -> None:
