@@ -11,11 +11,15 @@ def main() -> None:
     """Run the command line; one line reports an interrupt, or a library that does not load."""
     watcher = signals.watch()
     try:
-        _run()
-    except SystemExit as end:
-        watcher.finish(end.code if isinstance(end.code, int) else 1)
-        raise
-    watcher.finish(0)
+        try:
+            _run()
+        except SystemExit as end:
+            watcher.finish(end.code if isinstance(end.code, int) else 1)
+            raise
+        watcher.finish(0)
+    except KeyboardInterrupt:  # after the work, such as while an error is shown
+        print(f"action-balance: interrupted; {signals.KEPT}", file=sys.stderr)
+        watcher.finish(signals.INTERRUPTED)
 
 
 def _run() -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 #: Seconds within which signals count as one: programs such as `timeout` pass on signals that a run also gets itself.
-TOGETHER = 0.5
+TOGETHER = 0.1
 #: Seconds that the main thread has to notice a signal where nothing is lost by ending at once.
 NOTICE = 0.5
 #: Seconds until an interrupt is repeated that was lost.
@@ -31,6 +31,9 @@ UPDATE = 4.0
 CLOSING = 8.0
 #: Seconds in which a process that ends at once writes what it can; after SIGTERM there is more time.
 LAST_WORDS, LAST_WORDS_TERMINATED = 1.2, 5.0
+
+#: What is said where nothing else is known.
+KEPT = "what was saved before is kept"
 
 #: Exit code of a process that was interrupted.
 INTERRUPTED = 130
@@ -262,7 +265,7 @@ class Watcher:
         words.start()
         words.join(seconds)
         if words.is_alive():
-            os.write(2, b"action-balance: interrupted; what was saved before is kept\n")
+            os.write(2, f"action-balance: interrupted; {KEPT}\n".encode())
         self._leave(INTERRUPTED)
 
     def _last_words(self) -> None:
@@ -275,7 +278,7 @@ class Watcher:
             try:
                 text = kept()
             except Exception:  # such as a disk that is gone
-                text = "what was saved before is kept"
+                text = KEPT
             _leave_nothing_behind()
             os.write(2, f"action-balance: interrupted; {text}\n".encode(errors="replace"))
             if self._leave is os._exit:

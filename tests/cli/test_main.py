@@ -9,6 +9,8 @@ from command import call
 from jax.errors import JaxRuntimeError
 
 import action_balance
+from action_balance import __main__ as program
+from action_balance import signals
 from action_balance.cli import main as cli
 from action_balance.cli.resume import Resume
 from action_balance.errors import WriteError
@@ -131,6 +133,28 @@ def test_an_interrupt_ends_with_what_is_finished(
     monkeypatch.setattr(Resume, "load", lambda _: interrupted)
     assert call("resume", "somewhere") == 130
     assert capsys.readouterr().err == "action-balance: interrupted; half of it is kept\n"
+
+
+@pytest.mark.parametrize("moment", ["an error is shown", "all is done"])
+def test_an_interrupt_after_the_work_is_one_line(
+    moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left: list[int] = []
+    watcher = signals.Watcher(left.append)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(signals, "watch", lambda: watcher)
+    if moment == "all is done":
+        monkeypatch.setattr(cli, "main", lambda: None)
+        monkeypatch.setattr(watcher, "finish", lambda code: left.append(code) if code else interrupted())
+    else:
+        monkeypatch.setattr(sys, "argv", ["action-balance", "xyz"])
+        monkeypatch.setattr(cli, "_end", interrupted)
+    program.main()
+    assert left == [signals.INTERRUPTED]
+    assert capsys.readouterr().err == f"action-balance: interrupted; {signals.KEPT}\n"
 
 
 def test_commands_are_parsed_to_their_classes() -> None:

@@ -15,8 +15,8 @@ from campaign.stage import Stage
 
 #: Seconds within which a signal is to be answered, by what was sent.
 PROMISED = {"Ctrl-C once": 1.0, "Ctrl-C twice": 2.0, "SIGTERM": 10.0}
-#: Seconds between the two signals of an impatient user; within half a second they count as one.
-BETWEEN = (0.6, 1.5)
+#: Seconds between the two signals of an impatient user; within a tenth of a second they count as one.
+BETWEEN = (0.2, 1.5)
 
 
 def run(stage: Stage) -> None:
