@@ -172,37 +172,59 @@ class Left(BaseException):
     """The process would have ended."""
 
 
-def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    out, left, now, advance = tmp_path / "out", tmp_path / "left", 0.0, DeviceTrainer.advance
+class Ending:
+    """A process with a watcher that ends it: the run in ``out`` is then in ``left``, as the process leaves it."""
 
-    def leave(code: int) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.out, self.left, self.now, self.said = folder / "out", folder / "left", 0.0, list[str]()
+        self.watcher = signals.Watcher(self.leave, self.said.append, lambda: self.now)
+        self.watcher.loading = False
+
+    def leave(self, code: int) -> None:
         assert code == 130
-        shutil.copytree(out, left)
+        shutil.copytree(self.out, self.left)
         raise Left
 
+    def terminate(self) -> None:
+        """SIGTERM, and the main thread stays where it is."""
+        self.watcher.received(signal.SIGTERM)
+        self.now += signals.UPDATE
+        self.watcher.due()
+
+    @property
+    def saved(self) -> list[int]:
+        return RunFolder.open(self.left).checkpoints().updates()
+
+
+@pytest.fixture
+def ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ending:
+    made = Ending(tmp_path)
+    monkeypatch.setattr(signals, "_watchers", [made.watcher])
+    monkeypatch.setattr(signals, "LAST_WORDS", 60.0)  # however slow the machine is
+    monkeypatch.setattr(signals, "LAST_WORDS_TERMINATED", 60.0)
+    return made
+
+
+def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
+    whole: Path, ending: Ending, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    left, advance = ending.left, DeviceTrainer.advance
+
     def slow(self: DeviceTrainer) -> HostMetrics:
-        nonlocal now
         metrics = advance(self)  # which reuses the memory of the state before
         if self.state().updates[0] == 7:
-            watcher.received(signal.SIGTERM)
-            now += signals.UPDATE
-            watcher.due()
+            ending.terminate()
         return metrics
 
-    said: list[str] = []
-    watcher = signals.Watcher(leave, said.append, lambda: now)
-    watcher.loading = False
     with monkeypatch.context() as patch:
-        patch.setattr(signals, "_watchers", [watcher])
         patch.setattr(loop, "SLOW", 0.0)
         patch.setattr(DeviceTrainer, "advance", slow)
         with pytest.raises(Left):
-            loop.begin(out, settings(whole), ["test"], lambda _: None)
-    assert said[0].startswith("stopping after this update (7 of 40)")
+            loop.begin(ending.out, settings(whole), ["test"], lambda _: None)
+    monkeypatch.setattr(signals, "_watchers", [])
+    assert ending.said[0].startswith("stopping after this update (7 of 40)")
     assert "interrupted; update 6 of 40 is kept; resume with" in capfd.readouterr().err
-    assert RunFolder.open(left).checkpoints().updates() == [5, 6]
+    assert ending.saved == [5, 6]
     assert status(left) == "interrupted"
     assert call("resume", str(left)) == 0
     same_run(left, whole)
@@ -320,9 +342,9 @@ FOUR = TrainConfig(
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def begin(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+def begin(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch, report: loop.Report = lambda _: None) -> None:
     monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
-    loop.begin(out, FOUR, ["test"], lambda _: None)
+    loop.begin(out, FOUR, ["test"], report)
 
 
 FAILURES = [
@@ -366,6 +388,60 @@ def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
     loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "finished"
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
+
+
+class Stalled(Scripted):
+    """A process that ends during an update of it."""
+
+    def __init__(self, update: int, ending: Ending) -> None:
+        super().__init__()
+        self.stalls_at, self.ending = update, ending
+
+    def advance(self) -> HostMetrics:
+        metrics = super().advance()
+        if self.updates == self.stalls_at:
+            self.ending.terminate()
+        return metrics
+
+
+@pytest.mark.parametrize(
+    ("stalls_at", "slow", "every", "available", "saved"),
+    [
+        (4, 0.0, 60.0, None, [2, 3]),  # the update before took long
+        (4, 60.0, 0.0, None, [2, 3]),  # the last checkpoint is old
+        (4, 60.0, 60.0, None, [2]),  # neither
+        (4, 0.0, 0.0, 15, [2]),  # a copy of 4 bytes takes too much of the memory
+        (4, 0.0, 0.0, 16, [2, 3]),
+        (2, 0.0, 60.0, None, []),  # the first update took long because it includes compilation
+        (2, 60.0, 0.0, None, [1]),
+    ],
+)
+def test_what_is_lost_in_an_update_that_stalls(
+    stalls_at: int,
+    slow: float,
+    every: float,
+    available: int | None,
+    saved: list[int],
+    ending: Ending,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "SLOW", slow)
+    monkeypatch.setattr(loop, "COPY_EVERY", every)
+    monkeypatch.setattr(loop, "available_memory", lambda: available)
+    with pytest.raises(Left):
+        begin(ending.out, Stalled(stalls_at, ending), monkeypatch)
+    assert ending.saved == saved
+
+
+def test_a_report_that_blocks_does_not_prevent_saving(ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
+    def blocks(progress: Progress) -> None:
+        if progress.update == 3:
+            ending.terminate()
+
+    with pytest.raises(Left):
+        begin(ending.out, Scripted(), monkeypatch, blocks)
+    assert ending.saved == [2, 3]
+    assert status(ending.left) == "interrupted"
 
 
 def test_a_run_that_was_begun_by_another_process_is_never_removed(

@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from action_balance.runs import trees
 from action_balance.runs.array_file import DamagedArrays
 from action_balance.runs.leaves import Leaf
-from action_balance.runs.trees import describe, host_copy, to_arrays, to_tree
+from action_balance.runs.trees import describe, host_copy, size, to_arrays, to_tree
 
 
 def test_leaves_are_described_by_path_type_and_shape() -> None:
@@ -31,9 +32,22 @@ def test_a_copy_is_saved_like_its_tree_whose_memory_is_reused() -> None:
     memory = np.ones(2, np.float32)
     tree = {"key": jax.random.key(7), "x": memory, "f": jnp.tanh}
     copy, table = host_copy(tree), describe(tree)
+    assert size(tree) == 8 + 8
     memory += 1
     assert describe(copy) == table
     assert {name: array.tolist() for name, array in to_arrays(copy).items()} == {"['key']": [0, 7], "['x']": [1, 1]}
+
+
+def test_what_comes_from_another_device_is_not_copied_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = {"device": jnp.ones(2), "host": np.ones(2)}
+    arrays = to_arrays(tree)
+    monkeypatch.setattr(trees, "to_arrays", lambda _: arrays)
+    monkeypatch.setattr(trees, "_is_on_host", lambda leaf: isinstance(leaf, np.ndarray))
+    copy = host_copy(tree)
+    assert {path: copy.arrays[path] is array for path, array in arrays.items()} == {
+        "['device']": True,
+        "['host']": False,
+    }
 
 
 def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> None:

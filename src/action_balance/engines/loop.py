@@ -20,10 +20,10 @@ from action_balance.engines.metrics_rows import Progress, check_finite, progress
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
-from action_balance.machine import failure
+from action_balance.machine import available_memory, failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status
-from action_balance.runs.trees import HostCopy, host_copy
+from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
@@ -35,8 +35,12 @@ ENV_SPEC, SEEN = "env_spec", "seen"
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
 
-#: Seconds of an update after which the next one counts as slow: a process may have to end before it is finished.
-SLOW = 2.0
+#: A process may have to end during an update, which reuses the memory of the state before it. A copy of that state is
+#: kept after an update that took this many seconds, and when the last checkpoint or copy is this many seconds old.
+SLOW, COPY_EVERY = 2.0, 30.0
+
+#: Share of the available memory that a copy may take.
+COPY_SHARE = 0.25
 
 #: Called after every update.
 Report = Callable[[Progress], None]
@@ -102,6 +106,10 @@ def _about(trainer: Trainer) -> dict[str, Any]:
     return {ENV_SPEC: trainer.spec.to_dict()}
 
 
+#: An update, what gives the state after it, and its score.
+_Unsaved = tuple[int, Callable[[], TrainState | HostCopy], float | None]
+
+
 @dataclass
 class _Now:
     """Where a run is, for the thread that has to end the process while the main thread computes."""
@@ -110,8 +118,8 @@ class _Now:
     """The update after which a stop is noticed."""
     trained: bool = False
     """Whether this process has finished one."""
-    unsaved: tuple[int, HostCopy, float | None] | None = None
-    """Update, state and score before the one under way, if it is slow and no checkpoint holds that state."""
+    unsaved: _Unsaved | None = None
+    """The newest update whose state can be had, if it is newer than all checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,7 @@ class _Session:
 
     def _train(self, done: int) -> None:
         config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
-        saved = began = time.perf_counter()
+        saved = kept = began = time.perf_counter()
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()
@@ -176,18 +184,32 @@ class _Session:
             with whole():
                 self.log.append(rows(metrics, update, steps, config.seed), timing)
                 self._log_visits(update, steps)
-                self.report(progress(metrics, update, steps))
-                self.messages.write(self.folder)
-                stopping = self.stop.is_set()
+                # Until the next update begins, the trainer itself has the state.
+                fallback, self.now.unsaved = self.now.unsaved, (update, self.trainer.state, score(metrics))
+                self.now.update, self.now.trained = update, True
+            self.report(progress(metrics, update, steps))  # as long as a terminal may take
+            self.messages.write(self.folder)
+            stopping, now = self.stop.is_set(), time.perf_counter()
+            is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
+            if stopping or config.is_checkpoint_due(update, now - saved):
+                checkpoints.save(update, self.trainer.state(), score(metrics))
+                fallback, saved = None, time.perf_counter()
+                kept = saved
+            elif watched() and (is_slow or now - kept > COPY_EVERY):
+                fallback, kept = self._copied(update, score(metrics)) or fallback, now
+            with whole():
                 # From here on, a stop is noticed after the next update.
-                self.now.update, self.now.trained, self.now.unsaved = min(update + 1, total), True, None
-                if stopping or config.is_checkpoint_due(update, time.perf_counter() - saved):
-                    checkpoints.save(update, self.trainer.state(), score(metrics))
-                    saved = time.perf_counter()
-                elif seconds > SLOW and watched():
-                    self.now.unsaved = update, host_copy(self.trainer.state()), score(metrics)
+                self.now.update, self.now.unsaved = min(update + 1, total), fallback
             if stopping and update < total:
                 raise KeyboardInterrupt
+
+    def _copied(self, update: int, reached: float | None) -> _Unsaved | None:
+        """A copy of the state that the next update does not change; None if there is too little memory."""
+        state, available = self.trainer.state(), available_memory()
+        if available is not None and size(state) > COPY_SHARE * available:
+            return None
+        copy = host_copy(state)
+        return update, lambda: copy, reached
 
     def _log_visits(self, update: int, steps: int) -> None:
         total = self.config.agent.updates
@@ -245,5 +267,6 @@ class _Session:
     def _save_now(self) -> None:
         """Save what would be lost, in another thread than the one that trains: the process ends."""
         if self.now.unsaved is not None:
-            self.folder.checkpoints().save(*self.now.unsaved)
+            update, state, reached = self.now.unsaved
+            self.folder.checkpoints().save(update, state(), reached)
         self._finish("interrupted")

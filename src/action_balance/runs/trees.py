@@ -32,7 +32,19 @@ def host_copy(tree: Any) -> HostCopy:
     Returns:
         The copy, which can be saved in place of the tree.
     """
-    return HostCopy(describe(tree), {path: array.copy() for path, array in to_arrays(tree).items()})
+    table, leaves = describe(tree), jax.tree.leaves(tree)
+    shared = {what.path for what, leaf in zip(table, leaves, strict=True) if _is_on_host(leaf)}
+    return HostCopy(table, {path: array.copy() if path in shared else array for path, array in to_arrays(tree).items()})
+
+
+def size(tree: Any) -> int:
+    """Bytes of the arrays of a tree."""
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree) if isinstance(leaf, (jax.Array, np.ndarray)))
+
+
+def _is_on_host(leaf: Any) -> bool:
+    """Whether a NumPy array of a leaf may be its own memory; from other devices it is a copy already."""
+    return not isinstance(leaf, jax.Array) or any(device.platform == "cpu" for device in leaf.devices())
 
 
 def _is_key(leaf: Any) -> bool:
