@@ -14,7 +14,8 @@ Kinds of cases:
 
 Every command must end within 60 s with exit code 0, 2 or 130, without a traceback, in at most 4 GB of memory. One that
 would train for longer is interrupted as by Ctrl-C, which is part of the test. Most commands run in processes that a
-warm interpreter forks, which start at once; some are real commands. The exit code is 1 if anything failed.
+warm interpreter forks, which start at once; some are real commands. The exit code is 1 if anything failed,
+or if the time was too short for one of the kinds.
 """
 
 import argparse
@@ -114,18 +115,22 @@ def campaign(flags: argparse.Namespace, scratch: Path, console: Console) -> Repo
 
 
 def main() -> None:
-    """Run the campaign; exit code 1 if anything failed."""
+    """Run the campaign; exit code 1 if anything failed, or if a kind was not tried."""
     flags = arguments()
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
     scratch = Path(tempfile.mkdtemp(prefix="chaos-")) if flags.scratch is None else flags.scratch.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
     report = campaign(flags, scratch, console)
+    if report.untried:
+        console.print(f"the time was too short to try {', '.join(report.untried)}", highlight=False)
     if report.failed:
         console.print(f"the files of failed cases are in {scratch / 'cases'}", highlight=False, soft_wrap=True)
     elif flags.scratch is None and not flags.keep:
         shutil.rmtree(scratch, ignore_errors=True)
     sys.stdout.flush()
-    os._exit(bool(report.failed))  # threads may still wait for processes that were ended with the campaign
+    os._exit(
+        bool(report.failed or report.untried)
+    )  # threads may still wait for processes that were ended with the campaign
 
 
 if __name__ == "__main__":

@@ -196,6 +196,7 @@ def test_a_run_that_was_killed_is_compared_with_an_undisturbed_one(
 def test_the_report_counts_what_was_tried_failed_and_skipped(tmp_path: Path) -> None:
     console = Console(record=True, width=120)
     report = Report(console, {"kills": 3, "disk": 1}, tmp_path / "log.jsonl")
+    assert report.untried == ["kills", "disk"]
     report.add(Outcome(Case(7, "kills", 0), ("a [red] problem",), {"kills": 2}), tmp_path)
     report.add(Outcome(Case(7, "kills", 1), waits={"SIGTERM": (3.0,)}), tmp_path)
     report.add(Outcome(Case(7, "disk", 0), skipped="root only"), tmp_path)
@@ -205,7 +206,7 @@ def test_the_report_counts_what_was_tried_failed_and_skipped(tmp_path: Path) -> 
     assert "--seed 7 --only kills --case 0" in text
     assert "1 of 1 after more than 2 s" in text
     assert "tried 2, failed 1, not finished 1" in text
-    assert (report.failed, report.unfinished) == (1, 1)
+    assert (report.failed, report.unfinished, report.untried) == (1, 1, [])
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 3
 
 
