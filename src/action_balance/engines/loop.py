@@ -190,6 +190,7 @@ class _Session:
             self.report(progress(metrics, update, steps))  # as long as a terminal may take
             self.messages.write(self.folder)
             stopping, now = self.stop.is_set(), time.perf_counter()
+            self.now.update = min(update + 1, total)  # after which the next stop is noticed
             is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
             if stopping or config.is_checkpoint_due(update, now - saved):
                 checkpoints.save(update, self.trainer.state(), score(metrics))
@@ -197,9 +198,8 @@ class _Session:
                 kept = saved
             elif watched() and (is_slow or now - kept > COPY_EVERY):
                 fallback, kept = self._copied(update, score(metrics)) or fallback, now
-            with whole():
-                # From here on, a stop is noticed after the next update.
-                self.now.update, self.now.unsaved = min(update + 1, total), fallback
+            with whole():  # not while another thread saves the state, whose memory is about to be reused
+                self.now.unsaved = fallback
             if stopping and update < total:
                 raise KeyboardInterrupt
 
