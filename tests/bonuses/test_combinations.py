@@ -62,9 +62,9 @@ def test_vectors_of_environments_on_the_host_are_rewarded_and_balanced(tmp_path:
     rows = train(run, "dice_family:Dice", "--method", "ppo", "--intrinsic", "ngu", "--action-bonus", "hash", *flags)
     assert all(row["bonus_mean"] > 0 for row in rows)
     assert rows[-1]["kl_beta_pi"] > 0
-    resumed = read_metrics(resume(run))
+    resumed = read_metrics(resume(run, "--trust"))
     assert resumed[: UPDATES // 2] == rows[: UPDATES // 2]
-    assert evaluate(run)["method"] == "ngu+hash"
+    assert evaluate(run, "--trust")["method"] == "ngu+hash"
 
 
 def test_images_of_atari_are_hashed_and_counted_by_coins(tmp_path: Path) -> None:

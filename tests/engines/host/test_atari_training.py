@@ -39,7 +39,7 @@ def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsy
     cli.main(["resume", str(out)])
     assert HostTrainer.resume_note in capsys.readouterr().out.splitlines()
     found = json.loads((out / "manifest.json").read_text())
-    assert found["starts"][-1]["warnings"] == [HostTrainer.resume_note]
+    assert HostTrainer.resume_note in found["starts"][-1]["warnings"]
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3]
 
 
