@@ -450,7 +450,7 @@ def test_a_run_that_was_begun_by_another_process_is_never_removed(
     out = tmp_path / "out"
     RunFolder.create(out, FOUR.to_dict(), ["test"]).finish("interrupted")
     monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted(1, MemoryError()))
-    with pytest.raises(UserError, match="update 0 of 4 is kept; resume with"):
+    with pytest.raises(UserError, match="no checkpoint was written yet; resume with"):
         loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "failed"
 

@@ -203,6 +203,22 @@ def test_a_file_in_the_place_of_a_checkpoint_is_moved_aside(tmp_path: Path) -> N
     assert (tmp_path / "aside" / "0001-damaged" / "00000002").read_text() == "mine"
 
 
+def test_checkpoints_in_a_folder_that_may_not_be_searched_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = _filled(tmp_path, {1: None})
+    really_stat = os.stat
+
+    def refuse(path: Any, *rest: Any, **more: Any) -> os.stat_result:
+        if str(path).startswith(str(tmp_path / "0")):
+            raise PermissionError(13, "Permission denied")
+        return really_stat(path, *rest, **more)
+
+    monkeypatch.setattr("os.stat", refuse)
+    with pytest.raises(UserError, match=r"cannot read .*00000001: Permission denied$"):
+        checkpoints.updates()
+
+
 def test_the_checkpoints_after_an_update_are_listed(tmp_path: Path) -> None:
     checkpoints = _filled(tmp_path, {1: None, 2: None, 3: None})
     assert checkpoints.after(1) == [tmp_path / "00000002", tmp_path / "00000003"]

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -62,6 +63,16 @@ def test_an_existing_run_is_refused_and_nothing_of_it_changes(tmp_path: Path) ->
         _create(tmp_path)
     assert "\n" not in str(caught.value)
     assert _snapshot(tmp_path) == before
+
+
+def test_the_command_that_resumes_a_run_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    path = tmp_path / "x [lr=0.1]"
+    own = {"env": {"name": "gym:my_module:make", "wrapper": []}}
+    RunFolder.create(path, own, ["action-balance", "train"]).finish("interrupted")
+    command = f"action-balance resume '{path}' --trust"
+    with pytest.raises(UserError, match=re.escape(f"continue it with `{command}`")):
+        _create(path)
+    assert run_folder.resume_command(Path("runs/a"), CONFIG) == "action-balance resume runs/a"
 
 
 def test_overwrite_deletes_the_run_and_nothing_else(tmp_path: Path) -> None:
@@ -259,10 +270,12 @@ def test_compressed_metrics_are_not_hidden_by_a_resume(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl.gz").read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "timing.jsonl", "checkpoints", "tensorboard", "aside"])
+@pytest.mark.parametrize(
+    "name", ["metrics.jsonl", "timing.jsonl", "checkpoints", "tensorboard", "tensorboard/seed-0", "aside"]
+)
 def test_a_run_of_which_a_part_is_behind_a_link_is_not_resumed(tmp_path: Path, name: str) -> None:
     _trained(tmp_path / "run").finish("interrupted")
-    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / name).parent.mkdir(parents=True)
     for part in (tmp_path / "run" / name, tmp_path / "run" / f"{name}.away"):
         if part.exists():
             part.rename(tmp_path / "elsewhere" / name)

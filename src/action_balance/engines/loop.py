@@ -11,7 +11,6 @@ from typing import Any
 from action_balance.agent.state import TrainState
 from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.train import TrainConfig
-from action_balance.config.trust import leads_to
 from action_balance.engines.base import Trainer
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
@@ -22,7 +21,7 @@ from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import available_memory, failure
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.runs.folder import Status
+from action_balance.runs.folder import Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
 
@@ -251,12 +250,13 @@ class _Session:
         if self._untrained():
             return "no update was finished, so nothing is kept"
         saved = self.folder.checkpoints().updates()
-        done = f"update {saved[-1] if saved else 0} of {self.config.agent.updates} is kept"
+        done = (
+            f"update {saved[-1]} of {self.config.agent.updates} is kept" if saved else "no checkpoint was written yet"
+        )
         return f"{done}; {self._how_to_resume()}"
 
     def _how_to_resume(self) -> str:
-        trust = " --trust" if leads_to(self.config.to_dict()) else ""
-        return f"resume with: action-balance resume {self.folder.path}{trust}"
+        return f"resume with: {resume_command(self.folder.path, self.config.to_dict())}"
 
     def _stopping(self) -> str:
         """When the run stops; nothing is lost by ending before the first update of this process is finished."""

@@ -30,7 +30,7 @@ from action_balance.files import (
     to_json,
     write_durably,
 )
-from action_balance.reading import Damaged, Missing, Unreadable, entries, read_json
+from action_balance.reading import Damaged, Missing, Unreadable, entries, is_folder, read_json
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
@@ -119,7 +119,7 @@ class Checkpoints:
     def updates(self) -> list[int]:
         """The updates that have a checkpoint, damaged or not, oldest first."""
         folders = [path for path in entries(self.path) if re.fullmatch(r"[0-9]{8}|[1-9][0-9]{8,11}", path.name)]
-        return sorted(int(folder.name) for folder in folders if folder.is_dir())
+        return sorted(int(folder.name) for folder in folders if is_folder(folder))
 
     @whole()
     def save(self, update: int, state: Any, score: float | None = None) -> None:
@@ -136,7 +136,7 @@ class Checkpoints:
 
         folder, prepared = self._folder(update), self.path / f".partial-{update:08d}"
         check_inside(self.path.parent, self.path)
-        if folder.is_dir():
+        if is_folder(folder):
             with contextlib.suppress(_Damaged):
                 _verify(folder)
                 return
@@ -191,7 +191,7 @@ class Checkpoints:
                     warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
                 continue
             try:
-                if (folder / legacy.ORBAX).is_dir():
+                if is_folder(folder / legacy.ORBAX):
                     table, arrays = legacy.read_checkpoint(folder, table, {leaf.path for leaf in expected})
                 else:
                     arrays = read_arrays(folder / ARRAYS)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from action_balance.files import check_inside, missing, open_to_append
-from action_balance.reading import entries
+from action_balance.reading import entries, exists
 
 #: TensorBoard recognises an event file by this part of its name, and reads the files of a folder in order of name.
 PREFIX = "events.out.tfevents."
@@ -49,7 +49,7 @@ class EventLog:
             values: scalars or lists of scalars by tag.
         """
         file = self._path / run / self._name
-        new = not file.exists()
+        new = not exists(file)
         if new:
             check_inside(self._path.parent, file.parent)
         records = self._header() if new else []

@@ -13,6 +13,7 @@
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from action_balance.config.trust import leads_to
 from action_balance.errors import UserError
 from action_balance.files import (
     Data,
@@ -31,7 +33,7 @@ from action_balance.files import (
     to_json,
     write_durably,
 )
-from action_balance.reading import Damaged, Missing, is_folder, read_json, status
+from action_balance.reading import Damaged, Missing, entries, is_folder, read_json, status
 from action_balance.runs import legacy
 from action_balance.runs.aside import ASIDE, move_aside, new_aside
 from action_balance.runs.checkpoints import Checkpoints, Restored
@@ -91,6 +93,19 @@ def read_config(path: Path) -> Data:
     if not isinstance(config, dict):
         raise damaged
     return config
+
+
+def resume_command(path: Path, config: Data) -> str:
+    """The command that resumes a run, as it is typed into a shell.
+
+    Args:
+        path: the folder of the run.
+        config: its settings as plain data; if they name modules, the command has ``--trust``.
+
+    Returns:
+        The command.
+    """
+    return f"action-balance resume {shlex.quote(str(path))}{' --trust' if leads_to(config) else ''}"
 
 
 class RunFolder(OwnedFolder):
@@ -310,6 +325,8 @@ class RunFolder(OwnedFolder):
             )
         for folder in (CHECKPOINTS, TENSORBOARD, ASIDE):
             check_inside(self.path, self.path / folder)
+        for curves in entries(self.path / TENSORBOARD):
+            check_inside(self.path, curves)
         for name in ROWS:
             file = self.path / name
             if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
@@ -324,7 +341,7 @@ class RunFolder(OwnedFolder):
         if self.manifest.get("config_sha256", fingerprint(self.config)) != fingerprint(self.config):
             raise UserError(
                 f"{self.path / CONFIG} was changed since the run began, so the run cannot be resumed: restore it, or "
-                f"begin a new run with --config {self.path / CONFIG} --out FOLDER"
+                f"begin a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
             )
 
     def note(self, line: str) -> None:
@@ -365,9 +382,11 @@ class RunFolder(OwnedFolder):
         if present and not self.holds_run(self.path):
             raise UserError(f"{self.path} holds {present[0]}, which is not of a run: choose another --out")
         if present and not overwrite:
+            config = (load_json(self.path / CONFIG) or {}).get("config")
+            command = resume_command(self.path, config if isinstance(config, dict) else {})
             raise UserError(
-                f"{self.path} already holds a run: continue it with `action-balance resume {self.path}`, "
-                f"choose another --out, or replace it with --overwrite"
+                f"{self.path} already holds a run: continue it with `{command}`, choose another --out, or replace it "
+                f"with --overwrite"
             )
 
 
