@@ -24,6 +24,32 @@ def test_another_process_does_not_get_a_lock_that_is_held(tmp_path: Path) -> Non
     assert lock.acquire()  # of a process that has ended
 
 
+def test_another_thread_of_the_process_does_not_get_it_either_and_cannot_end_it(tmp_path: Path) -> None:
+    lock, other = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
+    assert lock.acquire()
+    assert [other.acquire() for _ in range(2)] == [False, False]
+    lock.release()
+    assert other.acquire()
+
+
+def test_a_lock_that_nobody_has_any_more_is_free(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "lock")
+    assert lock.acquire()
+    del lock
+    assert FileLock(tmp_path / "lock").acquire()
+
+
+def test_where_the_system_does_not_know_a_file_again_the_lock_is_taken_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.path.samestat", lambda *_: False)
+    lock = FileLock(tmp_path / "lock")
+    assert lock.acquire()
+    assert not FileLock(tmp_path / "lock").acquire()
+    lock.release()
+    assert FileLock(tmp_path / "lock").acquire()
+
+
 def test_the_file_is_there_while_the_lock_is_held(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
     assert lock.acquire()
@@ -39,16 +65,16 @@ def test_a_file_that_was_deleted_before_it_was_locked_is_made_again(
 ) -> None:
     import fcntl
 
-    really_lock, calls = fcntl.lockf, 0
+    really_lock, calls = fcntl.flock, 0
 
-    def lockf(descriptor: int, command: int) -> None:
+    def flock(descriptor: int, command: int) -> None:
         nonlocal calls
         calls += 1
         if calls == 1:
             (tmp_path / "lock").unlink()  # its owner has released it meanwhile
         really_lock(descriptor, command)
 
-    monkeypatch.setattr(fcntl, "lockf", lockf)
+    monkeypatch.setattr(fcntl, "flock", flock)
     lock = FileLock(tmp_path / "lock")
     assert lock.acquire()
     assert (calls, (tmp_path / "lock").exists()) == (2, True)
@@ -76,5 +102,5 @@ def test_a_file_system_without_locks_is_written_to_without_one(tmp_path: Path, m
     def refuse(*_: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("fcntl.lockf", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     assert FileLock(tmp_path / "lock").acquire()

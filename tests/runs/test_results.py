@@ -30,6 +30,7 @@ def test_the_same_settings_continue(tmp_path: Path) -> None:
     folder = _open(tmp_path)
     folder.summary["ours"]["coverage"] = {"cells": 1}
     folder.save()
+    folder.release()
     assert _open(tmp_path).summary["ours"] == {"coverage": {"cells": 1}}
 
 
@@ -47,6 +48,7 @@ def test_overwrite_deletes_the_result_and_nothing_else(tmp_path: Path) -> None:
         folder.write(name, b"old")
     for mine in ("notes.txt", "figures/thesis.png"):
         (tmp_path / mine).write_text("mine")
+    folder.release()
     _open(tmp_path, RunSettings(runs=7), overwrite=True).release()
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     assert left == ["figures/thesis.png", "notes.txt", SUMMARY]
@@ -65,6 +67,7 @@ def test_a_result_lists_its_files_before_they_exist_and_nothing_else_of_what_is_
     assert (found["files"], found["ours"]) == (["a.csv"], {})
     folder.write("b.csv", b"")
     folder.save()
+    folder.release()
     again = _open(tmp_path)
     assert again.summary["files"] == ["a.csv", "b.csv"]
     assert again.summary["ours"] == {"coverage": {"cells": 1}}
@@ -85,11 +88,13 @@ def test_a_result_of_0_1_0_which_lists_no_files_is_continued_and_overwritten(tmp
     for name in ("goals.csv", "figures/heatmaps.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("old")
+    folder.release()
     again = _open(tmp_path)
     assert again.summary["files"] == ["goals.csv", "figures/heatmaps.png"]
     again.write("goals.csv", b"new")
     del again.summary["files"]
     again.save()
+    again.release()
     _open(tmp_path, overwrite=True).release()
     assert [path.name for path in tmp_path.iterdir()] == [SUMMARY]
 
@@ -155,10 +160,12 @@ def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
     first.write("runs.csv", b"1")
     first.summary["ours"] = {"runs": 1}
     first.save()
+    first.release()
     second = ResultFolder.renew(tmp_path, "report")
     assert (second.before["ours"], second.summary["ours"]) == ({"runs": 1}, {})
     second.write("runs.csv", b"2")
     second.save()
+    second.release()
     assert (tmp_path / "runs.csv").read_bytes() == b"2"
     assert ResultFolder.read(tmp_path).summary["files"] == ["runs.csv"]
     with pytest.raises(UserError, match="already holds a result of report"):
@@ -175,8 +182,8 @@ def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
 def test_files_in_a_folder_without_a_summary_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "goals.csv").write_text("mine")
     for overwrite in (False, True):
-        with pytest.raises(UserError, match="not of this result"):
-            _open(tmp_path, overwrite=overwrite).write("goals.csv", b"ours")
+        with _open(tmp_path, overwrite=overwrite) as folder, pytest.raises(UserError, match="not of this result"):
+            folder.write("goals.csv", b"ours")
     assert (tmp_path / "goals.csv").read_text() == "mine"
 
 

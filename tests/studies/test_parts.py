@@ -32,9 +32,9 @@ def run(result: ResultFolder, chosen: tuple[str, ...], stop_at: str = "", kept: 
 
 def test_chosen_parts_run_in_order_and_finished_ones_are_kept(tmp_path: Path) -> None:
     assert run(folder(tmp_path), ("b", "a")) == ["a", "b"]
-    result = folder(tmp_path)
-    assert result.summary["timings"] == {"a": {"seconds": 0.5}, "b": {"seconds": 0.5}}
-    assert run(result, ("a", "b", "c")) == ["c"]
+    with folder(tmp_path) as result:
+        assert result.summary["timings"] == {"a": {"seconds": 0.5}, "b": {"seconds": 0.5}}
+        assert run(result, ("a", "b", "c")) == ["c"]
     assert (tmp_path / "out" / "report.html").read_text() == "a,b,c"
     with pytest.raises(UserError, match="--overwrite"):
         run(folder(tmp_path), ("a",))
