@@ -32,7 +32,7 @@ from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.packing import unpacked
-from action_balance.runs import MetricsLog, RunFolder, read_metrics
+from action_balance.runs import Checkpoints, MetricsLog, RunFolder, read_metrics
 from action_balance.runs.owned import OwnedFolder
 from action_balance.runs.trees import to_arrays
 
@@ -388,6 +388,25 @@ def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
     loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "finished"
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
+
+
+def test_rows_are_on_the_disk_before_the_checkpoint_of_their_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[list[int]] = []
+    save = Checkpoints.save
+    monkeypatch.setattr(
+        MetricsLog, "sync", lambda log: synced.append([row["update"] for row in read_metrics(log.path)])
+    )
+
+    def save_after(checkpoints: Checkpoints, update: int, *more: Any) -> None:
+        assert synced[-1][-1] == update
+        save(checkpoints, update, *more)
+
+    monkeypatch.setattr(Checkpoints, "save", save_after)
+    with pytest.raises(UserError):
+        begin(tmp_path, Scripted(4, EnvironmentFailed("it failed")), monkeypatch)
+    assert synced == [[1, 2], [1, 2, 3]]
 
 
 class Stalled(Scripted):

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,22 @@ def test_tensorboard_forgets_what_was_cut_and_survives_half_of_a_record(tmp_path
     log.append([{**row, "loss": -1.0} for row in _rows(3)])
     assert _scalars(tmp_path, "seed-0", "loss") == [(10, 0.25), (20, 0.5), (30, -1.0)]
     assert _scalars(tmp_path, "seed-1", "loss") == [(10, 1.25), (20, 1.5), (30, -1.0)]
+
+
+def test_all_rows_that_exist_are_put_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, synced = _fill(tmp_path, 1), []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    log.sync()
+    files = [tmp_path / name for name in ("metrics.jsonl", "timing.jsonl")]
+    assert synced == [path.stat().st_ino for path in (*files, tmp_path)]
+    assert not (tmp_path / "visits.jsonl").exists()
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(UserError, match=r"cannot write .*metrics\.jsonl: Input/output error"):
+        log.sync()
 
 
 def test_half_of_a_last_line_is_not_read(tmp_path: Path) -> None:

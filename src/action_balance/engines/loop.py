@@ -172,6 +172,7 @@ class _Session:
                 metrics = self.trainer.advance()
             except (EnvironmentsLost, EnvironmentFailed):
                 if update > done + 1:
+                    self.log.sync()
                     checkpoints.save(update - 1, self.trainer.state(), score(metrics))
                 raise
             check_finite(metrics, update, checkpoints.updates(), config.agent.ppo.learning_rate)
@@ -192,6 +193,7 @@ class _Session:
             self.now.update = min(update + 1, total)  # after which the next stop is noticed
             is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
             if stopping or config.is_checkpoint_due(update, now - saved):
+                self.log.sync()
                 checkpoints.save(update, self.trainer.state(), score(metrics))
                 fallback, saved = None, time.perf_counter()
                 kept = saved
@@ -268,5 +270,6 @@ class _Session:
         """Save what would be lost, in another thread than the one that trains: the process ends."""
         if self.now.unsaved is not None:
             update, state, reached = self.now.unsaved
+            self.log.sync()
             self.folder.checkpoints().save(update, state(), reached)
         self._finish("interrupted")

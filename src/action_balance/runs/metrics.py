@@ -9,6 +9,7 @@ updates: how often each pair of state and action had been taken by then.
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from action_balance.files import Data, cannot_write, open_to_append
+from action_balance.files import Data, cannot_write, open_to_append, sync_folder
 from action_balance.packing import packed
 from action_balance.runs.aside import ASIDE, new_aside
 from action_balance.runs.events import EventLog
@@ -58,7 +59,7 @@ class MetricsLog:
     def append(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any] | None = None) -> None:
         """Write the rows of one update; killing the process afterwards does not lose them.
 
-        Append before the checkpoint of the update is saved, so that no checkpoint is ahead of its metrics.
+        Append, and `sync`, before the checkpoint of the update is saved, so that it is not ahead of its metrics.
 
         Args:
             rows: one per seed: ``update``, ``seed``, ``steps``, then numbers or lists of numbers by name.
@@ -90,6 +91,16 @@ class MetricsLog:
                 file.write(content)
         except OSError as error:
             raise cannot_write(self.path / name, error) from None
+
+    def sync(self) -> None:
+        """Have all rows on the disk when this returns: after a power cut, no checkpoint is ahead of its metrics."""
+        for file in filter(os.path.lexists, (self.path / name for name in (METRICS, TIMING, VISITS))):
+            try:
+                with open_to_append(file) as rows:
+                    os.fsync(rows.fileno())
+            except OSError as error:
+                raise cannot_write(file, error) from None
+        sync_folder(self.path)
 
     def truncate_after(self, update: int, say: Callable[[str], object] = lambda _: None) -> None:
         """Go back to what was written up to an update, to continue from its checkpoint.
