@@ -186,6 +186,7 @@ def _trained(path: Path, updates: int = 3) -> RunFolder:
     for update in range(1, updates + 1):
         log.append([_row(update)])
         folder.checkpoints().save(update, {"x": jnp.float32(update)})
+    folder.release()  # as the system does
     return folder
 
 
@@ -396,6 +397,24 @@ def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_tou
     files = _snapshot(out)
     assert json.loads(files.pop("evaluation.json")) == {"games": 2, "files": ["episodes.csv"]}
     assert files == {"episodes.csv": b"new", "notes.txt": b"mine"}
+
+
+def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _create(tmp_path)
+    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"old", "heatmap.png": b"old"})
+    really_replace = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if target.name == "heatmap.png":
+            raise KeyboardInterrupt
+        really_replace(source, target)
+
+    monkeypatch.setattr("os.replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        folder.save_evaluation({"games": 2}, {"episodes.csv": b"new", "heatmap.png": b"new"})
+    assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
 
 
 def test_an_evaluation_of_0_1_0_which_lists_no_files_is_replaced_whole(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import shlex
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -41,6 +41,7 @@ from action_balance.runs.manifest import changes, describe_start, now
 from action_balance.runs.metrics import TENSORBOARD, MetricsLog
 from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below, remove_empty
 from action_balance.runs.rows import METRICS, TIMING, VISITS, compressed, kept
+from action_balance.signals import whole
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
@@ -411,13 +412,25 @@ class _EvaluationFolder(OwnedFolder):
                 listed = to_json({**summary, "files": list(files)})
                 for name, content in {**files, SUMMARY: listed}.items():
                     write_durably(Path(folder) / name, content)
-                for file in (self.path / SUMMARY, *evaluation_files(self.path.parent)):
-                    if not file.is_dir():
-                        file.unlink(missing_ok=True)
-                for name in (*files, SUMMARY):
-                    os.replace(Path(folder) / name, self.path / name)
+                with whole():
+                    self._swap(Path(folder), files)
         except OSError as error:
             raise cannot_write(self.path, error) from None
+
+    def _swap(self, prepared: Path, names: Collection[str]) -> None:
+        """Put files in the place of those of an earlier evaluation; the summary goes first and comes last."""
+        old = [file for file in evaluation_files(self.path.parent) if file.name not in names]
+        _delete([self.path / SUMMARY])
+        for name in names:
+            os.replace(prepared / name, self.path / name)
+        _delete(old)
+        os.replace(prepared / SUMMARY, self.path / SUMMARY)
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for file in files:
+        if not file.is_dir():
+            file.unlink(missing_ok=True)
 
 
 def evaluation_files(run: Path) -> list[Path]:
