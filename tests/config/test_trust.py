@@ -22,6 +22,7 @@ def gym(name: str = "gym:CartPole-v1", wrapper: Any = (), **kwargs: Any) -> dict
         gym("gym:ALE/Pitfall-v5", ["gymnasium.wrappers:AtariPreprocessing"], frameskip=1, obs_type="rgb"),
         gym("gym:MiniGrid-DoorKey-8x8-v0", ["minigrid.wrappers:ImgObsWrapper"], size=6, render_mode="rgb_array"),
         gym("gym:FrozenLake-v1", map_name="4x4", desc=["SFFF", "FHFH"], success_rate=1.5e-3, none=None),
+        gym(a="1.5", b="1.5e3", c="human", d="CliffWalking-v1", e="v1.0", f="Reach the goal. Then stop."),
         gym("gym:__main__:make"),  # which leads nowhere
         {},
         {"env": None, "agent": [1]},
@@ -54,6 +55,9 @@ def test_what_is_built_in_or_registered_leads_nowhere(config: dict[str, Any]) ->
                 {"xml_file": "/tmp/ant.xml"},
                 {"xml_file": "~/ant.xml"},
                 {"xml_file": "ant.xml"},
+                {"xml_file": "my-ant.xml"},
+                {"xml_file": "my ant 2.xml.gz "},
+                {"maker": "a-b.c"},
                 {"xml_file": ".\\ant"},
                 {"env_id": "stranger:Env-v0"},
                 {"maker": "os.system"},

@@ -29,7 +29,7 @@ OF_GYMNASIUM = (NAME, "env.wrapper", "env.env_kwargs")
 WRAPPERS = ("gymnasium.wrappers", "minigrid.wrappers")
 
 #: Text that an environment may take for a file, a module or something in a module: ``a/b``, ``~``, ``a:b``, ``a.b``.
-_LEADS_ELSEWHERE = re.compile(r"[:/\\~]|^\s*\.|^\s*[^\W\d]\w*(\.[^\W\d]\w*)+\s*$")
+_LEADS_ELSEWHERE = re.compile(r"[:/\\~]|^\s*\.|\.[^\W\d]\w*\s*$")
 
 #: How to allow what a file names.
 ADVICE = "add --trust (in Python: trust=True) if the run is your own, or if you trust its author"
