@@ -38,9 +38,8 @@ class TrainConfig:
     """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
 
     def __post_init__(self) -> None:
-        check_numbers(
-            self, *("seeds", "checkpoint_every")[: 1 if self.checkpoint_every is None else 2], low=1, high=MOST
-        )
+        counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
+        check_numbers(self, *counts, low=1, high=MOST)
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
         self.env.check_host(self.agent.host)
