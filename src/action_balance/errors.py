@@ -58,6 +58,15 @@ class WriteError(UserError):
         return UserError(f"{self}; {self.fix}, then {how}" if self.fix else f"{self}; {how}")
 
 
+def as_size(size: int) -> str:
+    """Bytes in words, for messages: ``160 GB``."""
+    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB")):
+        if size >= 1000**power:
+            number = size / 1000**power
+            return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{size:,} bytes"
+
+
 def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
     """The known name that is most similar to a misspelt one.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, as_size
 
 #: Share of the memory from which on a part is called most of it.
 MOST_OF_IT = 0.8
@@ -48,10 +48,10 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
     """
     total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
     if available is not None and total > available:
-        share = "most" if largest.size > MOST_OF_IT * total else _text(largest.size)
+        share = "most" if largest.size > MOST_OF_IT * total else as_size(largest.size)
         part = f" for {largest.what}" if len(needs) == 1 else f", {share} of it for {largest.what}"
         raise UserError(
-            f"{what} needs at least {_text(total)} of memory{part}, and {_text(available)} are available: "
+            f"{what} needs at least {as_size(total)} of memory{part}, and {as_size(available)} are available: "
             f"use {largest.change}"
         )
 
@@ -72,15 +72,6 @@ def failure(error: BaseException) -> str | None:
     if isinstance(error, OverflowError):
         return f"a number is too large ({textwrap.shorten(text, SHOWN)})"
     return f"the device cannot run the program ({textwrap.shorten(text, SHOWN)})" if of_runtime else None
-
-
-def _text(size: int) -> str:
-    """Bytes in words: ``160 GB``."""
-    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB")):
-        if size >= 1000**power:
-            number = size / 1000**power
-            return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
-    return f"{size:,} bytes"
 
 
 def available_memory() -> int | None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, as_size
 from action_balance.files import Data
 from action_balance.reading import Missing, exists, opened
 
@@ -29,8 +29,10 @@ VISITS = "visits.jsonl"
 #: Bytes that are parsed at once, approximately.
 PIECE = 200_000
 
-#: Most bytes of a file, uncompressed: where its rows are used one after the other, and where all are in memory.
-MOST_BYTES, MOST_LISTED = 4_000_000_000, 150_000_000
+#: Most bytes of a file, uncompressed.
+MOST_BYTES = 4_000_000_000
+#: Most bytes, and most values, of rows that are all in memory: less than 3 GB, as measured with the most wasteful ones.
+MOST_LISTED, MOST_VALUES = 300_000_000, 15_000_000
 #: Most bytes of a line.
 MOST_LINE = 16_000_000
 #: Most rows of a file, and most numbers of a table: ten times those of the longest runs.
@@ -176,24 +178,28 @@ def _pieces(file: Path, place: Place, together: int = 1, listed: bool = False) -
 
     There is no piece where there is no file.
     """
-    file, most = kept(file), MOST_LISTED if listed else MOST_BYTES
+    file = kept(file)
     packed = file.suffix == ".gz"
     try:
-        with opened(file, f"the {METRICS} of a run or the like", most) as stream:
+        with opened(file, f"the {METRICS} of a run or the like", MOST_BYTES) as stream:
             about = os.fstat(stream.fileno())
             same = place.file == about.st_ino and (packed or place.offset <= about.st_size)
-            offset = min(place.offset, most) if same else 0
+            offset = min(place.offset, MOST_BYTES) if same else 0
             yield b"", Place(about.st_ino, offset)
             content = gzip.GzipFile(fileobj=stream) if packed else stream
-            read, pending, lines = _seek(file, content, offset), bytearray(), 0
+            read, pending, lines, values = _seek(file, content, offset), bytearray(), 0, 0
+            most = min(MOST_BYTES, read + MOST_LISTED) if listed else MOST_BYTES
             while piece := _read(file, content):
                 read += len(piece)
                 pending += piece
                 lines += piece.count(b"\n")
+                values += sum(map(piece.count, (b",", b"[", b"{"))) if listed else 0
                 if read > most:
-                    raise _too_large(file, f"{most / 1e6:,.0f} MB")
+                    raise _too_large(file, as_size(most))
+                if values > MOST_VALUES:
+                    raise _too_large(file, f"{MOST_VALUES:,} values")
                 if len(pending) - pending.rfind(b"\n") > MOST_LINE:
-                    raise _too_large(file, f"{MOST_LINE / 1e6:,.0f} MB in a line")
+                    raise _too_large(file, f"{as_size(MOST_LINE)} in a line")
                 if lines >= together:
                     end = _end(pending, lines % together)
                     offset += end
@@ -235,7 +241,7 @@ def _check(file: Path, rows: int, damaged: int = 0, columns: int = 1) -> None:
 
 
 def _too_large(file: Path, much: str) -> UserError:
-    return UserError(f"{file} has more than {much}, which no run has: leave it out, or restore a copy of it")
+    return UserError(f"{file} has more than {much}, which is too much to read: leave it out, or restore a copy of it")
 
 
 def parse_row(line: bytes) -> Data | None:

@@ -14,8 +14,8 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.rows import TIMING
+from action_balance.runs import Place, RunFolder, read_numbers
+from action_balance.runs.rows import METRICS, TIMING
 from action_balance.studies import statistics
 from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.statistics import Estimate
@@ -80,25 +80,24 @@ def restore(path: Path, config: TrainConfig) -> TrainState:
 def training_seconds(path: Path, config: TrainConfig) -> float:
     """Duration of all updates of a run."""
     steps = config.seeds * config.agent.steps_per_update
-    return sum(steps / row["steps_per_second"] for row in read_metrics(path, TIMING))
+    rates, _ = read_numbers(path / TIMING, Place(), ["steps_per_second"])
+    return float(np.sum(steps / rates))
 
 
 def read_run(path: Path, config: TrainConfig) -> Trained:
     """Read a finished run."""
-    rows = read_metrics(path)
+    names = ("steps", "states", "episode_return", "first_reward")
+    rows, _ = read_numbers(path / METRICS, Place(), names)
     shape = (config.agent.updates, config.seeds)
     if len(rows) != shape[0] * shape[1]:
         raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
-
-    def column(name: str) -> np.ndarray:
-        return np.array([row[name] for row in rows], float).reshape(shape).T
-
-    first = column("first_reward")[:, -1]
+    steps, states, returns, reached = (column.reshape(shape).T for column in rows.T)
+    first = reached[:, -1]
     limit = config.agent.updates * config.agent.steps_per_update
     return Trained(
-        steps=column("steps")[0],
-        states=column("states"),
-        returns=column("episode_return"),
+        steps=steps[0],
+        states=states,
+        returns=returns,
         found=FirstReachSteps(np.where(first < 0, limit, first).astype(np.int64), first >= 0),
         visits=np.asarray(restore(path, config).state_visits).mean(axis=0),
     )
