@@ -94,8 +94,8 @@ def test_extras_that_are_not_there_are_named_with_their_command() -> None:
     lines = printed()
     assert "Extras (install them in the folder of action-balance)" in lines
     assert "train train the neural agent installed" in lines
-    assert 'atari Atari games pip install ".[atari]"' in lines
-    assert 'gym Gymnasium environments pip install ".[gym]"' in lines
+    assert 'atari Atari games pip install -c constraints.txt ".[atari]"' in lines
+    assert 'gym Gymnasium environments pip install -c constraints.txt ".[gym]"' in lines
     assert "gymnasium - >=1.1 atari, gym" in lines
     assert "tensorboard loads ok" in lines
     assert lines[-1] == "everything works"

@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and data is read only from inside a folder."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -10,6 +11,7 @@ from action_balance.errors import UserError
 from action_balance.files import (
     NotWritable,
     check_inside,
+    digest,
     found_inside,
     load_json,
     open_to_append,
@@ -160,6 +162,14 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
 def test_what_is_no_json_object_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     assert load_json(tmp_path / "a") is None
+
+
+def test_a_digest_is_that_of_a_file_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.write(b"abc")
+        file.truncate(10**12)  # without taking space
+    monkeypatch.setattr("hashlib.file_digest", lambda file, kind: hashlib.new(kind, file.read(3)))
+    assert digest(tmp_path / "large") == hashlib.sha256(b"abc").hexdigest()
 
 
 def test_a_reason_is_one_line() -> None:

@@ -53,7 +53,7 @@ def test_what_is_not_a_regular_file_is_refused_with_what_was_expected(
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with open(tmp_path / "large", "wb") as file:
         file.truncate(3_000_000_000)
-    with pytest.raises(Unreadable, match=r"3 GB .* is expected, with at most 16 MB"):
+    with pytest.raises(Unreadable, match=r"3\.0 GB .* is expected, with at most 16 MB"):
         read_json(tmp_path / "large", WANTED)
     (tmp_path / "exact").write_bytes(b"abc")
     assert read_bytes(tmp_path / "exact", WANTED, most=3) == b"abc"

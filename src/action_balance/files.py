@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
-from action_balance.reading import MOST_ARRAY_BYTES, Unreadable, exists, opened, read_json
+from action_balance.reading import Unreadable, exists, opened, read_json
 from action_balance.signals import whole
 
 #: Plain data, as JSON holds it.
@@ -33,7 +33,7 @@ def reason(error: BaseException) -> str:
 
 def install(extra: str) -> str:
     """The command that installs an extra, run in the project's folder: the project is in no package index."""
-    return f'pip install ".[{extra}]"'
+    return f'pip install -c constraints.txt ".[{extra}]"'
 
 
 def missing(package: str, need: str = "training", extra: str = "train") -> UserError:
@@ -154,7 +154,7 @@ def leads_out(folder: Path, path: Path) -> bool:
     """Whether links lead out of a folder on the way to a path in it, whether the path exists or not."""
     try:
         return not path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # the latter for circular links
+    except (OSError, RuntimeError, ValueError):  # for circular links, and for names that no file can have
         return True
 
 
@@ -172,9 +172,8 @@ def check_inside(folder: Path, path: Path) -> None:
 def found_inside(root: Path, path: Path) -> Path | None:
     """The real file behind a path; None if there is none, or if links lead out of ``root`` to it."""
     try:
-        real = path.resolve(strict=True)
-        return real if real.is_file() and real.is_relative_to(root.resolve(strict=True)) else None
-    except (OSError, RuntimeError, ValueError):  # for circular links, and for names that no file can have
+        return path.resolve() if not leads_out(root, path) and path.is_file() else None
+    except OSError:  # such as no permission
         return None
 
 
@@ -184,7 +183,7 @@ def own_file(folder: Path, name: str) -> Path:
     Somebody else may have made the folder, and a page that is passed on must not contain other files of this machine.
     """
     path = folder / name
-    if exists(path) and not path.resolve().is_relative_to(folder.resolve()):
+    if exists(path) and leads_out(folder, path):
         raise UserError(f"{path} is a link that leads out of its folder: put the file itself there")
     return path
 
@@ -208,8 +207,8 @@ def fingerprint(data: Data) -> str:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a regular file; an `Unreadable` where it cannot be read."""
-    with opened(path, "a regular file", MOST_ARRAY_BYTES) as file:
+    """The SHA-256 of a regular file of any size; an `Unreadable` where it cannot be read."""
+    with opened(path, "a regular file", None) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -15,12 +15,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NoReturn
 
-from action_balance.errors import UserError
+from action_balance.errors import UserError, as_size
 
 #: Most bytes of a JSON file, of a table or of a figure.
 MOST_BYTES = 16_000_000
-#: Most bytes of a file of arrays, which is read in parts.
-MOST_ARRAY_BYTES = 16_000_000_000
 #: Most lists and objects inside each other in JSON. Ours have fewer than ten.
 MOST_DEPTH = 50
 #: Most digits of a whole number in JSON, so that it is a number for `float`, too.
@@ -96,13 +94,13 @@ def entries(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def opened(path: Path, expected: str, most: int = MOST_BYTES) -> Iterator[BufferedReader]:
+def opened(path: Path, expected: str, most: int | None = MOST_BYTES) -> Iterator[BufferedReader]:
     """Open a regular file to read it; whatever the system refuses, also while it is read, is an `Unreadable`.
 
     Args:
         path: of the file.
         expected: what the file should be, for the message: ``the config.json of a run``.
-        most: most bytes that it may have.
+        most: most bytes that it may have; None for any number, where it is not read into memory at once.
 
     Yields:
         The file. It may grow while it is open, so the caller reads no more than it can use.
@@ -118,7 +116,7 @@ def opened(path: Path, expected: str, most: int = MOST_BYTES) -> Iterator[Buffer
         raise _unreadable(path, error) from None
 
 
-def _regular(path: Path, expected: str, most: int) -> BufferedReader:
+def _regular(path: Path, expected: str, most: int | None) -> BufferedReader:
     try:
         descriptor = os.open(path, _FLAGS)
     except ValueError as error:
@@ -128,7 +126,7 @@ def _regular(path: Path, expected: str, most: int) -> BufferedReader:
         if not stat.S_ISREG(about.st_mode):
             kind = next((kind for test, kind in _KINDS if test(about.st_mode)), "no file")
             raise Unreadable(f"{path} is {kind}, and {expected} is expected")
-        if about.st_size > most:
+        if most is not None and about.st_size > most:
             raise _too_large(path, expected, most, about.st_size)
         return open(descriptor, "rb")
     except BaseException:
@@ -269,11 +267,7 @@ def _too_deep() -> ValueError:
 
 
 def _too_large(path: Path, expected: str, most: int, size: int) -> Unreadable:
-    return Unreadable(f"{path} has {_bytes(size)} or more, and {expected} is expected, with at most {_bytes(most)}")
-
-
-def _bytes(size: int) -> str:
-    return f"{size / 1e9:,.3g} GB" if size >= 1e9 else f"{size / 1e6:,.3g} MB"
+    return Unreadable(f"{path} has {as_size(size)} or more, and {expected} is expected, with at most {as_size(most)}")
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> Unreadable:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from action_balance.errors import UserError
 from action_balance.files import write_atomically
 from action_balance.reading import Missing, Unreadable
 from action_balance.runs import array_file
@@ -106,10 +107,21 @@ def test_a_small_file_that_expands_to_gigabytes_is_refused(tmp_path: Path, monke
     monkeypatch.setattr(array_file, "MOST_BYTES", 100_000)
     file = _write(tmp_path / "a.npz", {"x": np.zeros(20_000)}, compress=True)
     assert file.stat().st_size < 1000
-    with pytest.raises(DamagedArrays, match="GB"):
+    with pytest.raises(DamagedArrays, match="100,000 bytes"):
         read_arrays(file)
     stored = _write(tmp_path / "b.npz", {"x": np.zeros(20_000)})  # as large as the file is, so there is no limit
     assert read_arrays(stored)["x"].sum() == 0
+
+
+def test_a_file_may_be_as_large_as_the_memory_and_no_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (tmp_path / "a.npz").open("wb") as file:
+        file.truncate(10**12)  # without taking space
+    monkeypatch.setattr(array_file, "available_memory", lambda: 10**12)
+    with pytest.raises(DamagedArrays):
+        read_arrays(tmp_path / "a.npz")
+    monkeypatch.setattr(array_file, "available_memory", lambda: 10**12 - 1)
+    with pytest.raises(UserError, match=r"a\.npz needs at least 1\.0 TB of memory"):
+        read_arrays(tmp_path / "a.npz")
 
 
 def test_two_arrays_of_one_name_another_method_and_encryption_are_damage(tmp_path: Path) -> None:

@@ -185,6 +185,19 @@ def test_a_half_written_checkpoint_is_ignored_and_cleaned_up_by_the_next(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000002"]
 
 
+@pytest.mark.parametrize("error", [UserError("cannot read it"), KeyboardInterrupt()])
+def test_a_checkpoint_that_cannot_be_finished_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(_: Path) -> str:
+        raise error
+
+    monkeypatch.setattr("action_balance.runs.checkpoints.digest", fail)
+    with pytest.raises(type(error)):
+        Checkpoints(tmp_path / "checkpoints").save(1, _state(1))
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
 def test_a_damaged_checkpoint_is_moved_aside_when_its_update_is_saved_again(tmp_path: Path) -> None:
     checkpoints = _filled(tmp_path / "checkpoints", {1: None, 2: None})
     arrays = (tmp_path / "checkpoints" / "00000002" / "arrays.npz").read_bytes()

@@ -58,6 +58,18 @@ def test_a_line_longer_than_any_row_is_damaged_and_not_read_at_once(
     assert (tmp_path / "aside" / "rows").read_bytes() == b"x" * 200 + b"\n"
 
 
+def test_what_is_moved_has_its_name_on_the_disk_before_the_file_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path / "rows", line(1), line(2))
+    (tmp_path / "aside").mkdir()
+    seen = []
+    monkeypatch.setattr(truncation, "sync_folder", lambda folder: seen.append((folder.name, file.read_bytes())))
+    plan(file, 1).apply(tmp_path / "aside")
+    assert seen == [("aside", line(1) + line(2))]
+    assert file.read_bytes() == line(1)
+
+
 def test_a_file_of_which_nothing_stays_is_moved_itself(tmp_path: Path) -> None:
     file = written(tmp_path / "rows", line(1), line(2))
     number = file.stat().st_ino

@@ -14,7 +14,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from action_balance.reading import MOST_ARRAY_BYTES, opened
+from action_balance.errors import as_size
+from action_balance.machine import Need, available_memory, check_memory
+from action_balance.reading import opened
 
 #: Most bytes of all compressed arrays of a file, which a small file could exceed by far, and most arrays.
 MOST_BYTES, MOST_ARRAYS = 2_000_000_000, 10_000
@@ -67,11 +69,14 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     Raises:
         DamagedArrays: if the file is something else, or was changed.
         Unreadable: if the file cannot be opened, or is not a regular file.
+        UserError: if it is larger than the memory.
     """
-    with opened(path, "a file of arrays (.npz)", MOST_ARRAY_BYTES) as file:
+    with opened(path, "a file of arrays (.npz)", None) as file:
+        size = os.fstat(file.fileno()).st_size
+        check_memory(str(path), [Need("its arrays", size, "a machine with more memory")], available_memory())
         try:
             with zipfile.ZipFile(file) as archive:
-                return _read_archive(archive, os.fstat(file.fileno()).st_size)
+                return _read_archive(archive, size)
         except DamagedArrays:
             raise
         except Exception as error:  # of zipfile, zlib and NumPy, which raise many kinds for damaged files
@@ -89,7 +94,7 @@ def _read_archive(archive: zipfile.ZipFile, size: int) -> dict[str, np.ndarray]:
             raise DamagedArrays(f"{entry.filename} is not as it was written")
         sizes[entry.compress_type] += entry.file_size
     if len(entries) > MOST_ARRAYS or sizes[zipfile.ZIP_STORED] > size or sizes[zipfile.ZIP_DEFLATED] > MOST_BYTES:
-        raise DamagedArrays(f"it has more than {MOST_ARRAYS:,} arrays, or {MOST_BYTES / 1e9:,.3g} GB of them")
+        raise DamagedArrays(f"it has more than {MOST_ARRAYS:,} arrays, or {as_size(MOST_BYTES)} of them")
     return {entry.filename.removesuffix(".npy"): _read_entry(archive, entry) for entry in entries}
 
 

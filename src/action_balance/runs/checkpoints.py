@@ -10,14 +10,11 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
-
-import numpy as np
 
 from action_balance.errors import UserError, WriteError
 from action_balance.files import (
@@ -34,7 +31,7 @@ from action_balance.reading import Damaged, Missing, Unreadable, entries, is_fol
 from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
-from action_balance.runs.leaves import NO_DATA, Leaf, difference
+from action_balance.runs.leaves import Leaf, difference
 from action_balance.runs.owned import is_below
 from action_balance.signals import whole
 
@@ -98,15 +95,6 @@ def _verify(folder: Path) -> Data:
     return contents
 
 
-def _check_arrays(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf]) -> None:
-    """Raise `DamagedArrays` if the arrays are not those of the table: somebody else may have written both."""
-    for leaf in table:
-        if leaf.dtype != NO_DATA:
-            array = arrays.get(leaf.path)
-            if array is None or (leaf.key_impl is None and array.shape != leaf.shape):
-                raise DamagedArrays(f"{leaf.path} is not {leaf}")
-
-
 class Checkpoints:
     """The checkpoints of a run. One process writes them; any process may read them."""
 
@@ -156,8 +144,10 @@ class Checkpoints:
                 move_aside(folder, new_aside(self.path.parent, "damaged"))
             os.replace(prepared, folder)
             sync_folder(self.path)
-        except OSError as error:
+        except BaseException as error:
             shutil.rmtree(prepared, ignore_errors=True)
+            if not isinstance(error, OSError):
+                raise
             others = [other for other in self.updates() if other != update]
             rest = f"the last good one, of update {others[-1]}, is kept" if others else "there is none yet"
             raise WriteError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}", error) from error
@@ -185,9 +175,8 @@ class Checkpoints:
             try:
                 table = [Leaf.from_dict(leaf) for leaf in _verify(folder)["leaves"]]
             except _Damaged as damage:
-                if (
-                    folder.exists()
-                ):  # the process that trains may have deleted it meanwhile, because there are newer ones
+                # The process that trains may have deleted it meanwhile, because there are newer ones.
+                if folder.exists():
                     warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
                 continue
             try:
@@ -201,7 +190,6 @@ class Checkpoints:
                         f"the checkpoint {folder} does not fit: {different}; it was made with another config, "
                         f"environment or version"
                     )
-                _check_arrays(arrays, table)
                 return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
             except (DamagedArrays, OSError, TypeError, ValueError) as error:
                 raise UserError(

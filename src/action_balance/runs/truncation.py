@@ -9,17 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from action_balance.files import Data, cannot_write, write_atomically, write_durably
+from action_balance.files import Data, cannot_write, sync_folder, write_atomically, write_durably
 from action_balance.reading import Missing, opened
 from action_balance.runs.aside import move_aside
-from action_balance.runs.rows import parse_row
+from action_balance.runs.rows import MOST_LINE, parse_row
 
-#: Most bytes of a line that are read at once; a longer one is damaged.
-MOST_LINE = 16_000_000
 #: Bytes that are copied at once.
 PIECE = 1_000_000
-#: What the files are, for messages, and their most bytes: any number, because they are not read into memory.
-EXPECTED, MOST = "the rows of a run", 2**62
+#: What the files are, for messages.
+EXPECTED = "the rows of a run"
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,13 @@ class Truncation:
         if not self.kept:
             move_aside(self.file, aside)
             return
-        with opened(self.file, EXPECTED, MOST) as source:
+        with opened(self.file, EXPECTED, None) as source:
             moved = aside / self.file.name
             try:
                 write_durably(moved, partial(_copy, source, self.dropped))
             except OSError as error:
                 raise cannot_write(moved, error, f"{self.file} is as it was") from None
+            sync_folder(aside)
             write_atomically(self.file, partial(_copy, source, self.kept))
 
 
@@ -74,7 +73,7 @@ def plan(file: Path, update: int) -> Truncation:
     later = damaged = place = 0
     last = None
     try:
-        with opened(file, EXPECTED, MOST) as lines:
+        with opened(file, EXPECTED, None) as lines:
             while line := lines.readline(MOST_LINE):
                 here = range(place, place := place + len(line))
                 row = parse_row(line)

@@ -310,7 +310,9 @@ def test_groups_that_do_not_fit_are_a_clear_error(envs: int, groups: int) -> Non
 @pytest.mark.parametrize(("module", "package"), [("ale_py", "ale-py"), ("ale_py.vector_env", "gymnasium")])
 def test_a_missing_package_says_what_to_install(module: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UserError, match=rf'{package} is not installed.*Atari.*pip install "\.\[atari\]"'):
+    with pytest.raises(
+        UserError, match=rf'{package} is not installed.*Atari.*pip install -c constraints\.txt "\.\[atari\]"'
+    ):
         Atari("pitfall", 1)
 
 

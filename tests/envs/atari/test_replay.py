@@ -112,5 +112,5 @@ def test_what_cannot_be_replayed_is_a_clear_error(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(UserError, match="unknown game 'ventura': did you mean venture"):
         next(replay(replace(record, game="ventura")))
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    with pytest.raises(UserError, match=r'ale-py is not installed.*pip install "\.\[atari\]"'):
+    with pytest.raises(UserError, match=r'ale-py is not installed.*pip install -c constraints\.txt "\.\[atari\]"'):
         next(replay(record))
