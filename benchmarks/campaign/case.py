@@ -47,3 +47,5 @@ class Outcome:
     """Why it could not be tried here; empty if it was tried."""
     seconds: float = 0.0
     """Wall-clock time of the case."""
+    cpu: float = 0.0
+    """CPU seconds of its commands, and of those that prepared what it begins with."""

@@ -58,7 +58,7 @@ def problems(ended: Ended, codes: Collection[int] = CODES) -> list[str]:
 
 
 def _ended_by_interrupt(ended: Ended) -> bool:
-    """Whether an interrupt met an interpreter that was already ending: a shell reports 130 for that, too."""
+    """Whether a signal met an interpreter that was already ending, and had taken its handlers back."""
     return ended.interrupted and ended.code == -signal.SIGINT
 
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from campaign.case import Case, Outcome
-from campaign.processes import Runner
+from campaign.processes import HANG, Runner, StoppedError
 from campaign.scene import Scene
 from campaign.stage import Stage
 
 #: Plays one case on its stage.
 Play = Callable[[Stage], None]
-#: Seconds before the time limit at which no further case begins.
-LAST_START = 30.0
+#: Seconds after the time limit in which the commands that are running then must end: enough to see that one hangs.
+OVERTIME = 2 * HANG + 20.0
+#: Seconds that the threads have to clean up when the campaign is interrupted.
+CLEANING = 10.0
 
 
 def in_turn(seed: int, counts: Mapping[str, int]) -> list[Case]:
@@ -33,7 +35,7 @@ def in_turn(seed: int, counts: Mapping[str, int]) -> list[Case]:
     return [Case(seed, kind, number) for _, kind, number in sorted(places)]
 
 
-def play(case: Case, how: Play, runner: Runner, scene: Scene, patience: float, keep: bool = False) -> Outcome:
+def play(case: Case, how: Play, runner: Runner, scene: Scene, patience: float, keep: bool = False) -> Outcome | None:
     """Try one case in a folder of its own.
 
     Args:
@@ -45,19 +47,21 @@ def play(case: Case, how: Play, runner: Runner, scene: Scene, patience: float, k
         keep: whether to keep the folder even if all is well.
 
     Returns:
-        What came out of it.
+        What came out of it; None if the campaign was over before the case was.
     """
     folder = scene.scratch / "cases" / case.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     stage = Stage(case, folder, runner, scene, patience)
-    began = time.monotonic()
+    began, cpu = time.monotonic(), runner.cpu
     try:
         how(stage)
+    except StoppedError:
+        return None
     except Exception as error:
         (folder / "campaign-error.txt").write_text(traceback.format_exc())
         stage.complain(f"the campaign itself failed: {type(error).__name__}: {error}")
-    outcome = stage.outcome(time.monotonic() - began)
+    outcome = stage.outcome(time.monotonic() - began, runner.cpu - cpu)
     if not outcome.problems and not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
@@ -66,16 +70,38 @@ def play(case: Case, how: Play, runner: Runner, scene: Scene, patience: float, k
 class Crew:
     """Works through cases in several threads."""
 
-    def __init__(self, kinds: Mapping[str, Play], scratch: Path, patience: float, deadline: float, keep: bool) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, Play],
+        scratch: Path,
+        patience: float,
+        deadline: float,
+        keep: bool,
+        overtime: float = OVERTIME,
+    ) -> None:
+        """Nothing is running yet.
+
+        Args:
+            kinds: plays the cases of each kind.
+            scratch: folder for everything that is written.
+            patience: seconds after which a command is interrupted.
+            deadline: of `time.monotonic`; from then on nothing is started.
+            keep: whether to keep the folders of all cases.
+            overtime: seconds after that in which everything must end.
+        """
+        self._overtime = overtime
         self._kinds = kinds
         self._scene = Scene(scratch)
         self._patience = patience
-        self._deadline = deadline  # of `time.monotonic`
+        self._deadline = deadline
         self._keep = keep
         self._outcomes: queue.Queue[Outcome | None] = queue.Queue()
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._runners: list[Runner] = []
+        self._threads: list[threading.Thread] = []
+        self._under_way: dict[int, Case] = {}
+        self.problems: list[str] = []  # of the campaign itself, not of a case
 
     def work(self, cases: Iterable[Case], jobs: int) -> Iterator[Outcome | None]:
         """Try cases.
@@ -88,11 +114,13 @@ class Crew:
             What came out of each, as soon as it is known, and None every second.
         """
         left = iter(cases)
-        threads = [threading.Thread(target=self._thread, args=(left, job), daemon=True) for job in range(jobs)]
-        for thread in threads:
+        self._threads = [threading.Thread(target=self._thread, args=(left, job), daemon=True) for job in range(jobs)]
+        for thread in self._threads:
             thread.start()
-        working = len(threads)
-        while working and time.monotonic() < self._deadline:
+        working = len(self._threads)
+        while working and (now := time.monotonic()) < self._deadline + self._overtime:
+            if now >= self._deadline:
+                self._stop.set()
             try:
                 outcome = self._outcomes.get(timeout=1.0)
             except queue.Empty:
@@ -100,22 +128,34 @@ class Crew:
                 continue
             working -= outcome is None
             yield outcome
-        self._stop.set()
+        if working:
+            names = ", ".join(case.name for case in self._under_way.values()) or "a thread"
+            self.problems.append(f"still running {self._overtime:.0f} s after the time limit: {names}")
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes, and give the threads a moment to clean up."""
         self._stop.set()
         for runner in self._runners:
             runner.close()
+        latest = time.monotonic() + CLEANING
+        for thread in self._threads:
+            thread.join(max(0.0, latest - time.monotonic()))
 
     def _thread(self, cases: Iterator[Case], job: int) -> None:
-        runner = Runner(self._scene.scratch, str(job))
-        self._runners.append(runner)
-        while not self._stop.is_set() and time.monotonic() < self._deadline - LAST_START:
-            with self._lock:
-                case = next(cases, None)
-            if case is None:
-                break
-            outcome = play(case, self._kinds[case.kind], runner, self._scene, self._patience, self._keep)
-            self._outcomes.put(outcome)
-        self._outcomes.put(None)
+        try:
+            runner = Runner(self._scene.scratch, str(job), self._stop)
+            self._runners.append(runner)
+            while not self._stop.is_set():
+                with self._lock:
+                    case = next(cases, None)
+                if case is None:
+                    break
+                self._under_way[job] = case
+                outcome = play(case, self._kinds[case.kind], runner, self._scene, self._patience, self._keep)
+                if outcome is not None:
+                    self._outcomes.put(outcome)
+        except Exception as error:
+            self.problems.append(f"a thread of the campaign ended: {type(error).__name__}: {error}")
+        finally:
+            self._under_way.pop(job, None)
+            self._outcomes.put(None)

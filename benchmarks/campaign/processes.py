@@ -9,8 +9,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,8 @@ HANG = 60.0
 MOST_MEMORY = 4 * 10**9
 #: Address space of commands whose settings may be of any size; a part of it is reserved and never used.
 ROOM = 42 * 10**8
+#: Seconds that a warm interpreter has to end.
+CLOSING = 5.0
 #: Seconds between two looks at a process.
 TICK = 0.02
 #: Bytes of output that are kept.
@@ -34,6 +37,10 @@ FAST_COMPILER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_
 Cache = Literal["read", "compile"] | Path
 READ: Cache = "read"
 COMPILE: Cache = "compile"
+
+
+class StoppedError(Exception):
+    """The campaign is over: no further command is started, and a case that needs one is given up."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Ended:
     hung: bool = False
     """Whether it had to be killed because it did not end."""
     interrupted: bool = False
-    """Whether it was interrupted because it ran for long."""
+    """Whether it was sent SIGINT or SIGTERM."""
     imports: tuple[str, ...] = ()
     """Modules that it imported, beyond those of the warm interpreter; unknown for a real command."""
     executions: tuple[str, ...] = ()
@@ -78,11 +85,18 @@ class Process:
     files: dict[str, Path]
     began: float = field(default_factory=time.monotonic)
     popen: "subprocess.Popen[bytes] | None" = None
+    interrupted: bool = False
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         """Send a signal; nothing happens if it has ended."""
+        self.interrupted = self.interrupted or number in (signal.SIGINT, signal.SIGTERM)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
+
+    def interrupt(self) -> None:
+        """Send SIGINT, unless nobody would answer it yet or any more."""
+        if self.answers_signals():
+            self.kill(signal.SIGINT)
 
     def memory(self) -> int:
         """Its largest memory so far, in bytes; 0 if it has ended."""
@@ -92,12 +106,12 @@ class Process:
                     return int(line.split()[1]) * 1024
         return 0
 
-    def catches(self, number: int) -> bool:
-        """Whether it has a handler of its own for a signal."""
+    def answers_signals(self) -> bool:
+        """Whether its handlers of signals are installed; that of SIGTERM is the last one."""
         with contextlib.suppress(OSError, IndexError):
             for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
                 if line.startswith("SigCgt:"):
-                    return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+                    return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
         return False
 
 
@@ -123,7 +137,19 @@ def child_environment(scratch: Path) -> dict[str, str]:
 class Runner:
     """Runs commands, one warm interpreter per runner; for one thread."""
 
-    def __init__(self, scratch: Path, name: str) -> None:
+    #: CPU seconds of all commands that have ended.
+    cpu: float = 0.0
+
+    def __init__(self, scratch: Path, name: str, stop: threading.Event | None = None) -> None:
+        """No command is running yet.
+
+        Args:
+            scratch: folder for everything that is written.
+            name: which no other runner has.
+            stop: set when no further command may be started.
+        """
+        self._stop = stop or threading.Event()
+        self._running: set[int] = set()
         self.environment = child_environment(scratch)
         self.cache = scratch / "cache"
         self._files = scratch / f"output-{name}"
@@ -150,6 +176,8 @@ class Runner:
         Returns:
             The process.
         """
+        if self._stop.is_set():
+            raise StoppedError
         number = next(self._numbers)
         files = {name: self._files / f"{number}.{name}" for name in ("out", "err", "audit")}
         if real:
@@ -161,10 +189,9 @@ class Runner:
         assert server.stdin is not None
         server.stdin.write((json.dumps(request) + "\n").encode())
         server.stdin.flush()
-        while True:
-            message = self._message(HANG)
-            if "started" in message:
-                return Process(message["started"], tuple(words), files)
+        pid = self._answer("started", HANG)
+        self._running.add(pid)
+        return Process(pid, tuple(words), files)
 
     def wait(self, process: Process, interrupt_after: float | None = None, hang: float = HANG) -> Ended:
         """Wait for the end of a process.
@@ -177,8 +204,7 @@ class Runner:
         Returns:
             How it ended.
         """
-        interrupted = hung = False
-        peak = 0
+        hung, peak = False, 0
         while True:
             now = time.monotonic() - process.began
             ended = self._poll(process)
@@ -187,12 +213,13 @@ class Runner:
             peak = max(peak, process.memory())
             if now > hang or peak > MOST_MEMORY + 10**9:
                 hung = hung or now > hang
-                self._kill_group(process)
-            elif interrupt_after is not None and now > interrupt_after and not interrupted:
-                interrupted = True
-                process.kill(signal.SIGINT)
+                _kill_group(process.pid)
+            elif interrupt_after is not None and now > interrupt_after and not process.interrupted:
+                process.interrupt()
         seconds = time.monotonic() - process.began
-        self._kill_group(process)  # what it may have left behind
+        _kill_group(process.pid)  # what it may have left behind
+        self._running.discard(process.pid)
+        self.cpu += ended.get("cpu", 0.0)
         out, err = (_read(process.files[name]) for name in ("out", "err"))
         events = [json.loads(line) for line in _read(process.files["audit"], 10**8).splitlines()]
         for file in process.files.values():
@@ -201,7 +228,7 @@ class Runner:
             *(process.words, ended["code"], out, err, seconds),
             peak=max(peak, ended.get("peak", 0)),
             hung=hung,
-            interrupted=interrupted,
+            interrupted=process.interrupted,
             imports=tuple(name for event, name in events if event == "import"),
             executions=tuple(name for event, name in events if event != "import"),
         )
@@ -220,12 +247,18 @@ class Runner:
         return self.wait(self.start(words, cwd, **more), interrupt_after, hang)
 
     def close(self) -> None:
-        """End the warm interpreter."""
-        if self._server is not None and self._server.stdin is not None:
+        """End the warm interpreter and all commands; another thread that waits for one of them gets an error."""
+        self._stop.set()
+        if (server := self._server) is not None and server.stdin is not None:
             with contextlib.suppress(OSError):
-                self._server.stdin.close()
-            self._server.wait()
-            self._server = None
+                server.stdin.close()  # it then ends its commands
+            try:
+                server.wait(CLOSING)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+        for pid in list(self._running):
+            _kill_group(pid)
 
     def _cache_settings(self, cache: Cache) -> dict[str, Any]:
         if cache == COMPILE:
@@ -251,6 +284,7 @@ class Runner:
                 stderr=err,
                 start_new_session=True,
             )
+        self._running.add(popen.pid)
         return Process(popen.pid, tuple(words), files, popen=popen)
 
     def _poll(self, process: Process) -> dict[str, Any] | None:
@@ -262,16 +296,13 @@ class Runner:
                 return {"code": process.popen.returncode if process.popen.returncode is not None else 0}
             if pid:
                 process.popen.returncode = os.waitstatus_to_exitcode(status)
-                return {"code": process.popen.returncode, "peak": usage.ru_maxrss * 1024}
+                cpu = usage.ru_utime + usage.ru_stime
+                return {"code": process.popen.returncode, "peak": usage.ru_maxrss * 1024, "cpu": cpu}
             time.sleep(TICK)
             return None
         if process.pid not in self._ended:
             self._message(TICK)
         return self._ended.pop(process.pid, None)
-
-    def _kill_group(self, process: Process) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
 
     def _warm(self) -> "subprocess.Popen[bytes]":
         if self._server is None or self._server.poll() is not None:
@@ -280,18 +311,45 @@ class Runner:
             with open(self._files / "server.err", "ab") as err:
                 pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": err}
                 self._server = subprocess.Popen(command, env=self.environment, start_new_session=True, **pipes)
-            while "ready" not in self._message(HANG * 3):
-                if self._server.poll() is not None:
-                    reason = _read(self._files / "server.err").strip().splitlines()
-                    raise RuntimeError(f"the warm interpreter did not start: {reason[-1] if reason else 'no reason'}")
+            self._answer("ready", HANG * 3)
         return self._server
+
+    def _answer(self, key: str, timeout: float) -> int:
+        """Wait for an answer of the warm interpreter; one that is too late means that it hangs."""
+        latest = time.monotonic() + timeout
+        while (left := latest - time.monotonic()) > 0:
+            message = self._message(left)
+            if key in message:
+                return int(message[key])
+        raise self._given_up(f"did not answer within {timeout:.0f} s")
+
+    def _given_up(self, why: str) -> Exception:
+        """End a warm interpreter that is of no use, with its commands; the next command starts another."""
+        server, self._server = self._server, None
+        assert server is not None
+        server.kill()
+        code = server.wait()
+        for pipe in (server.stdin, server.stdout):
+            with contextlib.suppress(OSError):  # of a request that it did not read
+                if pipe is not None:
+                    pipe.close()
+        for pid in self._running:
+            _kill_group(pid)
+        self._running.clear()
+        if self._stop.is_set():
+            return StoppedError()
+        reason = _read(self._files / "server.err").strip().splitlines()
+        return RuntimeError(f"the warm interpreter {why} (exit code {code}): {reason[-1] if reason else 'no reason'}")
 
     def _message(self, timeout: float) -> dict[str, Any]:
         """The next message of the warm interpreter; empty if there is none in time."""
         assert self._server is not None
         assert self._server.stdout is not None
         if b"\n" not in self._buffered and select.select([self._server.stdout], [], [], timeout)[0]:
-            self._buffered += os.read(self._server.stdout.fileno(), 65536)
+            read = os.read(self._server.stdout.fileno(), 65536)
+            if not read:
+                raise self._given_up("has ended")
+            self._buffered += read
         if b"\n" not in self._buffered:
             return {}
         line, _, self._buffered = self._buffered.partition(b"\n")
@@ -310,11 +368,6 @@ def _read(file: Path, most: int = MOST_OUTPUT) -> str:
         return ""
 
 
-def processes_of(group: int) -> Iterator[int]:
-    """Processes of a group that are still alive."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[2]) == group and fields[0] != "Z":
-                    yield int(entry.name)
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

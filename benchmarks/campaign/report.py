@@ -41,12 +41,17 @@ class Report:
     @property
     def unfinished(self) -> int:
         """Number of planned cases that were neither tried nor skipped."""
-        return sum(self._planned.values()) - sum(self._tried.values()) - sum(self._skipped.values())
+        return self.planned - sum(self._tried.values()) - sum(self._skipped.values())
 
     @property
     def untried(self) -> list[str]:
         """Kinds of which not a single case was tried or skipped: a campaign without them proves nothing."""
         return [kind for kind in self._planned if not self._tried[kind] + self._skipped[kind]]
+
+    @property
+    def planned(self) -> int:
+        """Number of planned cases."""
+        return sum(self._planned.values())
 
     def add(self, outcome: Outcome, folder: Path) -> None:
         """Count an outcome, keep it in the log, and print it if it failed.

@@ -93,8 +93,8 @@ class Stage:
             self.complain(f"executed code of a file: {canary.name}", ended, about)
             canary.unlink()
 
-    def outcome(self, seconds: float) -> Outcome:
-        """All that was found."""
+    def outcome(self, seconds: float, cpu: float = 0.0) -> Outcome:
+        """All that was found, with the time that it took."""
         waits = {what: tuple(times) for what, times in self.waits.items()}
         problems = tuple(self.problems)
-        return Outcome(self.case, problems, dict(self.notes), waits, self.peak, self.skipped, seconds)
+        return Outcome(self.case, problems, dict(self.notes), waits, self.peak, self.skipped, seconds, cpu)

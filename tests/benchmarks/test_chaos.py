@@ -2,6 +2,9 @@
 
 import json
 import random
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +15,9 @@ import numpy as np
 import pytest
 from campaign import checks, hostile
 from campaign.case import Case, Outcome
-from campaign.crew import in_turn, play
-from campaign.kinds import command_lines, damage, kills
-from campaign.processes import Ended, Process, Runner
+from campaign.crew import Crew, in_turn, play
+from campaign.kinds import command_lines, damage, disk, kills
+from campaign.processes import Ended, Process, Runner, StoppedError
 from campaign.report import Report
 from campaign.scene import Scene, Training
 from campaign.snapshots import intact_lines, lost, snapshot, updates_of
@@ -40,7 +43,9 @@ class FakeRunner(Runner):
 
 
 def try_case(tmp_path: Path, runner: Runner, how: Callable[[Stage], object]) -> Outcome:
-    return play(Case(0, "kind", 3), lambda stage: (how(stage), None)[1], runner, Scene(tmp_path), patience=1.0)
+    outcome = play(Case(0, "kind", 3), lambda stage: (how(stage), None)[1], runner, Scene(tmp_path), patience=1.0)
+    assert outcome is not None
+    return outcome
 
 
 @pytest.mark.parametrize(
@@ -172,6 +177,84 @@ def test_an_error_of_the_campaign_itself_is_a_failure(tmp_path: Path) -> None:
     assert "campaign itself failed: ZeroDivisionError" in outcome.problems[0]
 
 
+def test_a_warm_interpreter_that_ends_is_an_error_and_a_case_after_the_end_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "true")
+    stop = threading.Event()
+    runner = Runner(tmp_path, "0", stop)
+    with pytest.raises(RuntimeError, match=r"has ended \(exit code"):
+        runner.start(("doctor",), tmp_path)
+    stop.set()
+    with pytest.raises(StoppedError):
+        runner.start(("doctor",), tmp_path)
+    case, scene = Case(0, "kind", 3), Scene(tmp_path)
+    assert play(case, lambda stage: (stage.command("doctor"), None)[1], runner, scene, patience=1.0) is None
+
+
+def test_what_a_thread_finds_is_reported_even_if_the_campaign_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew: Crew
+
+    def fails(stage: Stage) -> None:
+        crew._deadline = 0.0  # the time is over
+        crew._stop.wait()
+        stage.complain("found late")
+
+    def work(overtime: float = float("inf")) -> list[Outcome]:
+        nonlocal crew
+        crew = Crew({"kind": fails}, tmp_path, patience=1.0, deadline=float("inf"), keep=False, overtime=overtime)
+        cases = [Case(0, "kind", number) for number in range(9)]
+        found = [outcome for outcome in crew.work(cases, jobs=1) if outcome is not None]
+        crew.close()
+        return found
+
+    (outcome,) = work()  # no other case begins
+    assert outcome.problems == ("found late",)
+    assert crew.problems == []
+    assert work(overtime=0.0) == []
+    assert "still running 0 s after the time limit: kind-0" in crew.problems
+    monkeypatch.setattr("campaign.crew.Runner", lambda *_: 1 / 0)
+    assert work() == []
+    assert "ZeroDivisionError" in crew.problems[0]
+
+
+def test_signals_are_sent_to_processes_that_answer_them() -> None:
+    code = "import signal; signal.signal(signal.SIGTERM, print); print(flush=True); signal.pause()"
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as answers:
+        assert answers.stdout is not None
+        answers.stdout.readline()
+        process = Process(answers.pid, (), {})
+        assert process.answers_signals()
+        process.interrupt()
+    assert process.interrupted
+    assert answers.returncode != 0
+    process = Process(answers.pid, (), {})
+    process.interrupt()  # it has ended
+    assert not process.interrupted
+
+
+def test_file_systems_of_cases_that_were_given_up_are_unmounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[list[str]] = []
+
+    def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        called.append(words)
+        return subprocess.CompletedProcess(words, 0)
+
+    monkeypatch.setattr("subprocess.run", run)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda _: "mount")
+    with disk.small_disk(tmp_path / "disk", 4) as mounted:
+        assert mounted
+        disk.unmount_all()
+    disk.unmount_all()
+    assert [words[0] for words in called] == ["mount", "umount", "umount"]
+
+
 def write_run(folder: Path, updates: Sequence[int], weight: float = 1.0) -> Path:
     (folder / "checkpoints" / "00000003").mkdir(parents=True)
     for name in ("metrics.jsonl", "timing.jsonl"):
@@ -208,6 +291,15 @@ def test_the_report_counts_what_was_tried_failed_and_skipped(tmp_path: Path) -> 
     assert "tried 2, failed 1, not finished 1" in text
     assert (report.failed, report.unfinished, report.untried) == (1, 1, [])
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_campaign_that_tried_too_little_proves_nothing(tmp_path: Path) -> None:
+    report = Report(Console(quiet=True), {"kills": 3, "disk": 1}, tmp_path / "log.jsonl")
+    assert len(chaos.shortcomings(report, quick=True)) == 2
+    assert len(chaos.shortcomings(report, quick=False)) == 1
+    report.add(Outcome(Case(7, "disk", 0), skipped="root only"), tmp_path)
+    report.add(Outcome(Case(7, "kills", 0)), tmp_path)
+    assert chaos.shortcomings(report, quick=True) == []
 
 
 def test_a_single_case_needs_its_kind() -> None:

@@ -14,6 +14,8 @@ from campaign.stage import Stage
 
 #: Most kilobytes of the file system; a run of the scene needs less.
 MOST = 1200
+#: Folders at which a file system is mounted now.
+_mounted: list[Path] = []
 
 
 @contextlib.contextmanager
@@ -31,11 +33,25 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[bool]:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     may = os.geteuid() == 0 and shutil.which("mount") is not None
     done = may and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    if done:
+        _mounted.append(folder)
     try:
         yield done
     finally:
         if done:
-            subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=False)
+            _unmount(folder)
+
+
+def unmount_all() -> None:
+    """Unmount what cases that were given up have left."""
+    for folder in list(_mounted):
+        _unmount(folder)
+
+
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", "--lazy", str(folder)], capture_output=True, check=False)
+    with contextlib.suppress(ValueError):  # two threads may be here, when a campaign is interrupted
+        _mounted.remove(folder)
 
 
 def run(stage: Stage) -> None:

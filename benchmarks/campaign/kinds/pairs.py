@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from campaign.kinds.kills import compare
+from campaign.processes import HANG
 from campaign.scene import TINY_GRID, TRAININGS
 from campaign.stage import Stage
 
@@ -38,7 +39,7 @@ def run(stage: Stage) -> None:
     one = stage.runner.start(first, stage.folder)
     time.sleep(rng.choice((0.0, rng.uniform(0.0, 0.05), rng.uniform(0.0, 2.0))))
     two = stage.runner.start(second, stage.folder)
-    ended = [stage.judge(stage.runner.wait(process), (0, 2), name) for process in (one, two)]
+    ended = [stage.judge(stage.runner.wait(process, hang=2 * HANG), (0, 2), name) for process in (one, two)]
     if all(process.code == 2 for process in ended):
         stage.complain(f"both were refused: {ended[0].err.strip()[-200:]}", ended[0], name)
     run_folder = stage.folder / "run"

@@ -7,9 +7,9 @@ import signal
 import time
 
 from campaign.checks import PROGRAM
-from campaign.kinds.kills import DEVICE, HOST, begin, compare
+from campaign.kinds.kills import DEVICE, HOST, begin, compare, newest
 from campaign.kinds.moments import MOMENTS, wait_for
-from campaign.processes import COMPILE, READ
+from campaign.processes import COMPILE, HANG, READ
 from campaign.scene import TRAININGS, possible
 from campaign.stage import Stage
 
@@ -30,20 +30,26 @@ def run(stage: Stage) -> None:
     moment, usual = rng.choice(MOMENTS), stage.scene.seconds(world)
     alive = wait_for(rng, moment, folder, process, stage.runner, usual)
     about = f"{world}, {sent}, moment: {moment}"
+    while alive and not process.answers_signals():  # a signal that comes earlier is not for us to answer
+        time.sleep(0.01)
+        alive = not stage.runner.has_ended(process)
     if alive:
         stage.notes["signals"] += 1
         process.kill(signal.SIGTERM if sent == "SIGTERM" else signal.SIGINT)
         began = time.monotonic()
         if sent == "Ctrl-C twice":
-            while time.monotonic() < began + rng.uniform(*BETWEEN) and not stage.runner.has_ended(process):
+            second = began + rng.uniform(*BETWEEN)
+            while time.monotonic() < second and not stage.runner.has_ended(process):
                 time.sleep(0.01)
             began = time.monotonic()
             process.kill(signal.SIGINT)
-        ended = stage.runner.wait(process)
+        ended = stage.runner.wait(process, hang=began - process.began + HANG)
         stage.waits.setdefault(sent, []).append(time.monotonic() - began)
         stage.judge(ended, (0, 130), about)
         if ended.code == 130 and PROGRAM not in ended.err:
             stage.complain("was interrupted without a line that says so", ended, about)
+        if ended.code < 0 and newest(folder) < training.updates:
+            stage.complain("was ended by a signal before it had finished", ended, about)
     else:
         stage.judge(stage.runner.wait(process), (0,), about)
     stage.finish(*begin(training, folder), about=about)
