@@ -29,8 +29,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from campaign.crew import Crew, Play, in_turn
 from campaign.kinds import command_lines, configs, damage, disk, folders, kills, maps, pairs, signals
+from campaign.pool import CaseFunction, WorkerPool, in_turn
 from campaign.report import Report
 from rich.console import Console
 
@@ -41,7 +41,7 @@ from action_balance.machine import cores
 class Kind:
     """A kind of case, and how many there are of it."""
 
-    play: Play
+    run: CaseFunction
     full: int
     quick: int
 
@@ -100,12 +100,12 @@ def campaign(flags: argparse.Namespace, scratch: Path, console: Console) -> int:
     if flags.case is not None:
         cases = [case for case in in_turn(flags.seed, {names[0]: flags.case + 1}) if case.number == flags.case]
         counts = {names[0]: 1}
-    players = {name: kind.play for name, kind in KINDS.items()}
-    crew = Crew(players, scratch, PATIENCE[flags.quick], began + 60 * minutes, flags.keep)
+    functions = {name: kind.run for name, kind in KINDS.items()}
+    pool = WorkerPool(functions, scratch, PATIENCE[flags.quick], began + 60 * minutes, flags.keep)
     report = Report(console, counts, scratch / "outcomes.jsonl")
     interrupted = False
     try:
-        for outcome in crew.work(cases, max(1, min(flags.jobs, len(cases)))):
+        for outcome in pool.work(cases, max(1, min(flags.jobs, len(cases)))):
             if outcome is not None:
                 report.add(outcome, scratch / "cases" / outcome.case.name)
             report.progress(time.monotonic() - began)
@@ -113,10 +113,10 @@ def campaign(flags: argparse.Namespace, scratch: Path, console: Console) -> int:
         interrupted = True
         console.print("interrupted; what was tried so far:", highlight=False)
     finally:
-        crew.close()
+        pool.close()
         disk.unmount_all()
     report.table(signals.PROMISED)
-    wrong = [*crew.problems, *shortcomings(report, flags.quick)]
+    wrong = [] if interrupted else [*pool.problems, *shortcomings(report, flags.quick)]
     for line in wrong:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if report.failed:

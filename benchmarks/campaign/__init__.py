@@ -5,10 +5,10 @@
 ``processes`` commands as processes: started, watched, interrupted, killed
 ``checks``    what is wrong with how a command ended
 ``snapshots`` the files of a folder before and after a command
-``scene``     the small runs and results that cases begin with
-``stage``     one case: its folder, its commands, its findings
+``fixtures``  the small runs and results that cases begin with
+``context``   one case: its folder, its commands, its findings
 ``hostile``   values, JSON and bytes that nobody should have to expect
 ``kinds``     one module per kind of case
-``crew``      the threads that work through the cases
+``pool``      the threads that work through the cases
 ``report``    what is printed
 """

@@ -32,7 +32,7 @@ MOST_OUTPUT = 200_000
 #: Flags of a simpler code generator, without threads for each program.
 FAST_COMPILER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
-#: What a command does with compiled programs: read those of the scene, or compile everything itself. A folder stands
+#: What a command does with compiled programs: read those of the fixtures, or compile everything itself. A folder stands
 #: for reading and writing there; it must not be read by others, who could see what is half written.
 Cache = Literal["read", "compile"] | Path
 READ: Cache = "read"

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from campaign import checks, hostile
 from campaign.case import Case, Outcome
-from campaign.crew import Crew, in_turn, play
+from campaign.context import CaseContext
+from campaign.fixtures import Fixtures, Training
 from campaign.kinds import command_lines, damage, disk, kills
+from campaign.pool import WorkerPool, in_turn, run_case
 from campaign.processes import Ended, Process, Runner, StoppedError
 from campaign.report import Report
-from campaign.scene import Scene, Training
 from campaign.snapshots import intact_lines, lost, snapshot, updates_of
-from campaign.stage import Stage
 from rich.console import Console
 
 FINE = Ended(("view", "run"), 0, "wrote page.html\n", "", 1.0)
@@ -42,8 +42,10 @@ class FakeRunner(Runner):
         return replace(self.ended, words=process.words)
 
 
-def try_case(tmp_path: Path, runner: Runner, how: Callable[[Stage], object]) -> Outcome:
-    outcome = play(Case(0, "kind", 3), lambda stage: (how(stage), None)[1], runner, Scene(tmp_path), patience=1.0)
+def try_case(tmp_path: Path, runner: Runner, how: Callable[[CaseContext], object]) -> Outcome:
+    outcome = run_case(
+        Case(0, "kind", 3), lambda context: (how(context), None)[1], runner, Fixtures(tmp_path), patience=1.0
+    )
     assert outcome is not None
     return outcome
 
@@ -141,7 +143,7 @@ def test_lines_are_found_in_any_file(tmp_path: Path) -> None:
 def test_a_planted_failure_is_reported_with_its_command_and_keeps_its_folder(
     tmp_path: Path, ended: Ended, said: str
 ) -> None:
-    outcome = try_case(tmp_path, FakeRunner(ended), lambda stage: stage.command("view", "a b"))
+    outcome = try_case(tmp_path, FakeRunner(ended), lambda context: context.command("view", "a b"))
     (problem,) = outcome.problems
     assert said in problem
     assert problem.endswith("[action-balance view 'a b']")
@@ -150,17 +152,17 @@ def test_a_planted_failure_is_reported_with_its_command_and_keeps_its_folder(
 
 
 def test_a_command_that_deletes_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy(stage: Stage, name: str, to: str) -> Path:
+    def copy(context: CaseContext, name: str, to: str) -> Path:
         del name
-        (stage.folder / to).mkdir()
+        (context.folder / to).mkdir()
         for number in range(5):
-            (stage.folder / to / f"{number}.csv").write_text(f"{number}\n")
-        return stage.folder / to
+            (context.folder / to / f"{number}.csv").write_text(f"{number}\n")
+        return context.folder / to
 
-    monkeypatch.setattr(Stage, "copy", copy)
+    monkeypatch.setattr(CaseContext, "copy", copy)
     monkeypatch.setattr(damage, "replaceable", lambda _: lambda _: False)
     deletes = FakeRunner(act=lambda folder: next(folder.glob("r*/*")).unlink())
-    monkeypatch.setattr(Scene, "path", lambda *_: tmp_path)
+    monkeypatch.setattr(Fixtures, "path", lambda *_: tmp_path)
     (tmp_path / "map.txt").touch()
     assert any("was deleted" in line for line in try_case(tmp_path, deletes, damage.run).problems)
     assert try_case(tmp_path, FakeRunner(), damage.run).problems == ()
@@ -168,7 +170,7 @@ def test_a_command_that_deletes_a_file_is_found(tmp_path: Path, monkeypatch: pyt
 
 def test_code_that_a_file_has_executed_is_found(tmp_path: Path) -> None:
     runner = FakeRunner(act=lambda folder: (folder / "canary-called").touch())
-    outcome = try_case(tmp_path, runner, lambda stage: stage.check_canaries(stage.command("resume", "run")))
+    outcome = try_case(tmp_path, runner, lambda context: context.check_canaries(context.command("resume", "run")))
     assert "executed code of a file: canary-called" in outcome.problems[0]
 
 
@@ -188,36 +190,36 @@ def test_a_warm_interpreter_that_ends_is_an_error_and_a_case_after_the_end_is_no
     stop.set()
     with pytest.raises(StoppedError):
         runner.start(("doctor",), tmp_path)
-    case, scene = Case(0, "kind", 3), Scene(tmp_path)
-    assert play(case, lambda stage: (stage.command("doctor"), None)[1], runner, scene, patience=1.0) is None
+    case, fixtures = Case(0, "kind", 3), Fixtures(tmp_path)
+    assert run_case(case, lambda context: (context.command("doctor"), None)[1], runner, fixtures, patience=1.0) is None
 
 
 def test_what_a_thread_finds_is_reported_even_if_the_campaign_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crew: Crew
+    pool: WorkerPool
 
-    def fails(stage: Stage) -> None:
-        crew._deadline = 0.0  # the time is over
-        crew._stop.wait()
-        stage.complain("found late")
+    def fails(context: CaseContext) -> None:
+        pool._deadline = 0.0  # the time is over
+        pool._stop.wait()
+        context.complain("found late")
 
     def work(overtime: float = float("inf")) -> list[Outcome]:
-        nonlocal crew
-        crew = Crew({"kind": fails}, tmp_path, patience=1.0, deadline=float("inf"), keep=False, overtime=overtime)
+        nonlocal pool
+        pool = WorkerPool({"kind": fails}, tmp_path, patience=1.0, deadline=float("inf"), keep=False, overtime=overtime)
         cases = [Case(0, "kind", number) for number in range(9)]
-        found = [outcome for outcome in crew.work(cases, jobs=1) if outcome is not None]
-        crew.close()
+        found = [outcome for outcome in pool.work(cases, jobs=1) if outcome is not None]
+        pool.close()
         return found
 
     (outcome,) = work()  # no other case begins
     assert outcome.problems == ("found late",)
-    assert crew.problems == []
+    assert pool.problems == []
     assert work(overtime=0.0) == []
-    assert "still running 0 s after the time limit: kind-0" in crew.problems
-    monkeypatch.setattr("campaign.crew.Runner", lambda *_: 1 / 0)
+    assert "still running 0 s after the time limit: kind-0" in pool.problems
+    monkeypatch.setattr("campaign.pool.Runner", lambda *_: 1 / 0)
     assert work() == []
-    assert "ZeroDivisionError" in crew.problems[0]
+    assert "ZeroDivisionError" in pool.problems[0]
 
 
 def test_signals_are_sent_to_processes_that_answer_them() -> None:
@@ -272,7 +274,7 @@ def test_a_run_that_was_killed_is_compared_with_an_undisturbed_one(
 ) -> None:
     reference, run = write_run(tmp_path / "a", [1, 2, 3]), write_run(tmp_path / "b", updates, weight)
     training = Training((), updates=3, seeds=1, every=1, exact=True)
-    outcome = try_case(tmp_path, FakeRunner(), lambda stage: kills.compare(stage, training, run, reference))
+    outcome = try_case(tmp_path, FakeRunner(), lambda context: kills.compare(context, training, run, reference))
     assert len(outcome.problems) == found
 
 

@@ -1,1 +1,1 @@
-"""The kinds of cases: one module each, with a function `run` that plays one case on its stage."""
+"""The kinds of cases: one module each, with a function `run` that tries one case in its context."""

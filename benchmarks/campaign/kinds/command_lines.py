@@ -14,9 +14,9 @@ from action_balance.cli import values
 from action_balance.cli.form import Flag, Form
 from action_balance.cli.main import COMMANDS
 from campaign import hostile
+from campaign.context import CaseContext
+from campaign.fixtures import GRID, MAP, TINY, TINY_GRID, TINY_IMAGES
 from campaign.processes import ROOM
-from campaign.scene import GRID, MAP, TINY, TINY_GRID, TINY_IMAGES
-from campaign.stage import Stage
 
 #: Proportion of real commands, which have an interpreter of their own.
 REAL = 0.04
@@ -35,21 +35,21 @@ SETTINGS: dict[str, tuple[str, ...]] = {
 }
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Run one command line, in a folder with a run, a result and some strange files."""
-    rng = stage.rng
+    rng = context.rng
     words = generate(rng)
-    stage.plant()
+    context.plant()
     if any("run" in word for word in words):
-        stage.copy("sea" if rng.random() < 0.5 else "sea-half", "run")
+        context.copy("sea" if rng.random() < 0.5 else "sea-half", "run")
     if "result" in words:
-        stage.copy("explored", "result")
-    furnish(stage.folder)
+        context.copy("explored", "result")
+    furnish(context.folder)
     real = rng.random() < REAL
     if real:
         words = [word.replace("\0", "") for word in words]
-        stage.notes["as real commands"] += 1
-    stage.command(*words, real=real, room=ROOM)
+        context.notes["as real commands"] += 1
+    context.command(*words, real=real, room=ROOM)
 
 
 def furnish(folder: Path) -> None:

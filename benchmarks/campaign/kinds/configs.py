@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from campaign import hostile
+from campaign.context import CaseContext
+from campaign.fixtures import possible
 from campaign.processes import ROOM
-from campaign.scene import possible
 from campaign.snapshots import lost, snapshot
-from campaign.stage import Stage
 
 RUNS = ("sea-half", "pole-half", "sea", "pole")
 #: The other run of a comparison, where its environment is installed.
@@ -32,48 +32,48 @@ def commands(run: str = "run") -> dict[str, tuple[str, ...]]:
     }
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Change the config or the manifest of a run, and give it to a command."""
-    rng = stage.rng
-    stage.plant()
-    folder = stage.copy(rng.choice(possible(RUNS)), "run")
+    rng = context.rng
+    context.plant()
+    folder = context.copy(rng.choice(possible(RUNS)), "run")
     config, manifest = ((json.loads((folder / name).read_bytes())) for name in ("config.json", "manifest.json"))
     about = []
     if rng.random() < 0.25:
-        about.append(attack(stage, config["config"]))
+        about.append(attack(context, config["config"]))
         (folder / "config.json").write_text(json.dumps(config))
-        _sign(stage, folder, config, manifest)
+        _sign(context, folder, config, manifest)
     elif rng.random() < 0.75:
         content, what = hostile.json_bytes(rng, config)
         (folder / "config.json").write_bytes(content)
         about.append(f"config.json: {what}")
-        _sign(stage, folder, config, manifest)
+        _sign(context, folder, config, manifest)
     else:
         content, what = hostile.json_bytes(rng, manifest)
         (folder / "manifest.json").write_bytes(content)
         about.append(f"manifest.json: {what}")
     name = rng.choice(list(commands()))
     if name == "compare":
-        stage.copy(possible(INTACT)[0], "intact")
-    before = snapshot(stage.folder)
-    ended = stage.command(*commands()[name], about="; ".join(about)[:300], real=rng.random() < REAL, room=ROOM)
-    stage.check_canaries(ended, "; ".join(about)[:300])
+        context.copy(possible(INTACT)[0], "intact")
+    before = snapshot(context.folder)
+    ended = context.command(*commands()[name], about="; ".join(about)[:300], real=rng.random() < REAL, room=ROOM)
+    context.check_canaries(ended, "; ".join(about)[:300])
     if ended.code == 2:  # what was refused is as it was
-        for problem in lost(before, snapshot(stage.folder)):
-            stage.complain(problem, ended, "; ".join(about)[:300])
+        for problem in lost(before, snapshot(context.folder)):
+            context.complain(problem, ended, "; ".join(about)[:300])
 
 
-def attack(stage: Stage, config: dict[str, Any]) -> str:
+def attack(context: CaseContext, config: dict[str, Any]) -> str:
     """Make a config name something that would be imported or executed.
 
     Args:
-        stage: of the case.
+        context: of the case.
         config: the settings, which are changed.
 
     Returns:
         What was changed.
     """
-    rng = stage.rng
+    rng = context.rng
     name = rng.choice(hostile.HOSTILE_NAMES)
     arguments = {"command": "touch canary-executed", "args": ["touch", "canary-executed"]}
     gym = {"env_kwargs": json.dumps(arguments), "wrapper": [], "vectorize": "sync", "stack": 1, "reward_scale": 1.0}
@@ -93,9 +93,9 @@ def attack(stage: Stage, config: dict[str, Any]) -> str:
     return f"{where} {name}"
 
 
-def _sign(stage: Stage, folder: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:
+def _sign(context: CaseContext, folder: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:
     """Let the manifest fit a changed config, as somebody who means harm would."""
-    choice = stage.rng.random()
+    choice = context.rng.random()
     if choice < 0.5:
         manifest.pop("config_sha256", None)
     elif choice < 0.8:

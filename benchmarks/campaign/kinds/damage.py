@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from campaign import hostile
+from campaign.context import SECRET, CaseContext
+from campaign.fixtures import GRID, TINY_GRID, possible, published
 from campaign.kinds.configs import INTACT, commands
-from campaign.scene import GRID, TINY_GRID, possible, published
 from campaign.snapshots import LARGEST, intact_lines, lost, snapshot, updates_of
-from campaign.stage import SECRET, Stage
 
 #: Runs, more often the one that was killed, which `resume` has something to do with.
 RUNS = ("sea-half", "sea-half", "sea-half", "pole-half", "pole-half", "sea", "pole")
@@ -48,47 +48,47 @@ POPULAR = (
 )
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Damage a file, and run a command that reads it."""
-    rng = stage.rng
-    outside = stage.plant()
+    rng = context.rng
+    outside = context.plant()
     if rng.random() < 0.65:
-        folder = stage.copy(rng.choice(possible(RUNS)), "run")
+        folder = context.copy(rng.choice(possible(RUNS)), "run")
         words = commands()[rng.choice(("resume", "resume", "evaluate", "train", "view", "compare"))]
         if "intact" in words:
-            stage.copy(possible(INTACT)[0], "intact")
+            context.copy(possible(INTACT)[0], "intact")
     else:
         name = rng.choice([one for one in RESULTS if not one.startswith("published") or published(one)])
-        folder = stage.copy(name, "result")
+        folder = context.copy(name, "result")
         words = rng.choice(RESULTS[name])
         if name == "compared":
-            stage.copy("sea", "run")
-        (stage.folder / "map.txt").write_bytes(
-            (stage.scene.scratch / "map.txt").read_bytes() if name == "explored" else b""
+            context.copy("sea", "run")
+        (context.folder / "map.txt").write_bytes(
+            (context.fixtures.scratch / "map.txt").read_bytes() if name == "explored" else b""
         )
     rows = _lines(folder / "metrics.jsonl")
-    about = "; ".join(damage(stage, folder) for _ in range(rng.choice((1, 1, 1, 2))))
+    about = "; ".join(damage(context, folder) for _ in range(rng.choice((1, 1, 1, 2))))
     lines = intact_lines(folder, rows)
     logged = {name: set(updates_of(_lines(folder / name))) for name in ("timing.jsonl", "visits.jsonl")}
-    before, secret = snapshot(stage.folder), snapshot(outside)
-    ended = stage.command(*words, about=about)
-    stage.check_canaries(ended, about)
-    for problem in lost(before, snapshot(stage.folder), replaceable(words)):
-        stage.complain(problem, ended, about)
+    before, secret = snapshot(context.folder), snapshot(outside)
+    ended = context.command(*words, about=about)
+    context.check_canaries(ended, about)
+    for problem in lost(before, snapshot(context.folder), replaceable(words)):
+        context.complain(problem, ended, about)
     if snapshot(outside) != secret:
-        stage.complain("changed a file outside of its folder", ended, about)
-    page = stage.folder / "page.html"
+        context.complain("changed a file outside of its folder", ended, about)
+    page = context.folder / "page.html"
     if page.is_file() and SECRET in page.read_text(errors="replace"):
-        stage.complain("a page contains a file from outside of its folder", ended, about)
+        context.complain("a page contains a file from outside of its folder", ended, about)
     if words[0] == "resume" and ended.code == 0:
         missing = lines - intact_lines(folder, lines)
         if missing:
-            stage.complain(f"intact rows of metrics.jsonl are gone: updates {updates_of(missing)[:5]}", ended, about)
+            context.complain(f"intact rows of metrics.jsonl are gone: updates {updates_of(missing)[:5]}", ended, about)
         for name, before_updates in logged.items():
             files = (path for path in folder.iterdir() if path.name.startswith(name) and path.is_file())
             gone = before_updates.difference(*(updates_of(_lines(path)) for path in files))
             if gone:
-                stage.complain(f"rows of {name} are gone: updates {sorted(gone)[:5]}", ended, about)
+                context.complain(f"rows of {name} are gone: updates {sorted(gone)[:5]}", ended, about)
 
 
 def replaceable(words: tuple[str, ...]) -> Callable[[str], bool]:
@@ -116,17 +116,17 @@ def replaceable(words: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda _: False
 
 
-def damage(stage: Stage, folder: Path) -> str:
+def damage(context: CaseContext, folder: Path) -> str:
     """Damage one file of a folder.
 
     Args:
-        stage: of the case.
+        context: of the case.
         folder: the folder.
 
     Returns:
         What was done.
     """
-    rng = stage.rng
+    rng = context.rng
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     often = [path for path in files if path.name in POPULAR]
     if not files:

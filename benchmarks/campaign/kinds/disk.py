@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from campaign.context import CaseContext
+from campaign.fixtures import TINY_GRID, TRAININGS
 from campaign.kinds.kills import begin, compare
-from campaign.scene import TINY_GRID, TRAININGS
 from campaign.snapshots import lost, snapshot
-from campaign.stage import Stage
 
-#: Most kilobytes of the file system; a run of the scene needs less.
+#: Most kilobytes of the file system; a run among the fixtures needs less.
 MOST = 1200
 #: Folders at which a file system is mounted now.
 _mounted: list[Path] = []
@@ -54,34 +54,34 @@ def _unmount(folder: Path) -> None:
         _mounted.remove(folder)
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Train or evaluate on a small disk."""
-    rng = stage.rng
-    disk = stage.folder / "disk"
+    rng = context.rng
+    disk = context.folder / "disk"
     kilobytes = rng.choice((rng.randrange(4, 200, 4), rng.randrange(4, MOST, 4)))
     about = f"a disk of {kilobytes} kB"
-    training, reference = TRAININGS["long-sea"], stage.scene.path("long-sea", stage.runner)
+    training, reference = TRAININGS["long-sea"], context.fixtures.path("long-sea", context.runner)
     with small_disk(disk, kilobytes) as mounted:
         if not mounted:
-            stage.skipped = "a small file system can be mounted by root only"
+            context.skipped = "a small file system can be mounted by root only"
             return
         if rng.random() < 0.3:
-            _write_beside(stage, disk, about)
+            _write_beside(context, disk, about)
             return
-        ended = stage.finish(*training.words, "--out", str(disk / "run"), codes=(0, 2), about=about)
-        stage.notes["full"] += ended.code == 2
-        roomy = stage.folder / "run"
+        ended = context.finish(*training.words, "--out", str(disk / "run"), codes=(0, 2), about=about)
+        context.notes["full"] += ended.code == 2
+        roomy = context.folder / "run"
         if (disk / "run").exists():
             shutil.copytree(disk / "run", roomy)
-    stage.finish(*begin(training, roomy), about=f"{about}, then on a larger one")
-    compare(stage, training, roomy, reference)
+    context.finish(*begin(training, roomy), about=f"{about}, then on a larger one")
+    compare(context, training, roomy, reference)
 
 
-def _write_beside(stage: Stage, disk: Path, about: str) -> None:
+def _write_beside(context: CaseContext, disk: Path, about: str) -> None:
     """Commands that read a run on a large disk and write to the small one."""
-    name = stage.rng.choice(("compare", "view", "explore", "evaluate"))
-    folder = stage.copy("sea", "run")
-    shutil.copy(stage.scene.path("explored", stage.runner).parents[1] / "map.txt", stage.folder / "map.txt")
+    name = context.rng.choice(("compare", "view", "explore", "evaluate"))
+    folder = context.copy("sea", "run")
+    shutil.copy(context.fixtures.path("explored", context.runner).parents[1] / "map.txt", context.folder / "map.txt")
     words = {
         "compare": ("compare", "run", "--out", "disk/compared"),
         "view": ("view", "run", "--save", "disk/page.html"),
@@ -93,7 +93,7 @@ def _write_beside(stage: Stage, disk: Path, about: str) -> None:
             shutil.copytree(folder, disk / "run")
         words = ("evaluate", "disk/run", "--episodes", "1")
     before = snapshot(folder)
-    ended = stage.finish(*words, codes=(0, 2), about=about)
-    stage.notes["full"] += ended.code == 2
+    ended = context.finish(*words, codes=(0, 2), about=about)
+    context.notes["full"] += ended.code == 2
     for problem in lost(before, snapshot(folder)):
-        stage.complain(problem, ended, about)
+        context.complain(problem, ended, about)

@@ -8,10 +8,10 @@ import os
 import shutil
 import subprocess
 
+from campaign.context import SECRET, CaseContext
+from campaign.fixtures import TINY_GRID, possible
 from campaign.kinds.configs import INTACT, commands
-from campaign.scene import TINY_GRID, possible
 from campaign.snapshots import changed, snapshot
-from campaign.stage import SECRET, Stage
 
 #: Names under which a file might be prepared, in the folder of a run, of a result or of a page.
 PREPARED = (
@@ -35,10 +35,10 @@ CLAIMED = (
 )
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Prepare a hostile folder, and run a command on it."""
-    rng = stage.rng
-    outside = stage.plant()
+    rng = context.rng
+    outside = context.plant()
     (outside / "folder").mkdir()
     (outside / "folder" / "file").write_text(SECRET)
     kind = rng.choice(("links", "subfolders", "files", "repository", "out"))
@@ -48,43 +48,43 @@ def run(stage: Stage) -> None:
         "files": _files,
         "repository": _repository,
         "out": _out,
-    }[kind](stage)
+    }[kind](context)
     before = snapshot(outside)
-    ended = stage.command(*words, about=kind)
-    stage.notes[kind] += 1
-    stage.check_canaries(ended, kind)
+    ended = context.command(*words, about=kind)
+    context.notes[kind] += 1
+    context.check_canaries(ended, kind)
     for path in changed(before, snapshot(outside)):
-        stage.complain(f"changed {path} outside of its folder", ended, kind)
-    page = stage.folder / "page.html"
+        context.complain(f"changed {path} outside of its folder", ended, kind)
+    page = context.folder / "page.html"
     if page.is_file() and not page.is_symlink() and SECRET in page.read_text(errors="replace"):
-        stage.complain("a page contains a file from outside of its folder", ended, kind)
+        context.complain("a page contains a file from outside of its folder", ended, kind)
 
 
-def _command(stage: Stage) -> tuple[str, ...]:
-    name = stage.rng.choice(("resume", "evaluate", "train", "view", "compare"))
+def _command(context: CaseContext) -> tuple[str, ...]:
+    name = context.rng.choice(("resume", "evaluate", "train", "view", "compare"))
     if name == "compare":
-        stage.copy(possible(INTACT)[0], "intact")
+        context.copy(possible(INTACT)[0], "intact")
     return commands()[name]
 
 
-def _links(stage: Stage) -> tuple[str, ...]:
+def _links(context: CaseContext) -> tuple[str, ...]:
     """Links under the names of temporary and final files."""
-    run = stage.copy(stage.rng.choice(("sea-half", "sea")), "run")
-    words = _command(stage)
-    for folder in (run, run / "evaluation", stage.folder, stage.folder / "compared", run / "checkpoints"):
+    run = context.copy(context.rng.choice(("sea-half", "sea")), "run")
+    words = _command(context)
+    for folder in (run, run / "evaluation", context.folder, context.folder / "compared", run / "checkpoints"):
         folder.mkdir(exist_ok=True)
-        for name in stage.rng.sample(PREPARED, 8):
-            if stage.rng.random() < 0.7 or not os.path.lexists(folder / name):
+        for name in context.rng.sample(PREPARED, 8):
+            if context.rng.random() < 0.7 or not os.path.lexists(folder / name):
                 (folder / name).unlink(missing_ok=True)
-                (folder / name).symlink_to(stage.folder / "outside" / stage.rng.choice(("secret", "new")))
+                (folder / name).symlink_to(context.folder / "outside" / context.rng.choice(("secret", "new")))
     return words
 
 
-def _subfolders(stage: Stage) -> tuple[str, ...]:
+def _subfolders(context: CaseContext) -> tuple[str, ...]:
     """A folder of a run that is a link to another folder."""
-    run = stage.copy(stage.rng.choice(("sea-half", "sea")), "run")
-    name = stage.rng.choice(SUBFOLDERS)
-    target = stage.folder / "outside" / stage.rng.choice(("moved", "folder"))
+    run = context.copy(context.rng.choice(("sea-half", "sea")), "run")
+    name = context.rng.choice(SUBFOLDERS)
+    target = context.folder / "outside" / context.rng.choice(("moved", "folder"))
     if (run / name).exists():
         if target.name == "moved":
             shutil.move(run / name, target)
@@ -92,35 +92,37 @@ def _subfolders(stage: Stage) -> tuple[str, ...]:
             shutil.rmtree(run / name)
     (run / name).parent.mkdir(parents=True, exist_ok=True)
     (run / name).symlink_to(target)
-    return _command(stage)
+    return _command(context)
 
 
-def _files(stage: Stage) -> tuple[str, ...]:
+def _files(context: CaseContext) -> tuple[str, ...]:
     """A list of files, of which some are not in the folder, with ``--overwrite``."""
-    name = stage.rng.choice(("explored", "sea"))
-    claimed = [one.replace("/abs", str(stage.folder / "outside" / "secret")) for one in stage.rng.sample(CLAIMED, 4)]
+    name = context.rng.choice(("explored", "sea"))
+    claimed = [
+        one.replace("/abs", str(context.folder / "outside" / "secret")) for one in context.rng.sample(CLAIMED, 4)
+    ]
     if name == "sea":
-        file = stage.copy("sea", "run") / "evaluation" / "evaluation.json"
-        words: tuple[str, ...] = stage.rng.choice((commands()["evaluate"], commands()["view"]))
+        file = context.copy("sea", "run") / "evaluation" / "evaluation.json"
+        words: tuple[str, ...] = context.rng.choice((commands()["evaluate"], commands()["view"]))
     else:
-        file = stage.copy("explored", "result") / "summary.json"
-        shutil.copy(stage.scene.scratch / "map.txt", stage.folder / "map.txt")
-        again = stage.rng.choice((("--overwrite",), ()))
+        file = context.copy("explored", "result") / "summary.json"
+        shutil.copy(context.fixtures.scratch / "map.txt", context.folder / "map.txt")
+        again = context.rng.choice((("--overwrite",), ()))
         words = ("explore", "map.txt", *TINY_GRID, "--out", "result", *again)
     data = json.loads(file.read_bytes())
     file.write_text(json.dumps(data | {"files": [*data.get("files", []), *claimed]}))
     return words
 
 
-def _repository(stage: Stage) -> tuple[str, ...]:
+def _repository(context: CaseContext) -> tuple[str, ...]:
     """A repository in the working folder that executes something whenever git looks at it."""
-    stage.copy("sea-half", "run")
+    context.copy("sea-half", "run")
     if shutil.which("git"):
-        subprocess.run(["git", "init", "--quiet", str(stage.folder)], capture_output=True, check=False)
-    script = stage.folder / "canary.sh"
-    script.write_text(f"#!/bin/sh\ntouch {stage.folder}/canary-git\n")
+        subprocess.run(["git", "init", "--quiet", str(context.folder)], capture_output=True, check=False)
+    script = context.folder / "canary.sh"
+    script.write_text(f"#!/bin/sh\ntouch {context.folder}/canary-git\n")
     script.chmod(0o755)
-    if (stage.folder / ".git").is_dir():
+    if (context.folder / ".git").is_dir():
         settings = (
             "core.fsmonitor",
             "core.pager",
@@ -130,23 +132,23 @@ def _repository(stage: Stage) -> tuple[str, ...]:
             "filter.x.smudge",
         )
         for name in settings:
-            subprocess.run(["git", "-C", str(stage.folder), "config", name, str(script)], check=False)
-        (stage.folder / ".gitattributes").write_text("* filter=x\n")
-    words = _command(stage)
+            subprocess.run(["git", "-C", str(context.folder), "config", name, str(script)], check=False)
+        (context.folder / ".gitattributes").write_text("* filter=x\n")
+    words = _command(context)
     return words if words[0] in ("resume", "train") else commands()["resume"]
 
 
-def _out(stage: Stage) -> tuple[str, ...]:
+def _out(context: CaseContext) -> tuple[str, ...]:
     """A folder for output that is a link, or that has links in the place of files."""
-    stage.copy("sea", "run")
-    out, target = stage.folder / "out", stage.folder / "outside" / "folder"
-    if stage.rng.random() < 0.5:
+    context.copy("sea", "run")
+    out, target = context.folder / "out", context.folder / "outside" / "folder"
+    if context.rng.random() < 0.5:
         out.mkdir()
         for name in ("summary.json", "comparison.csv", "comparison.png", "figures", "curves.csv", "config.json"):
-            (out / name).symlink_to(target / stage.rng.choice(("file", "new")))
+            (out / name).symlink_to(target / context.rng.choice(("file", "new")))
     else:
-        (stage.folder / "page.html").symlink_to(target / "file")
-    return stage.rng.choice(
+        (context.folder / "page.html").symlink_to(target / "file")
+    return context.rng.choice(
         (
             ("compare", "run", "--out", "out"),
             ("train", "--config", "run", "--out", "out", "--overwrite"),

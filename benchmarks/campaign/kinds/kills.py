@@ -9,36 +9,36 @@ from pathlib import Path
 
 import numpy as np
 
+from campaign.context import CaseContext
+from campaign.fixtures import TRAININGS, Training, possible
 from campaign.kinds.moments import MOMENTS, REPLACING, wait_for
 from campaign.processes import COMPILE, READ
-from campaign.scene import TRAININGS, Training, possible
 from campaign.snapshots import updates_of
-from campaign.stage import Stage
 
 DEVICE, HOST = ("long-sea", "long-open"), ("long-pole", "long-async")
 #: Proportions of real commands, and of runs that compile everything themselves.
 REAL, COMPILED = 0.15, 0.1
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Kill a run one to three times, resume it, and compare it with an undisturbed one."""
-    rng = stage.rng
+    rng = context.rng
     world = rng.choice(possible((*DEVICE * 3, *HOST * 2, "atari")))
-    training, reference = TRAININGS[world], stage.scene.path(world, stage.runner)
-    usual = stage.scene.seconds(world)
-    folder, kept = stage.folder / "run", 0
+    training, reference = TRAININGS[world], context.fixtures.path(world, context.runner)
+    usual = context.fixtures.seconds(world)
+    folder, kept = context.folder / "run", 0
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         cache = COMPILE if rng.random() < COMPILED else READ
-        process = stage.runner.start(begin(training, folder), stage.folder, cache=cache, real=rng.random() < REAL)
+        process = context.runner.start(begin(training, folder), context.folder, cache=cache, real=rng.random() < REAL)
         moment = rng.choice((*MOMENTS, REPLACING))
-        alive = wait_for(rng, moment, folder, process, stage.runner, usual)
+        alive = wait_for(rng, moment, folder, process, context.runner, usual)
         process.kill()
-        ended = stage.runner.wait(process)
+        ended = context.runner.wait(process)
         if ended.code == -9:
-            stage.notes["kills"] += 1
-            stage.notes[f"kills: {moment}"] += 1
+            context.notes["kills"] += 1
+            context.notes[f"kills: {moment}"] += 1
         else:
-            stage.judge(ended, (0,), f"it ended before {moment}")
+            context.judge(ended, (0,), f"it ended before {moment}")
         if not alive:
             break
         saved = newest(folder)
@@ -46,9 +46,9 @@ def run(stage: Stage) -> None:
         rows = _lines(folder)[: saved * training.seeds]
         expected = _lines(reference)[: saved * training.seeds]
         if training.exact and rows != expected:
-            stage.complain(f"rows up to the checkpoint of update {saved} differ from the reference after a kill")
-    stage.finish(*begin(training, folder), about=f"{world} after a kill")
-    compare(stage, training, folder, reference, kept)
+            context.complain(f"rows up to the checkpoint of update {saved} differ from the reference after a kill")
+    context.finish(*begin(training, folder), about=f"{world} after a kill")
+    compare(context, training, folder, reference, kept)
 
 
 def begin(training: Training, folder: Path) -> tuple[str, ...]:
@@ -67,11 +67,11 @@ def newest(folder: Path) -> int:
     return max((int(name) for name in names if name.isdigit()), default=0)
 
 
-def compare(stage: Stage, training: Training, folder: Path, reference: Path, kept: int = 0) -> None:
+def compare(context: CaseContext, training: Training, folder: Path, reference: Path, kept: int = 0) -> None:
     """Compare a finished run with an undisturbed one.
 
     Args:
-        stage: of the case, which gets what is wrong.
+        context: of the case, which gets what is wrong.
         training: what the run was.
         folder: of the run.
         reference: folder of the undisturbed one.
@@ -79,19 +79,19 @@ def compare(stage: Stage, training: Training, folder: Path, reference: Path, kep
     """
     found, expected = _lines(folder), _lines(reference)
     if training.exact and found != expected:
-        stage.complain(f"metrics.jsonl differs from the reference: {len(found)} rows of {len(expected)}")
+        context.complain(f"metrics.jsonl differs from the reference: {len(found)} rows of {len(expected)}")
     if found[: kept * training.seeds] != expected[: kept * training.seeds]:
-        stage.complain(f"rows up to update {kept}, which a checkpoint covered, have changed")
+        context.complain(f"rows up to update {kept}, which a checkpoint covered, have changed")
     each = [update for update in range(1, training.updates + 1) for _ in range(training.seeds)]
     if updates_of(found) != each or len(found) != len(each):
-        stage.complain(f"metrics.jsonl does not have every update once, in order: {updates_of(found)[-5:]}")
+        context.complain(f"metrics.jsonl does not have every update once, in order: {updates_of(found)[-5:]}")
     if updates_of(_lines(folder, "timing.jsonl")) != list(range(1, training.updates + 1)):
-        stage.complain("timing.jsonl does not have every update once, in order")
+        context.complain("timing.jsonl does not have every update once, in order")
     last = f"checkpoints/{training.updates:08d}/arrays.npz"
     if not (folder / last).exists():
-        stage.complain("the last checkpoint is missing")
+        context.complain("the last checkpoint is missing")
     elif training.exact and arrays(folder / last) != arrays(reference / last):
-        stage.complain("the arrays of the last checkpoint differ from the reference")
+        context.complain("the arrays of the last checkpoint differ from the reference")
 
 
 def arrays(file: Path) -> dict[str, tuple[str, bytes]]:

@@ -5,15 +5,15 @@ import shutil
 import time
 from pathlib import Path
 
+from campaign.context import CaseContext
+from campaign.fixtures import TINY_GRID, TRAININGS
 from campaign.kinds.kills import compare
 from campaign.processes import HANG
-from campaign.scene import TINY_GRID, TRAININGS
-from campaign.stage import Stage
 
 TRAIN = (*TRAININGS["sea"].words, "--out", "run")
 EVALUATE = ("evaluate", "run", "--episodes", "1")
 EXPLORE = ("explore", "map.txt", *TINY_GRID, "--out", "out")
-#: Two commands each, and the folder of the scene that they work on; none for a new run.
+#: Two commands each, and the fixture that they work on; none for a new run.
 PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "train + train": (TRAIN, TRAIN, ""),
     "resume + resume": (("resume", "run"), ("resume", "run"), "sea-half"),
@@ -26,37 +26,37 @@ PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 }
 
 
-def run(stage: Stage) -> None:
+def run(context: CaseContext) -> None:
     """Start two commands at about the same time."""
-    rng = stage.rng
+    rng = context.rng
     name = rng.choice(list(PAIRS))
-    first, second, scene = PAIRS[name]
-    reference = stage.scene.path("sea", stage.runner)
-    if scene:
-        stage.copy(scene, "run")
-        if scene == "explored":
-            shutil.copy(stage.scene.scratch / "map.txt", stage.folder / "map.txt")
-    one = stage.runner.start(first, stage.folder)
+    first, second, fixture = PAIRS[name]
+    reference = context.fixtures.path("sea", context.runner)
+    if fixture:
+        context.copy(fixture, "run")
+        if fixture == "explored":
+            shutil.copy(context.fixtures.scratch / "map.txt", context.folder / "map.txt")
+    one = context.runner.start(first, context.folder)
     time.sleep(rng.choice((0.0, rng.uniform(0.0, 0.05), rng.uniform(0.0, 2.0))))
-    two = stage.runner.start(second, stage.folder)
-    ended = [stage.judge(stage.runner.wait(process, hang=2 * HANG), (0, 2), name) for process in (one, two)]
+    two = context.runner.start(second, context.folder)
+    ended = [context.judge(context.runner.wait(process, hang=2 * HANG), (0, 2), name) for process in (one, two)]
     if all(process.code == 2 for process in ended):
-        stage.complain(f"both were refused: {ended[0].err.strip()[-200:]}", ended[0], name)
-    run_folder = stage.folder / "run"
+        context.complain(f"both were refused: {ended[0].err.strip()[-200:]}", ended[0], name)
+    run_folder = context.folder / "run"
     if "train" in name or "resume" in name:
-        compare(stage, TRAININGS["sea"], run_folder, reference)
-    _check_files(stage, name, stage.folder)
+        compare(context, TRAININGS["sea"], run_folder, reference)
+    _check_files(context, name, context.folder)
 
 
-def _check_files(stage: Stage, name: str, folder: Path) -> None:
+def _check_files(context: CaseContext, name: str, folder: Path) -> None:
     """Every JSON file is whole, and nothing is left under a temporary name."""
     for file in folder.rglob("*.json"):
         try:
             json.loads(file.read_bytes())
         except ValueError:
-            stage.complain(f"{file.relative_to(folder)} is not whole ({name})")
+            context.complain(f"{file.relative_to(folder)} is not whole ({name})")
     for file in folder.rglob(".*"):
         if file.name not in (".lock",) and not file.name.endswith(".lock"):
-            stage.complain(f"{file.relative_to(folder)} was left behind ({name})")
+            context.complain(f"{file.relative_to(folder)} was left behind ({name})")
     if "view" in name and not (folder / "page.html").read_text().rstrip().endswith("</html>"):
-        stage.complain(f"page.html is not whole ({name})")
+        context.complain(f"page.html is not whole ({name})")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from campaign.case import Case, Outcome
+from campaign.context import CaseContext
+from campaign.fixtures import Fixtures
 from campaign.processes import HANG, Runner, StoppedError
-from campaign.scene import Scene
-from campaign.stage import Stage
 
-#: Plays one case on its stage.
-Play = Callable[[Stage], None]
+#: Tries one case, with the context that it works in.
+CaseFunction = Callable[[CaseContext], None]
 #: Seconds after the time limit in which the commands that are running then must end: enough to see that one hangs.
 OVERTIME = 2 * HANG + 20.0
 #: Seconds that the threads have to clean up when the campaign is interrupted.
@@ -35,44 +35,46 @@ def in_turn(seed: int, counts: Mapping[str, int]) -> list[Case]:
     return [Case(seed, kind, number) for _, kind, number in sorted(places)]
 
 
-def play(case: Case, how: Play, runner: Runner, scene: Scene, patience: float, keep: bool = False) -> Outcome | None:
+def run_case(
+    case: Case, how: CaseFunction, runner: Runner, fixtures: Fixtures, patience: float, keep: bool = False
+) -> Outcome | None:
     """Try one case in a folder of its own.
 
     Args:
         case: the case.
-        how: plays it.
+        how: the function of its kind.
         runner: runs its commands.
-        scene: what it begins with.
+        fixtures: what it begins with.
         patience: seconds after which a command is interrupted.
         keep: whether to keep the folder even if all is well.
 
     Returns:
         What came out of it; None if the campaign was over before the case was.
     """
-    folder = scene.scratch / "cases" / case.name
+    folder = fixtures.scratch / "cases" / case.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    stage = Stage(case, folder, runner, scene, patience)
+    context = CaseContext(case, folder, runner, fixtures, patience)
     began, cpu = time.monotonic(), runner.cpu
     try:
-        how(stage)
+        how(context)
     except StoppedError:
         return None
     except Exception as error:
         (folder / "campaign-error.txt").write_text(traceback.format_exc())
-        stage.complain(f"the campaign itself failed: {type(error).__name__}: {error}")
-    outcome = stage.outcome(time.monotonic() - began, runner.cpu - cpu)
+        context.complain(f"the campaign itself failed: {type(error).__name__}: {error}")
+    outcome = context.outcome(time.monotonic() - began, runner.cpu - cpu)
     if not outcome.problems and not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return outcome
 
 
-class Crew:
+class WorkerPool:
     """Works through cases in several threads."""
 
     def __init__(
         self,
-        kinds: Mapping[str, Play],
+        kinds: Mapping[str, CaseFunction],
         scratch: Path,
         patience: float,
         deadline: float,
@@ -82,7 +84,7 @@ class Crew:
         """Nothing is running yet.
 
         Args:
-            kinds: plays the cases of each kind.
+            kinds: the function of each kind.
             scratch: folder for everything that is written.
             patience: seconds after which a command is interrupted.
             deadline: of `time.monotonic`; from then on nothing is started.
@@ -91,7 +93,7 @@ class Crew:
         """
         self._overtime = overtime
         self._kinds = kinds
-        self._scene = Scene(scratch)
+        self._fixtures = Fixtures(scratch)
         self._patience = patience
         self._deadline = deadline
         self._keep = keep
@@ -143,7 +145,7 @@ class Crew:
 
     def _thread(self, cases: Iterator[Case], job: int) -> None:
         try:
-            runner = Runner(self._scene.scratch, str(job), self._stop)
+            runner = Runner(self._fixtures.scratch, str(job), self._stop)
             self._runners.append(runner)
             while not self._stop.is_set():
                 with self._lock:
@@ -151,7 +153,7 @@ class Crew:
                 if case is None:
                     break
                 self._under_way[job] = case
-                outcome = play(case, self._kinds[case.kind], runner, self._scene, self._patience, self._keep)
+                outcome = run_case(case, self._kinds[case.kind], runner, self._fixtures, self._patience, self._keep)
                 if outcome is not None:
                     self._outcomes.put(outcome)
         except Exception as error:

@@ -36,7 +36,7 @@ PUBLISHED = Path(__file__).parents[2] / "results"
 
 @dataclass(frozen=True)
 class Training:
-    """A training run of the scene."""
+    """A training run among the fixtures."""
 
     words: tuple[str, ...]
     """The command, without its folder."""
@@ -75,7 +75,7 @@ def possible(names: Iterable[str]) -> list[str]:
     return [name for name in names if not any(part in name.split("-") for part in missing)]
 
 
-class Scene:
+class Fixtures:
     """Folders to begin with, by name. Nobody may change them; cases work on copies."""
 
     def __init__(self, scratch: Path) -> None:
@@ -87,7 +87,7 @@ class Scene:
         self._locks: dict[str, threading.Lock] = {}
 
     def path(self, name: str, runner: Runner) -> Path:
-        """A folder of the scene, which is made if this is the first request.
+        """The folder of a fixture, which is made if this is the first request.
 
         Args:
             name: one of `TRAININGS`, or of the other makers below.
@@ -99,7 +99,7 @@ class Scene:
         with self._lock:
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
-            folder = self.scratch / "scene" / name
+            folder = self.scratch / "fixtures" / name
             if not folder.exists():
                 prepared = self.scratch / "prepared" / name
                 shutil.rmtree(prepared, ignore_errors=True)
@@ -112,7 +112,7 @@ class Scene:
             return folder
 
     def seconds(self, name: str) -> float:
-        """About how long a training of the scene takes with compiled programs, to interrupt it somewhere in between."""
+        """About how long a training run takes with compiled programs, to interrupt it somewhere in between."""
         return min(self._seconds.get(name, LONGEST), LONGEST)
 
     def execute(self, name: str, runner: Runner, *words: str) -> None:
@@ -130,49 +130,49 @@ class Scene:
                 os.link(entry, self.cache / entry.name)  # it appears there as a whole
 
 
-def _train(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
-    scene.execute(name, runner, *TRAININGS[name].words, "--out", str(folder))
+def _train(fixtures: Fixtures, name: str, folder: Path, runner: Runner) -> None:
+    fixtures.execute(name, runner, *TRAININGS[name].words, "--out", str(folder))
     if not name.startswith("long"):
-        scene.execute(name, runner, "evaluate", str(folder), "--episodes", "1")
+        fixtures.execute(name, runner, "evaluate", str(folder), "--episodes", "1")
 
 
-def _half(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
+def _half(fixtures: Fixtures, name: str, folder: Path, runner: Runner) -> None:
     """A run as a kill leaves it: its last checkpoint is gone, its last rows are there."""
     whole = name.removesuffix("-half")
-    shutil.copytree(scene.path(whole, runner), folder)
+    shutil.copytree(fixtures.path(whole, runner), folder)
     shutil.rmtree(folder / "checkpoints" / f"{TRAININGS[whole].updates:08d}")
     manifest = json.loads((folder / "manifest.json").read_bytes())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"status": "running", "end": None}, indent=2) + "\n")
     again = folder.with_name(f"{name}-again")
     shutil.copytree(folder, again)
-    scene.execute(name, runner, "resume", str(again))  # compiles what a resumed run needs
+    fixtures.execute(name, runner, "resume", str(again))  # compiles what a resumed run needs
     if TRAININGS[whole].exact and (again / "metrics.jsonl").read_bytes() != (folder / "metrics.jsonl").read_bytes():
         raise RuntimeError(f"a resumed run has other metrics: {again}")
     shutil.rmtree(again)
 
 
-def _explored(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
-    (scene.scratch / "map.txt").write_text(MAP)
-    scene.execute(name, runner, "explore", str(scene.scratch / "map.txt"), *TINY_GRID, "--out", str(folder))
+def _explored(fixtures: Fixtures, name: str, folder: Path, runner: Runner) -> None:
+    (fixtures.scratch / "map.txt").write_text(MAP)
+    fixtures.execute(name, runner, "explore", str(fixtures.scratch / "map.txt"), *TINY_GRID, "--out", str(folder))
 
 
-def _grid(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
-    scene.execute(name, runner, "reproduce", "grid", *TINY_GRID, *GRID, "--out", str(folder))
+def _grid(fixtures: Fixtures, name: str, folder: Path, runner: Runner) -> None:
+    fixtures.execute(name, runner, "reproduce", "grid", *TINY_GRID, *GRID, "--out", str(folder))
 
 
-def _compared(scene: Scene, name: str, folder: Path, runner: Runner) -> None:
-    runs = [str(scene.path(one, runner)) for one in possible(("sea", "pole"))]
-    scene.execute(name, runner, "compare", *runs, "--out", str(folder))
+def _compared(fixtures: Fixtures, name: str, folder: Path, runner: Runner) -> None:
+    runs = [str(fixtures.path(one, runner)) for one in possible(("sea", "pole"))]
+    fixtures.execute(name, runner, "compare", *runs, "--out", str(folder))
 
 
-def _published(_scene: Scene, name: str, folder: Path, _runner: Runner) -> None:
+def _published(_fixtures: Fixtures, name: str, folder: Path, _runner: Runner) -> None:
     shutil.copytree(PUBLISHED / name.removeprefix("published-"), folder)
 
 
 #: The world of the tiny grid study.
 GRID = ("--size", "4", "--goals", "3,3", "--studies", "coverage", "goals")
 #: Makers of folders that are not training runs, by name.
-MAKERS: dict[str, Callable[[Scene, str, Path, Runner], None]] = {
+MAKERS: dict[str, Callable[[Fixtures, str, Path, Runner], None]] = {
     **{"sea-half": _half, "pole-half": _half, "explored": _explored, "grid": _grid, "compared": _compared},
     **{f"published-{name}": _published for name in ("bonuses", "doorkey", "montezuma-long", "atari-short", "entropy")},
 }

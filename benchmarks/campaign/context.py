@@ -9,8 +9,8 @@ from typing import Any
 
 from campaign import checks
 from campaign.case import Case, Outcome
+from campaign.fixtures import Fixtures
 from campaign.processes import HANG, Ended, Process, Runner
-from campaign.scene import Scene
 
 #: Content of a file that no command may read from outside a folder.
 SECRET = "secret-of-another-folder"
@@ -23,14 +23,14 @@ Thing = go
 """
 
 
-class Stage:
+class CaseContext:
     """What a kind of case works with."""
 
-    def __init__(self, case: Case, folder: Path, runner: Runner, scene: Scene, patience: float) -> None:
+    def __init__(self, case: Case, folder: Path, runner: Runner, fixtures: Fixtures, patience: float) -> None:
         self.case = case
         self.folder = folder
         self.runner = runner
-        self.scene = scene
+        self.fixtures = fixtures
         self.patience = patience
         self.rng: random.Random = case.rng()
         self.problems: list[str] = []
@@ -40,9 +40,9 @@ class Stage:
         self.skipped = ""
 
     def copy(self, name: str, to: str) -> Path:
-        """A copy of a folder of the scene in the folder of the case."""
+        """A copy of the folder of a fixture in the folder of the case."""
         target = self.folder / to
-        shutil.copytree(self.scene.path(name, self.runner), target, symlinks=True)
+        shutil.copytree(self.fixtures.path(name, self.runner), target, symlinks=True)
         return target
 
     def plant(self) -> Path:
