@@ -69,7 +69,7 @@ bench-gym: .venv/.developer
 bench-devices: .venv/.developer
 	$(bin)/python benchmarks/devices.py $(ARGS)
 
-# Kills, damage, hostile files and wild command lines, in about four minutes. All of it, in hours: make chaos ARGS="--seed 0"
+# Kills, damage, hostile files and wild command lines, in less than five minutes. All of it, in hours: make chaos ARGS="--seed 0"
 chaos: .venv/.developer
 	$(bin)/python benchmarks/chaos.py $(or $(ARGS),--quick)
 

@@ -49,9 +49,9 @@ class Kind:
 KINDS = {
     "kills": Kind(kills.run, 200, 4),
     "signals": Kind(signals.run, 60, 3),
-    "command-lines": Kind(command_lines.run, 1000, 40),
-    "configs": Kind(configs.run, 1000, 20),
-    "damage": Kind(damage.run, 1000, 20),
+    "command-lines": Kind(command_lines.run, 1000, 30),
+    "configs": Kind(configs.run, 1000, 14),
+    "damage": Kind(damage.run, 1000, 14),
     "maps": Kind(maps.run, 200, 6),
     "disk": Kind(disk.run, 30, 1),
     "pairs": Kind(pairs.run, 40, 2),
