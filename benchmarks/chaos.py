@@ -47,7 +47,7 @@ class Kind:
 
 
 KINDS = {
-    "kills": Kind(kills.run, 200, 4),
+    "kills": Kind(kills.run, 200, 5),
     "signals": Kind(signals.run, 60, 3),
     "command-lines": Kind(command_lines.run, 1000, 30),
     "configs": Kind(configs.run, 1000, 14),
