@@ -57,7 +57,7 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
 
 
 def failure(error: BaseException) -> str | None:
-    """Why the machine could not do what a program asked for.
+    """Why the machine could not carry out a computation.
 
     Args:
         error: any error; those of JAX are known by their names, because JAX may not be loaded.

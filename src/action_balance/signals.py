@@ -367,8 +367,9 @@ def _leave_nothing_behind() -> None:
                 process.kill()
     shown = sys.stdout is not sys.__stdout__ and sys.__stdout__ is not None and sys.__stdout__.isatty()
     for stream in (sys.__stdout__, sys.__stderr__):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()  # type: ignore[union-attr] # None where a program has no streams
+        if stream is not None:  # as in a program without a terminal
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
     if shown:  # a progress bar: it hides the cursor, and the line is not ended
         with contextlib.suppress(OSError):
             os.write(1, b"\x1b[?25h\n")

@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 from functools import cache, partial
-from os import kill, system  # noqa: F401 # names that lead to functions of Python itself
 from pathlib import Path
 from subprocess import call
 from typing import Any
@@ -114,6 +113,8 @@ class EndsInClose(Counter):
 
 LARGE = 1000
 #: A function of Python itself behind one of ours.
+#: Names that lead to functions of Python itself.
+kill, system = os.kill, os.system
 called = partial(call, ["true"])
 #: Functions that make environments, too.
 partly, cached = partial(Counter, fault=""), cache(Counter)

@@ -67,7 +67,7 @@ def leads_to(config: Data) -> list[Named]:
 
 
 def check_trusted(config: Data, typed: Collection[str] = (), typing: bool = False) -> None:
-    """Raise a `UserError` if a config from a file leads to code or files that the user has not asked for.
+    """Raise a `UserError` if a config from a file would import code or open files that the user has not approved.
 
     Args:
         config: settings of a run as plain data, of this version.

@@ -1,6 +1,7 @@
 """Matplotlib without the settings of the current folder, which may be a stranger's."""
 
 import contextlib
+import importlib
 import os
 from pathlib import Path
 
@@ -15,4 +16,4 @@ def ignore_settings_here() -> None:
     """
     if os.path.lexists(SETTINGS):
         with contextlib.chdir(Path(__file__).parent):
-            import matplotlib  # noqa: F401
+            importlib.import_module("matplotlib")

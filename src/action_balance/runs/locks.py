@@ -6,11 +6,6 @@ from pathlib import Path
 
 from action_balance.files import open_own
 
-try:
-    import fcntl
-except ImportError:  # on Windows, where nothing is locked
-    fcntl = None  # type: ignore[assignment]
-
 #: Times that a file is opened which seems to be another one when it is locked. On some file systems it always does.
 ATTEMPTS = 20
 
@@ -31,7 +26,11 @@ class FileLock:
         Raises:
             OSError: if the file cannot be written.
         """
-        if fcntl is None or self._descriptor is not None:
+        try:
+            import fcntl
+        except ImportError:  # on Windows, where nothing is locked
+            return True
+        if self._descriptor is not None:
             return True
         for left in reversed(range(ATTEMPTS)):
             descriptor = open_own(self.path, os.O_RDWR)

@@ -16,7 +16,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.reading import entries, exists, is_folder, read_json
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.folder import EVALUATION, SUMMARY
+from action_balance.runs.evaluation import EVALUATION, SUMMARY
 from action_balance.runs.legacy import renamed
 from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name

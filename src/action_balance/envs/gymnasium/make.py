@@ -216,7 +216,7 @@ def _member(module: Any, name: str) -> Any:
         return getattr(module, name, None)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a module may import what it names when it is asked for it
+    except BaseException as error:  # a module may import its members lazily
         raise UserError(f"{module.__name__}:{name} cannot be imported: {describe_error(error)}") from None
 
 

@@ -58,7 +58,7 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool,
     show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     try:
         out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
-    except NotWritable as error:  # the run of somebody else, or an archive: its scores are what was asked for
+    except NotWritable as error:  # somebody else's run, or an archive: the scores are printed all the same
         say(console, f"nothing was written: {error}")
     else:
         say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")

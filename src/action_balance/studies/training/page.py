@@ -6,8 +6,8 @@ from pathlib import Path
 from action_balance.files import Data, found_inside
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.reading import Unreadable, read_json
-from action_balance.runs.folder import EVALUATION, evaluation_files
-from action_balance.runs.folder import SUMMARY as EVALUATION_SUMMARY
+from action_balance.runs.evaluation import EVALUATION, evaluation_files
+from action_balance.runs.evaluation import SUMMARY as EVALUATION_SUMMARY
 from action_balance.runs.legacy import renamed
 from action_balance.studies.charts import CHARTS, FIRST_CHARTS
 from action_balance.studies.training import data as view_data

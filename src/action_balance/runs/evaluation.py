@@ -1,0 +1,77 @@
+"""The last evaluation of a run: replaced as a whole, by one process at a time, also while the run is trained."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from action_balance.files import Data, cannot_write, load_json, to_json, write_durably
+from action_balance.runs import legacy
+from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below
+from action_balance.signals import whole
+
+EVALUATION = "evaluation"
+#: The file of an evaluation that describes the others; it is written last.
+SUMMARY = "evaluation.json"
+#: Beginning of the name of the folder in which an evaluation is prepared.
+PREPARED = ".new-"
+
+
+class EvaluationFolder(OwnedFolder):
+    """The evaluation of a run. It has a lock of its own: a run may be evaluated while it is trained."""
+
+    def contents(self) -> Iterable[str]:
+        """The files of the evaluation, and the summary."""
+        return *(file.name for file in evaluation_files(self.path.parent)), SUMMARY
+
+    def sweep(self) -> None:
+        """Delete what killed processes have left."""
+        for leftover in self.path.glob(f"{PREPARED}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def replace(self, summary: Data, files: Mapping[str, bytes]) -> None:
+        """Write an evaluation in place of an earlier one, which stays if the disk is full.
+
+        Args:
+            summary: plain data, for ``evaluation.json``, which also lists the files.
+            files: contents by name.
+        """
+        try:
+            self.path.mkdir(exist_ok=True)
+            self.acquire(PATIENCE)
+            with tempfile.TemporaryDirectory(prefix=PREPARED, dir=self.path) as folder:
+                listed = to_json({**summary, "files": list(files)})
+                for name, content in {**files, SUMMARY: listed}.items():
+                    write_durably(Path(folder) / name, content)
+                with whole():
+                    self._swap(Path(folder), files)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+    def _swap(self, prepared: Path, names: Collection[str]) -> None:
+        """Put files in the place of those of an earlier evaluation; the summary goes first and comes last."""
+        old = [file for file in evaluation_files(self.path.parent) if file.name not in names]
+        _delete([self.path / SUMMARY])
+        for name in names:
+            os.replace(prepared / name, self.path / name)
+        _delete(old)
+        os.replace(prepared / SUMMARY, self.path / SUMMARY)
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for file in files:
+        if not file.is_dir():
+            file.unlink(missing_ok=True)
+
+
+def evaluation_files(run: Path) -> list[Path]:
+    """The files of a run's last evaluation besides its summary, whether they exist or not.
+
+    Args:
+        run: the folder of the run.
+    """
+    listed = (load_json(run / EVALUATION / SUMMARY) or {}).get("files")
+    names = listed if isinstance(listed, list) else legacy.EVALUATION_FILES
+    plain = [Path(name).name for name in names if isinstance(name, str) and is_below(name)]
+    return [run / EVALUATION / name for name in dict.fromkeys(plain) if name != LOCK]
