@@ -461,7 +461,7 @@ def test_a_full_disk_leaves_the_earlier_evaluation(tmp_path: Path, monkeypatch: 
         path.write_bytes(content[:1])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run_folder, "write_durably", fill)
+    monkeypatch.setattr("action_balance.runs.evaluation.write_durably", fill)
     with pytest.raises(UserError, match=r"cannot write .*evaluation: No space left on device$"):
         folder.save_evaluation({"games": 2}, {"episodes.csv": b"new"})
     assert _snapshot(out) == before
