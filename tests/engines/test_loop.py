@@ -318,7 +318,7 @@ class Scripted:
         }
 
     def state(self) -> TrainState:
-        shapes = jax.eval_shape(small_agent.begun)
+        shapes = jax.eval_shape(small_agent.begun.__wrapped__)  # tracers must not stay in its cache
         nothing = jax.tree.map(lambda _: None, shapes)
         updates = np.array([self.updates], np.int32)
         found: TrainState = eqx.tree_at(
