@@ -15,7 +15,7 @@ install: .venv/.installed
 	@touch $@
 
 .venv/.developer: .venv/.installed
-	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,train,atari,gym,docs]'
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,atari,gym,tensorboard,wandb,mlflow,pandas,torch,sb3,docs]'
 	@touch $@
 
 # The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 1000 --out big"
