@@ -1,11 +1,16 @@
 # Everything runs in .venv, which the targets create. Requires make and Python 3.11 or newer.
 PYTHON ?= python3
 ARGS ?=
+# Optional parts of the installation, separated by commas: make install EXTRAS=gym,wandb
+EXTRAS ?=
 bin = .venv/bin
 
 .PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices chaos audit dist clean
 
 install: .venv/.installed
+ifneq ($(strip $(EXTRAS)),)
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(strip $(EXTRAS))]'
+endif
 
 .venv/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

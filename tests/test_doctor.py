@@ -18,7 +18,7 @@ from action_balance.errors import UserError
 
 NEEDED = [
     Package("jax", "0.10.2", SpecifierSet(">=0.9"), ()),
-    Package("tensorboard", "2.20.0", SpecifierSet(">=2.18"), ("train",)),
+    Package("tensorboard", "2.20.0", SpecifierSet(">=2.18"), ("tensorboard",)),
     Package("gymnasium", None, SpecifierSet(">=1.1"), ("atari", "gym")),
 ]
 
@@ -68,7 +68,7 @@ def test_packages_are_those_of_the_project() -> None:
     needed = {one.name: one for one in doctor.packages()}
     assert needed["jax"].extras == ()
     assert needed["jax"].version == metadata.version("jax")
-    assert needed["tensorboard"].extras == ("train",)
+    assert needed["tensorboard"].extras == ("tensorboard",)
     assert "ruff" not in needed
     assert set(doctor.EXTRAS) == {extra for one in needed.values() for extra in one.extras}
 
@@ -91,18 +91,19 @@ def test_it_works_in_a_folder_that_was_not_installed(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("examined")
 def test_extras_that_are_not_there_are_named_with_their_command() -> None:
-    lines = printed()
-    assert "Extras (install them in the folder of action-balance)" in lines
-    assert "train train the neural agent installed" in lines
-    assert 'atari Atari games pip install -c constraints.txt ".[atari]"' in lines
-    assert 'gym Gymnasium environments pip install -c constraints.txt ".[gym]"' in lines
+    lines = printed(width=100)
+    assert "Extras: pip install -c constraints.txt \".[EXTRA]\" in the project's folder" in lines
+    assert "tensorboard curves in TensorBoard installed" in lines
+    assert "atari Atari games not installed" in lines
+    assert "gym Gymnasium environments not installed" in lines
     assert "gymnasium - >=1.1 atari, gym" in lines
     assert "tensorboard loads ok" in lines
     assert lines[-1] == "everything works"
 
 
 def test_a_package_is_imported_under_the_name_of_its_module() -> None:
-    assert [doctor.module_of(name) for name in ("ale-py", "jax", "not-installed")] == ["ale_py", "jax", "not-installed"]
+    names = {"ale-py": "ale_py", "jax": "jax", "stable-baselines3": "stable_baselines3", "not-here": "not-here"}
+    assert {name: doctor.module_of(name) for name in names} == names
 
 
 def test_a_package_that_is_too_old_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:

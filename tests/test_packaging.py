@@ -86,7 +86,7 @@ def test_the_metadata_is_complete(about: Message) -> None:
     assert about.get_all("Project-URL") == ["Paper, https://arxiv.org/abs/2003.04518"]
     assert "Typing :: Typed" in (about.get_all("Classifier") or ())
     assert str(about.get_payload()).strip() == (ROOT / "README.md").read_text().strip()
-    assert {"train", "atari", "gym", "docs"} <= {*(about.get_all("Provides-Extra") or ())}
+    assert {"atari", "gym", "wandb", "mlflow", "sb3", "docs"} <= {*(about.get_all("Provides-Extra") or ())}
 
 
 def test_everything_that_is_needed_has_one_version_in_ci() -> None:

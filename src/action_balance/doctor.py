@@ -18,6 +18,7 @@ import numpy as np
 import optax
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -35,7 +36,16 @@ from action_balance.tabular.settings import TabularSettings, coefficients
 NAME = "action-balance"
 
 #: What the extras are for; extras for developers are not listed.
-EXTRAS = {"train": "train the neural agent", "atari": "Atari games", "gym": "Gymnasium environments"}
+EXTRAS = {
+    "atari": "Atari games",
+    "gym": "Gymnasium environments",
+    "tensorboard": "curves in TensorBoard",
+    "wandb": "--track wandb",
+    "mlflow": "--track mlflow",
+    "pandas": "metrics as a DataFrame",
+    "torch": "bonuses for PyTorch",
+    "sb3": "bonuses for Stable-Baselines3",
+}
 
 #: Fix for a failed test.
 REINSTALL = f"create a new virtual environment and install {NAME} there"
@@ -81,7 +91,10 @@ def version(package: str) -> str | None:
 
 def module_of(package: str) -> str:
     """The name under which a package is imported."""
-    return next((name for name, owners in metadata.packages_distributions().items() if package in owners), package)
+    for name, owners in metadata.packages_distributions().items():
+        if canonicalize_name(package) in map(canonicalize_name, owners):
+            return name
+    return package
 
 
 def packages() -> list[Package]:
@@ -203,7 +216,7 @@ def examine(console: Console) -> None:
     needed = packages()
     _show(console, "Versions", _versions(needed))
     _show(console, "Machine", _machine())
-    _show(console, f"Extras (install them in the folder of {NAME})", _extras(needed))
+    _show(console, f"Extras: {install('EXTRA')} in the project's folder", _extras(needed))
     checks = self_test(needed)
     seconds = sum(check.seconds for check in checks)
     _show(console, f"Self-test ({seconds:.1f} seconds, mostly compilation)", _results(checks))
@@ -220,7 +233,7 @@ def examine(console: Console) -> None:
 
 
 def _show(console: Console, title: str, table: Table) -> None:
-    console.print(title, style="bold", highlight=False)
+    console.print(Text(title, style="bold"))
     console.print(table)
     console.print()
 
@@ -257,8 +270,7 @@ def _extras(needed: Sequence[Package]) -> Table:
     table = _table("extra", "for", "")
     for extra, use in EXTRAS.items():
         parts = [one for one in needed if extra in one.extras]
-        state = "installed" if parts and all(one.fits for one in parts) else install(extra)
-        table.add_row(extra, use, Text(state))
+        table.add_row(extra, use, "installed" if parts and all(one.fits for one in parts) else "not installed")
     return table
 
 

@@ -36,8 +36,14 @@ def install(extra: str) -> str:
     return f'pip install -c constraints.txt ".[{extra}]"'
 
 
-def missing(package: str, need: str = "training", extra: str = "train") -> UserError:
-    """The error for an optional package that is not installed."""
+def missing(package: str, need: str, extra: str) -> UserError:
+    """The error for an optional package that is not installed.
+
+    Args:
+        package: its name.
+        need: what needs it.
+        extra: the extra that installs it.
+    """
     advice = f"{install(extra)} in the folder of action-balance"
     return UserError(f"{package} is not installed, and {need} needs it: {advice}")
 

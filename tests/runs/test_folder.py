@@ -490,15 +490,6 @@ assert "jax" not in sys.modules
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
 
 
-def test_without_tensorboard_the_package_to_install_is_named_before_a_folder_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
-    with pytest.raises(UserError, match=r"tensorboard is not installed.*pip install"):
-        _create(tmp_path / "run")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "content",
     [b"[" * 100_000, b'{"format": ' + b"[" * 60 + b"]" * 60 + b"}", b'{"version": 1e999}', b'{"version": NaN}'],

@@ -3,6 +3,7 @@
 import gzip
 import math
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,18 @@ def test_compressed_metrics_are_read_where_they_lie(tmp_path: Path) -> None:
             read_metrics(tmp_path)
     MetricsLog(tmp_path).append(_rows(3))
     assert [row["update"] for row in read_metrics(tmp_path)] == [3, 3]
+
+
+def test_without_tensorboard_the_same_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("with", "without"):
+        (tmp_path / name).mkdir()
+    _fill(tmp_path / "with", 3)
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
+    log = _fill(tmp_path / "without", 3)
+    assert (tmp_path / "without" / "metrics.jsonl").read_bytes() == (tmp_path / "with" / "metrics.jsonl").read_bytes()
+    assert not (tmp_path / "without" / "tensorboard").exists()
+    log.truncate_after(2)
+    assert read_metrics(tmp_path / "without")[-1]["update"] == 2
 
 
 def test_tensorboard_reads_the_same_values(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """TensorBoard event files, written with TensorBoard's own record writer; TensorFlow is not needed.
 
+TensorBoard is optional: where it is not installed, no event files are written, and nothing else changes.
+
 Every start of a run writes a new file, because the last record of the previous one may be half-written. After a resume
 the file begins with a restart record, at which TensorBoard forgets what it has seen from that step on.
 """
@@ -11,22 +13,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from action_balance.files import check_inside, missing, open_to_append
+from action_balance.files import check_inside, open_to_append
 from action_balance.reading import entries, exists
 
 #: TensorBoard recognises an event file by this part of its name, and reads the files of a folder in order of name.
 PREFIX = "events.out.tfevents."
 
 
+def event_log(path: Path) -> "EventLog | None":
+    """Writes event files to a folder; None where TensorBoard is not installed, or does not load."""
+    try:
+        return EventLog(path)
+    except Exception:  # a package that is not installed, or one that does not fit to another
+        return None
+
+
 class EventLog:
     """Writes scalars for TensorBoard. Files are open during a write only, so nothing has to be closed."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            from tensorboard.compat.proto import event_pb2, summary_pb2
-            from tensorboard.summary.writer.record_writer import RecordWriter
-        except ImportError:
-            raise missing("tensorboard") from None
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
         self._events = event_pb2
         self._summaries = summary_pb2
         self._record_writer = RecordWriter

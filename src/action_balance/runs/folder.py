@@ -4,7 +4,7 @@
 ``manifest.json``    where the run came from, and how it ended
 ``metrics.jsonl``    one line per update and seed (see `action_balance.runs.metrics`), with ``timing.jsonl``
 ``visits.jsonl``     in environments with enumerable states: how often each pair was taken, at some updates
-``tensorboard/``     the same numbers for TensorBoard
+``tensorboard/``     the same numbers for TensorBoard, where it is installed
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
 ``evaluation/``      the last evaluation of a checkpoint
 ``aside/``           what is no longer part of the run, and is kept (see `action_balance.runs.aside`)
@@ -132,7 +132,6 @@ class RunFolder(OwnedFolder):
         manifest = {"format": FORMAT, "status": "running", "start": start["time"], "end": None, "resumes": 0}
         folder = cls(path, json.loads(content)["config"], {**(about or {}), **manifest, "starts": [start]})
         folder.manifest["config_sha256"] = fingerprint(folder.config)
-        folder.metrics()  # a missing package is noticed now, not after the first update
         made = folder.make()
         folder._refuse_others(overwrite)
         folder.acquire()

@@ -1,4 +1,4 @@
-"""Writing the metrics of a run: one JSON line per update and seed, and the same numbers for TensorBoard.
+"""Writing the metrics of a run: one JSON line per update and seed, and the same numbers for TensorBoard if installed.
 
 A line of ``metrics.jsonl`` has ``update``, ``seed`` and ``steps`` (environment steps so far), then numbers and lists of
 numbers by name. nan is ``null``, infinity is ``"inf"`` or ``"-inf"``. Numbers that depend on the clock are in
@@ -20,7 +20,7 @@ from jaxtyping import Int
 from action_balance.files import Data, cannot_write, open_to_append, sync_folder
 from action_balance.packing import packed
 from action_balance.runs.aside import ASIDE, new_aside
-from action_balance.runs.events import EventLog
+from action_balance.runs.events import event_log
 from action_balance.runs.rows import METRICS, TIMING, VISITS
 from action_balance.runs.truncation import Truncation, plan
 
@@ -54,7 +54,7 @@ class MetricsLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._events = EventLog(path / TENSORBOARD)
+        self._events = event_log(path / TENSORBOARD)
 
     def append(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any] | None = None) -> None:
         """Write the rows of one update; killing the process afterwards does not lose them.
@@ -72,6 +72,8 @@ class MetricsLog:
         self._append(METRICS, b"".join(_line({**{key: row[key] for key in KEYS}, **row}) for row in plain))
         if clock:
             self._append(TIMING, _line({**now, **clock}))
+        if self._events is None:
+            return
         try:
             for row in plain:
                 values = {name: value for name, value in row.items() if name not in KEYS}
@@ -122,7 +124,8 @@ class MetricsLog:
             for cut in cuts:
                 cut.apply(aside)
         row = cuts[0].last
-        self._events.forget_from(row["steps"] + 1 if row else 0)
+        if self._events is not None:
+            self._events.forget_from(row["steps"] + 1 if row else 0)
 
     def _describe(self, cuts: Sequence[Truncation], update: int) -> Iterator[str]:
         for cut in cuts:

@@ -16,7 +16,6 @@ from typing import Any
 
 from action_balance.config.registry import describe_error, load_library, load_module
 from action_balance.config.trust import is_of_script, is_standard
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 from action_balance.errors import UserError
 from action_balance.files import missing, reason
 
@@ -28,6 +27,8 @@ except ImportError:
 from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
+
+from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
 PACKAGES = {
