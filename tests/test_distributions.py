@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.core.balance import balance
+from action_balance.core.balance import balance, mask_logits
 from action_balance.distributions import Categorical, MultiCategorical
 
 TWO = MultiCategorical((2, 3))
@@ -121,3 +121,21 @@ def test_kl_divergence_by_hand_and_in_the_order_of_its_arguments() -> None:
 
 def test_kl_divergence_of_equal_policies_is_0_whatever_the_shift() -> None:
     np.testing.assert_allclose(jax.jit(jax.vmap(THREE.kl))(ROWS, ROWS + 4), [0.0, 0.0], atol=1e-6)
+
+
+def test_forbidden_choices_have_no_part_in_log_probabilities_entropies_and_divergences() -> None:
+    """Left are 1/4, 3/4 of the first component, and 2/3, 1/3 of the second."""
+    mask = jnp.array([True, True, True, False, True])
+    masked = mask_logits(LOGITS, mask)
+    assert float(TWO.log_prob(masked, jnp.array([1, 2]))) == pytest.approx(math.log(3 / 4 * 1 / 3))
+    first, second = (-sum(p * math.log(p) for p in one) for one in ((1 / 4, 3 / 4), (2 / 3, 1 / 3)))
+    assert float(TWO.entropy(masked)) == pytest.approx(first + second)
+    uniform = TWO.kl(masked, mask_logits(jnp.zeros(5), mask))
+    assert float(uniform) == pytest.approx(2 * math.log(2) - first - second)
+    noise = jnp.array([0.0, 0.0, 0.0, 1e6, 0.0])
+    assert TWO.sample(masked, noise).tolist() == [1, 0]
+
+
+def test_a_missing_vector_is_passed_to_the_function_of_each_component() -> None:
+    seen = TWO.per_component(lambda x, m: x if m is None else -x, LOGITS, None)
+    np.testing.assert_array_equal(seen, LOGITS)

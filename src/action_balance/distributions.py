@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,21 @@ class MultiCategorical:
         """Kullback-Leibler divergence from ``other``: the sum over the components."""
         return _sum([one.kl(logits[part], other[part]) for one, part in self._components])
 
-    def per_component(self, function: Callable[..., Array], *vectors: Float[Array, " A"]) -> Float[Array, " A"]:
+    def per_component(self, function: Callable[..., Array], *vectors: Shaped[Array, " A"] | None) -> Float[Array, " A"]:
         """Apply a function of vectors to each component's part of them, and join the results.
 
         Args:
             function: Maps the parts of all vectors that belong to one component to a vector of the same length.
-            *vectors: Vectors over all choices.
+            *vectors: Vectors over all choices; None, such as the mask where nothing is forbidden, is passed as it is.
 
         Returns:
             The joined results.
         """
-        return jnp.concatenate([function(*(vector[part] for vector in vectors)) for _, part in self._components])
+
+        def cut(vector: Array | None, part: slice) -> Array | None:
+            return None if vector is None else vector[part]
+
+        return jnp.concatenate([function(*(cut(vector, part) for vector in vectors)) for _, part in self._components])
 
     def split(self, vector: Float[Array, " A"]) -> list[Float[Array, " _"]]:
         """The parts of a vector over all choices, one per component."""

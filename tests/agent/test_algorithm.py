@@ -6,6 +6,7 @@ import pytest
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.config.agent import AgentConfig, PPOConfig
+from action_balance.core.balance import FORBIDDEN
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
@@ -47,3 +48,18 @@ def test_logits_are_balanced_in_each_component() -> None:
     np.testing.assert_allclose(mixed.behaviour_logits(logits, scores, jnp.asarray(10.0)), uniform, rtol=1e-6)
     plain = Algorithm(AgentConfig(method="rnd"), ALGORITHM.spec)
     np.testing.assert_array_equal(plain.behaviour_logits(logits, scores, jnp.asarray(10.0)), logits)
+
+
+def test_logits_are_balanced_and_mixed_over_the_allowed_choices_of_each_component() -> None:
+    """The allowed bonuses (3) and (6, 8) have lengths 3 and 10."""
+    logits, scores = jnp.array([0.0, 1.0, 2.0, 3.0, 4.0]), jnp.array([3.0, 4.0, 6.0, 7.0, 8.0])
+    mask = jnp.array([True, False, True, False, True])
+    found = ALGORITHM.behaviour_logits(logits, scores, jnp.asarray(10.0), mask)
+    np.testing.assert_allclose(found, [10, FORBIDDEN, 8, FORBIDDEN, 12], rtol=1e-6)
+    mixed = Algorithm(AgentConfig(ppo=PPOConfig(epsilon=1.0)), ALGORITHM.spec)
+    uniform = mixed.behaviour_logits(logits, scores, jnp.asarray(10.0), mask)
+    np.testing.assert_allclose(jnp.exp(uniform), [1, 0, 0.5, 0, 0.5], rtol=1e-6)
+    plain = Algorithm(AgentConfig(method="rnd"), ALGORITHM.spec)
+    np.testing.assert_array_equal(
+        plain.behaviour_logits(logits, scores, jnp.asarray(10.0), mask), [0, FORBIDDEN, 2, FORBIDDEN, 4]
+    )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.core.balance import balance, mix_uniform, normalize
+from action_balance.core.balance import FORBIDDEN, balance, mask_logits, mix_uniform, normalize
 from action_balance.core.options import Normalization
 from action_balance.errors import UserError
 
@@ -154,3 +154,41 @@ def test_epsilon_mixes_a_policy_with_a_uniform_one() -> None:
     check(mix_uniform(jnp.array([0.0, -1e30]), 0.1)[None], [[float(np.log(0.95)), float(np.log(0.05))]])
     for epsilon in (0.1, 1.0):
         assert jnp.isfinite(jax.jacobian(mix_uniform)(jnp.array([0.0, -200.0]), epsilon)).all()
+
+
+def test_forbidden_actions_have_no_part_in_the_normalised_bonus() -> None:
+    bonus, mask = jnp.array([3.0, 100.0, 4.0, 7.0]), jnp.array([True, False, True, False])
+    np.testing.assert_array_equal(normalize(bonus, "raw", mask), [3, 0, 4, 0])
+    check(normalize(bonus, "l2", mask)[None], [[0.6, 0, 0.8, 0]])  # 9 + 16 = 25
+    check(normalize(bonus, "standard", mask)[None], [[-1, 0, 1, 0]])  # mean 3.5, deviation 0.5
+    alone = jnp.array([False, False, False, True])
+    assert normalize(bonus, "l2", alone).tolist() == [0, 0, 0, 1]
+    assert normalize(bonus, "standard", alone).tolist() == [0, 0, 0, 0]
+
+
+def test_the_behaviour_policy_is_balanced_over_allowed_actions_only() -> None:
+    logits, bonus = jnp.log(jnp.array([1.0, 5.0, 3.0])), jnp.array([4.0, 9.0, 3.0])
+    found = balance(logits, bonus, 5.0, "l2", jnp.array([True, False, True]))
+    np.testing.assert_allclose(found[jnp.array([0, 2])], [4, np.log(3) + 3], rtol=1e-6)
+    probabilities = jax.nn.softmax(found)
+    assert probabilities[1] == 0
+    # exp(4) : 3 exp(3)
+    np.testing.assert_allclose(probabilities[0], np.e / (np.e + 3), rtol=1e-6)
+
+
+def test_the_uniform_part_of_a_mixture_is_shared_by_the_allowed_actions() -> None:
+    mask = jnp.array([True, True, False, False])
+    mixed = mix_uniform(jnp.log(jnp.array([1.0, 3.0, 8.0, 8.0])), 0.2, mask)
+    np.testing.assert_allclose(jnp.exp(mixed), [0.8 / 4 + 0.1, 0.8 * 3 / 4 + 0.1, 0, 0], rtol=1e-6)
+    assert mixed[2:].tolist() == [FORBIDDEN, FORBIDDEN]
+
+
+def test_forbidden_actions_get_no_gradient() -> None:
+    mask = jnp.array([True, False, True])
+
+    def chosen(logits: jax.Array) -> jax.Array:
+        return jax.nn.log_softmax(mix_uniform(mask_logits(logits, mask), 0.5, mask))[0]
+
+    gradient = jax.grad(chosen)(jnp.zeros(3))
+    # p = 0.5 sigma(x - y) + 0.25, so d log p = 0.125 / 0.5
+    np.testing.assert_allclose(gradient, [0.25, 0, -0.25], rtol=1e-6)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxtyping import Array, Float, Int, Real
+from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
-from action_balance.core.balance import balance, mix_uniform
+from action_balance.core.balance import balance, mask_logits, mix_uniform
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
@@ -83,7 +83,11 @@ class Algorithm:
         return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
 
     def behaviour_logits(
-        self, logits: Float[Array, " A"], scores: Float[Array, " A"], coef: Float[Array, ""]
+        self,
+        logits: Float[Array, " A"],
+        scores: Float[Array, " A"],
+        coef: Float[Array, ""],
+        mask: Bool[Array, " A"] | None = None,
     ) -> Float[Array, " A"]:
         """Logits of the behaviour policy beta: balanced in each action component (Eq. 5) where there is a bonus, then
         mixed with a uniform policy where epsilon is above 0.
@@ -92,13 +96,15 @@ class Algorithm:
             logits: Logits of pi.
             scores: The action bonus of every choice.
             coef: c of Eq. 5.
+            mask: Which choices are allowed; None if all of them are.
 
         Returns:
             Logits of beta.
         """
+        logits = mask_logits(logits, mask)
         kind, epsilon = self.config.normalize, self.config.epsilon
         if self.action_bonus is not None:
-            logits = self.distribution.per_component(lambda x, y: balance(x, y, coef, kind), logits, scores)
+            logits = self.distribution.per_component(lambda x, y, m: balance(x, y, coef, kind, m), logits, scores, mask)
         if epsilon:
-            logits = self.distribution.per_component(lambda x: mix_uniform(x, epsilon), logits)
+            logits = self.distribution.per_component(lambda x, m: mix_uniform(x, epsilon, m), logits, mask)
         return logits

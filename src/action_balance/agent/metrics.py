@@ -16,7 +16,7 @@ from action_balance.agent.episodes import Episodes
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import LARGEST, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
-from action_balance.core.balance import normalize
+from action_balance.core.balance import mask_logits, normalize
 from action_balance.errors import UserError
 
 #: Numbers by name, and the frequency of each action.
@@ -80,8 +80,8 @@ def episode_metrics(episodes: Episodes) -> dict[str, Any]:
 
 
 def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -> Metrics:
-    distribution, bonus = algorithm.distribution, trajectory.action_bonus
-    behaviour = _each(lambda x, y: algorithm.behaviour_logits(x, y, coef))(trajectory.logits, bonus)
+    distribution, bonus, mask = algorithm.distribution, trajectory.action_bonus, trajectory.mask
+    behaviour = _each(lambda x, y, m: algorithm.behaviour_logits(x, y, coef, m))(trajectory.logits, bonus, mask)
     entropy = _each(distribution.entropy)
     found = {
         "action_frequency": _each(distribution.one_hot)(trajectory.action).mean(axis=(0, 1)),
@@ -97,11 +97,11 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
         found |= {"action_coef": coef}
     kind = config.normalize
     proportions = _each(lambda r: distribution.per_component(_proportions, r))(bonus)
-    added = _each(lambda r: distribution.per_component(lambda one: normalize(one, kind), r))(bonus)
+    added = _each(lambda r, m: distribution.per_component(lambda x, y: normalize(x, kind, y), r, m))(bonus, mask)
     return found | {
         "entropy_bonus": jax.scipy.special.entr(proportions).sum(axis=-1).mean(),
-        "entropy_added": entropy(added).mean(),
-        "action_bonus_mean": bonus.mean(),
+        "entropy_added": entropy(mask_logits(added, mask)).mean(),
+        "action_bonus_mean": bonus.mean(where=mask),
     }
 
 

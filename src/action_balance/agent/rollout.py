@@ -8,12 +8,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Real
+from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.state import Actor, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
+from action_balance.core.balance import mask_logits
 from action_balance.envs.base import Environment
 from action_balance.nets.image import cast_kernels
 
@@ -56,7 +57,11 @@ def make_actor(state: TrainState, algorithm: Algorithm) -> Actor:
 
 
 def act(
-    actor: Actor, observation: Real[Array, "..."], index: Int[Array, ""] | int, algorithm: Algorithm
+    actor: Actor,
+    observation: Real[Array, "..."],
+    index: Int[Array, ""] | int,
+    algorithm: Algorithm,
+    mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]]:
     """Evaluate the policy and the action bonus on one observation.
 
@@ -65,17 +70,21 @@ def act(
         observation: One observation.
         index: Number of the state; 0 where states cannot be enumerated.
         algorithm: Settings, distribution and bonuses.
+        mask: Which choices are allowed; None if all of them are.
 
     Returns:
-        Logits of pi, the intrinsic and extrinsic values, and the action bonus r_ab(s, .), which is zero without one.
+        Logits of pi, the intrinsic and extrinsic values, and the action bonus r_ab(s, .), which is zero without one and
+        for forbidden choices.
     """
     logits, values = actor.policy(algorithm.policy_obs(observation, actor.obs_stats))
     if algorithm.config.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
+    logits = mask_logits(logits, mask)
     if algorithm.action_bonus is None:
         return logits, values, jnp.zeros_like(logits)
     obs = algorithm.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
-    return logits, values, algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
+    scores = algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
+    return logits, values, scores if mask is None else jnp.where(mask, scores, 0.0)
 
 
 def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:

@@ -45,6 +45,7 @@ class Trajectory(eqx.Module):
     truncated: Bool[Array, "*T N"]
     index: Int[Array, "*T N"]  # number of s_t; 0 where states cannot be enumerated
     next_index: Int[Array, "*T N"]  # number of s_{t+1}
+    mask: Bool[Array, "*T N A"] | None = None  # which choices were allowed; None where the environment gives no masks
 
 
 class TrainState(eqx.Module):

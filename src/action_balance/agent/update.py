@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
@@ -39,6 +39,7 @@ class Samples(eqx.Module):
     action_bonus: Float[Array, "*b A"]
     advantage: Float[Array, "*b"]
     value_targets: Float[Array, "*b 2"]
+    mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
 
 
 class Totals(NamedTuple):
@@ -177,7 +178,7 @@ def loss(
 
     def policy_terms(sample: Samples) -> tuple[Array, Array, Array, Array]:
         logits, values = params.policy(algorithm.policy_obs(sample.observation, batch.acting_stats))
-        behaviour = algorithm.behaviour_logits(logits, sample.action_bonus, batch.coef)
+        behaviour = algorithm.behaviour_logits(logits, sample.action_bonus, batch.coef, sample.mask)
         ratio = jnp.exp(distribution.log_prob(behaviour, sample.action) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
         return ratio, surrogate, ppo.value_loss(values, sample.value_targets), distribution.entropy(behaviour)
@@ -276,6 +277,7 @@ def prepare(
         action_bonus=trajectory.action_bonus,
         advantage=advantage if drift is None else weight * advantage,
         value_targets=value_targets,
+        mask=trajectory.mask,
     )
     key, order_key, subset_key = jax.random.split(state.key, 3)
     count = config.ppo.epochs * config.ppo.minibatches

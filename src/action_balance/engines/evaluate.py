@@ -81,6 +81,7 @@ def decide(
     mode: Int[Array, ""],
     algorithm: Algorithm,
     with_bonus: bool = True,
+    mask: Bool[Array, " A"] | None = None,
 ) -> Decision:
     """Choose an action for one observation.
 
@@ -92,12 +93,13 @@ def decide(
         mode: place of the action mode in `ACTION_MODES`; a number, so that all modes are one program.
         algorithm: settings, distribution and bonuses.
         with_bonus: whether to compute the action bonus, which costs more than the policy. Without it, beta is pi.
+        mask: which choices are allowed; None if all of them are.
 
     Returns:
         The action, the logits of pi and beta, and the action bonus.
     """
-    logits, _, bonus = act(actor, observation, index, algorithm)
-    behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef) if with_bonus else logits
+    logits, _, bonus = act(actor, observation, index, algorithm, mask)
+    behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
     chosen = algorithm.distribution.mode(preferences)

@@ -40,6 +40,7 @@ class HostStep:
     terminated: Bool[np.ndarray, " M"]  # the task ended
     truncated: Bool[np.ndarray, " M"]  # the time limit was reached; never together with `terminated`
     lost: bool = False  # whether episodes were cut because their environments were lost: they are not counted
+    mask: Bool[np.ndarray, "M A"] | None = None  # which choices the next action may be made of, where `spec.masked`
 
     @property
     def ended(self) -> Bool[np.ndarray, " M"]:
@@ -103,6 +104,30 @@ class HostEnvironment(Protocol):
     def close(self) -> None:
         """Stop the environments."""
         ...
+
+
+@runtime_checkable
+class MaskedEnvironment(HostEnvironment, Protocol):
+    """N environments that forbid actions in some states: `EnvSpec.masked`."""
+
+    @property
+    def first_mask(self) -> Bool[np.ndarray, "G M A"]:
+        """Which choices the first actions after `reset` may be made of."""
+        ...
+
+
+def first_masks(environment: HostEnvironment) -> list[Bool[np.ndarray, "M A"] | None]:
+    """The masks of the first actions of each group; None where nothing is forbidden.
+
+    Args:
+        environment: environments that were reset, and have not made a step since.
+
+    Returns:
+        One mask for each group.
+    """
+    if not environment.spec.masked:
+        return [None] * environment.groups
+    return list(cast(MaskedEnvironment, environment).first_mask)
 
 
 def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:

@@ -36,6 +36,8 @@ class EnvSpec:
     """Names of the parts of a vector in their order, each with its length; empty where they have no names."""
     normalize_obs: bool = False
     """Whether the policy must see normalised observations, because their scale is unknown."""
+    masked: bool = False
+    """Whether the environment says before every action which choices are allowed."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(ObservationKind):
@@ -97,4 +99,5 @@ class EnvSpec:
         listed = ", ".join(f"{name or 'observation'} {count}" for name, count in self.parts)
         inside = f" ({textwrap.shorten(listed, SHOWN, placeholder=' ...')})" if parts and listed else ""
         actions = f"{self.nvec[0]} actions" if len(self.nvec) == 1 else f"actions of {self.nvec} choices"
-        return f"observations of kind {self.kind} {self.shape} {self.dtype}{inside} and {actions}"
+        masks = " with action masks" if self.masked else ""
+        return f"observations of kind {self.kind} {self.shape} {self.dtype}{inside} and {actions}{masks}"

@@ -17,7 +17,7 @@ from action_balance.agent.metrics import Metrics, episode_metrics
 from action_balance.agent.state import Actor, TrainState
 from action_balance.engines.host.compiled_update import CompiledUpdate, Decider
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
-from action_balance.envs.host_base import HostEnvironment
+from action_balance.envs.host_base import HostEnvironment, first_masks
 
 #: Folded into the key of acting: far from the small numbers that keys are split by.
 ACTING = 0x616374
@@ -48,8 +48,9 @@ class HostActor:
         self.rollouts = int(state.updates)  # complete ones; a rollout under way when a run stops is lost
         self.returns = np.zeros(self.envs)  # of the episodes under way, all of which began here
         began = np.ones(self.size, bool)
-        self.newest: list[tuple[Any, EpisodeEnds | None]] = [
-            (frame, EpisodeEnds(began, frame)) for frame in environment.reset()
+        self.newest: list[tuple[Any, EpisodeEnds | None, Any]] = [
+            (frame, EpisodeEnds(began, frame), mask)
+            for frame, mask in zip(environment.reset(), first_masks(environment), strict=True)
         ]
         self.buffers = [compiled.empty(np.int32(group * self.size), self._rollout_key()) for group in self.groups]
         self.waits: list[float | None] = [None for _ in self.groups]  # since when the host waits for a group
@@ -72,8 +73,7 @@ class HostActor:
         """
         if number:
             self._receive(group, number - 1)
-        frame, ends = self.newest[group]
-        self.buffers[group], action = self.rollout.decide(self.buffers[group], frame, ends)
+        self.buffers[group], action = self.rollout.decide(self.buffers[group], *self.newest[group])
         self.environment.send(group, np.asarray(action))
 
     def _receive(self, group: int, number: int) -> None:
@@ -88,7 +88,7 @@ class HostActor:
         self.returns[mine], finished = add_rewards(self.returns[mine], step.score, ended)
         if not step.lost:
             rollout.finished[number, mine], rollout.counted[number, mine] = finished, ended
-        self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None)
+        self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None, step.mask)
 
     def end_group(self, group: int) -> None:
         """Receive the last step of a group's rollout.
@@ -97,12 +97,12 @@ class HostActor:
             group: number of the group.
         """
         self._receive(group, self.steps - 1)
-        frame, ends = self.newest[group]
+        frame, ends, mask = self.newest[group]
         frame = jnp.asarray(frame)  # it is needed twice
         key = jax.random.fold_in(self._key, self.rollouts + 1)
         complete, following = self.compiled.conclude(self.buffers[group], frame, ends, key)
         self.rollout.buffers[group] = complete
-        self.buffers[group], self.newest[group] = following, (frame, ends)
+        self.buffers[group], self.newest[group] = following, (frame, ends, mask)
 
     def end_rollout(self) -> HostRollout:
         """End the rollout.

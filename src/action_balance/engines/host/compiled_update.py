@@ -41,8 +41,9 @@ LARGE = 16_384
 #: Host memory that a device can write to.
 PINNED = "pinned_host"
 
-#: From a buffer, the newest frames and the episodes that ended: the buffer after the next step, and the actions.
-Decider = Callable[[RolloutBuffer, Any, EpisodeEnds | None], tuple[RolloutBuffer, Array]]
+#: From a buffer, the newest frames, the episodes that ended and the action masks: the buffer after the next step, and
+#: the actions.
+Decider = Callable[[RolloutBuffer, Any, EpisodeEnds | None, Any], tuple[RolloutBuffer, Array]]
 
 
 class _Packers(NamedTuple):
@@ -187,9 +188,14 @@ class CompiledUpdate:
         return self._packers.actor.pack(actor)
 
     def _unpack_and_decide(
-        self, actor: PackedTree, buffer: RolloutBuffer, frame: Real[Array, "M ..."], ends: EpisodeEnds | None
+        self,
+        actor: PackedTree,
+        buffer: RolloutBuffer,
+        frame: Real[Array, "M ..."],
+        ends: EpisodeEnds | None,
+        mask: Bool[Array, "M A"] | None = None,
     ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
-        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, self.algorithm)
+        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.algorithm)
 
     def _prepare(
         self,

@@ -32,7 +32,7 @@ from action_balance.engines.evaluate import (
 )
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.frame_stack import push
-from action_balance.envs.host_base import HostEnvironment, with_timeout
+from action_balance.envs.host_base import HostEnvironment, first_masks, with_timeout
 from action_balance.errors import MOST
 from action_balance.signals import graceful_stop
 
@@ -54,6 +54,7 @@ def decide_all(
     key: PRNGKeyArray,
     time: Int[AnyArray, ""],
     mode: Int[AnyArray, ""],
+    mask: Bool[AnyArray, "N A"] | None = None,
     *,
     algorithm: Algorithm,
     bonuses: Bonuses,
@@ -68,6 +69,7 @@ def decide_all(
         key: random key; each environment has one of its own, derived from this, its number and the time.
         time: steps so far.
         mode: place of the action mode in `ACTION_MODES`.
+        mask: which choices are allowed; None where the environment gives no masks.
         algorithm: settings, distribution and bonuses.
         bonuses: whose action bonus is computed.
 
@@ -76,15 +78,16 @@ def decide_all(
     """
     stacks = jax.vmap(push)(stacks, frames, began)
 
-    def one(stack: Array, number: Array) -> Decision:
+    def one(stack: Array, number: Array, mask: Array | None) -> Decision:
         own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all")
+        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all", mask=mask)
 
-    made = jax.vmap(one)(stacks, jnp.arange(len(stacks)))
+    made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
     if bonuses == "first":
-        bonus = act(actor, stacks[0], 0, algorithm)[2]
-        behaviour = algorithm.behaviour_logits(first.logits, bonus, actor.coef)
+        own = None if mask is None else mask[0]
+        bonus = act(actor, stacks[0], 0, algorithm, own)[2]
+        behaviour = algorithm.behaviour_logits(first.logits, bonus, actor.coef, own)
         first = replace(first, behaviour=behaviour, action_bonus=bonus)
     return stacks, made.action, first
 
@@ -131,15 +134,15 @@ class EpisodeRunner:
         returns, lengths, ends = np.zeros(envs), np.zeros(envs, int), np.zeros(envs, int)
         playing, terminated, finished = np.arange(envs) < episodes, np.zeros(envs, bool), 0.0
         actions, scores, decisions = list[np.ndarray](), list[np.ndarray](), list[Decision]()
-        frames = environment.reset(seed)[0]
+        frames, mask = environment.reset(seed)[0], first_masks(environment)[0]
         for time in range(MOST_STEPS):
             if self.stop.is_set():
                 raise KeyboardInterrupt
             place = np.int32(ACTION_MODES.index(mode))
-            stacks, action, first = choose(actor, stacks, frames, began, key, np.int32(time), place)
+            stacks, action, first = choose(actor, stacks, frames, began, key, np.int32(time), place, mask)
             environment.send(0, np.asarray(action))
             step = receive() if self.env.in_process else with_timeout(receive)
-            frames, began = step.frame, step.ended
+            frames, began, mask = step.frame, step.ended, step.mask
             if self.record:
                 actions.append(np.asarray(action))
                 scores.append(step.score)

@@ -38,11 +38,12 @@ class RolloutBuffer(eqx.Module):
 
     frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
     final_obs: Real[Array, "..."]  # (T, M, ...), frames that ended an episode; arbitrary where none did
-    notes: Float[Array, "T M _"]  # C + 3 + 2 A: action, log beta(a|s), both values, logits of pi, action bonus
+    notes: Float[Array, "T M _"]  # action, log beta(a|s), both values, logits of pi, action bonus, mask if there is one
     time: Int[Array, ""]  # the next step
     first: Int[Array, ""]  # number of the first environment
     noise: Float[Array, "T M A"]  # Gumbel noise of the whole rollout: drawing it takes longer than a small decision
     action_shape: tuple[int, ...] = eqx.field(static=True)  # () for one action component, (C,) for several
+    masked: bool = eqx.field(static=True, default=False)  # whether the environment gives action masks
 
     @classmethod
     def empty(
@@ -62,14 +63,16 @@ class RolloutBuffer(eqx.Module):
         spec, distribution = algorithm.spec, algorithm.distribution
         depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.ppo.rollout_steps
         times, choices = depth + steps, distribution.choices
+        noted = len(spec.nvec) + 3 + (3 if spec.masked else 2) * choices
         return cls(
             frames=Frames(jnp.zeros((times, envs, *shape), spec.dtype), jnp.zeros((times, envs), bool), depth),
             final_obs=jnp.zeros((steps, envs, *shape), spec.dtype),
-            notes=jnp.zeros((steps, envs, len(spec.nvec) + 3 + 2 * choices)),
+            notes=jnp.zeros((steps, envs, noted)),
             time=jnp.zeros((), jnp.int32),
             first=jnp.asarray(first, jnp.int32),
             noise=_noise(key, first, (steps, envs, choices)),
             action_shape=distribution.action_shape,
+            masked=spec.masked,
         )
 
     @property
@@ -78,7 +81,7 @@ class RolloutBuffer(eqx.Module):
 
     @property
     def _rest(self) -> Array:
-        """The notes after the action, (T, M, 3 + 2 A)."""
+        """The notes after the action, (T, M, 3 + 2 A), or 3 + 3 A with masks."""
         return self.notes[..., self._components :]
 
     @property
@@ -106,12 +109,22 @@ class RolloutBuffer(eqx.Module):
     @property
     def logits(self) -> Float[Array, "T M A"]:
         """Logits of pi."""
-        return self._rest[..., 3 : 3 + self.noise.shape[-1]]
+        return self._choices(0)
 
     @property
     def action_bonus(self) -> Float[Array, "T M A"]:
         """The scores that acting used."""
-        return self._rest[..., 3 + self.noise.shape[-1] :]
+        return self._choices(1)
+
+    @property
+    def mask(self) -> Bool[Array, "T M A"] | None:
+        """Which choices were allowed; None where the environment gives no masks."""
+        return self._choices(2) > 0 if self.masked else None
+
+    def _choices(self, place: int) -> Float[Array, "T M A"]:
+        """One of the notes that have a number for every choice."""
+        choices = self.noise.shape[-1]
+        return self._rest[..., 3 + place * choices : 3 + (place + 1) * choices]
 
     def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> "RolloutBuffer":
         """Add the frame that the next step starts from.
@@ -157,7 +170,12 @@ def _noise(key: PRNGKeyArray, first: Int[Array, ""] | np.int32, shape: tuple[int
 
 
 def decide(
-    actor: Actor, buffer: RolloutBuffer, frame: Real[Array, "M ..."], ends: EpisodeEnds | None, algorithm: Algorithm
+    actor: Actor,
+    buffer: RolloutBuffer,
+    frame: Real[Array, "M ..."],
+    ends: EpisodeEnds | None,
+    mask: Bool[Array, "M A"] | None,
+    algorithm: Algorithm,
 ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
     """Choose the next actions of a group.
 
@@ -166,6 +184,7 @@ def decide(
         buffer: The steps before.
         frame: The newest frames.
         ends: The episodes that the step before ended.
+        mask: Which choices are allowed; None where the environment gives no masks.
         algorithm: Settings, distribution and bonuses.
 
     Returns:
@@ -173,13 +192,14 @@ def decide(
     """
     buffer = buffer.see(frame, ends)
     distribution = algorithm.distribution
-    logits, values, bonus = jax.vmap(lambda obs: act(actor, obs, 0, algorithm))(buffer.stacks())
-    behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
+    logits, values, bonus = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
+    behaviour = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
     noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
     action = jax.vmap(distribution.sample)(behaviour, noise)
     log_prob = jax.vmap(distribution.log_prob)(behaviour, action)
     chosen = action.reshape(len(action), -1).astype(jnp.float32)
-    notes = jnp.concatenate([chosen, log_prob[:, None], values, logits, bonus], axis=-1)
+    masks = [] if mask is None else [mask.astype(jnp.float32)]
+    notes = jnp.concatenate([chosen, log_prob[:, None], values, logits, bonus, *masks], axis=-1)
     return replace(buffer, notes=_put(buffer.notes, notes, buffer.time), time=buffer.time + 1), action
 
 
@@ -250,11 +270,12 @@ def evaluate_actions(
     frames = buffer.frames
     stacks = Frames(mine(frames.frame), mine(frames.began), frames.depth).stacks()
 
-    def log_prob(logits: Array, bonus: Array, action: Array) -> Array:
-        return algorithm.distribution.log_prob(algorithm.behaviour_logits(logits, bonus, coef), action)
+    def log_prob(logits: Array, bonus: Array, action: Array, mask: Array | None) -> Array:
+        return algorithm.distribution.log_prob(algorithm.behaviour_logits(logits, bonus, coef, mask), action)
 
     logits, values = jax.vmap(jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, obs_stats))))(stacks)
-    log_probs = jax.vmap(jax.vmap(log_prob))(logits[:-1], mine(buffer.action_bonus), mine(buffer.action))
+    bonus, action, mask = (jax.tree.map(mine, one) for one in (buffer.action_bonus, buffer.action, buffer.mask))
+    log_probs = jax.vmap(jax.vmap(log_prob))(logits[:-1], bonus, action, mask)
     return ActionEvaluation(log_probs, values)
 
 
@@ -284,6 +305,7 @@ def trajectory(
         return jnp.concatenate(parts, axis=1)
 
     names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values")
+    names = (*names, "mask") if algorithm.spec.masked else names
     made = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
     frame = joined(*(one.frames.frame for one in buffers))
     began = joined(*(one.frames.began for one in buffers))

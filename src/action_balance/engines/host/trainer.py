@@ -35,9 +35,12 @@ from action_balance.envs.host_base import (
     EnvironmentFailed,
     EnvironmentsLost,
     HostEnvironment,
+    HostStep,
+    first_masks,
     timeout_error,
     with_timeout,
 )
+from action_balance.envs.masks import sample_allowed
 from action_balance.envs.spec import EnvSpec
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for those that are late.
@@ -127,25 +130,31 @@ class HostTrainer(Trainer):
             return stats
         generator = np.random.default_rng([seed, 1])
         shape = (environment.groups, environment.envs_per_group, *self.compiled.algorithm.distribution.action_shape)
+        nvec = self.spec.nvec
         environment.reset()
 
-        def receive() -> list[np.ndarray]:
-            return [environment.receive(group).next_obs for group in range(environment.groups)]
+        def receive() -> list[HostStep]:
+            return [environment.receive(group) for group in range(environment.groups)]
 
-        def step(env_state: None, _: int) -> tuple[None, list[Any]]:
-            actions = generator.integers(self.spec.nvec if len(self.spec.nvec) > 1 else self.spec.nvec[0], size=shape)
+        def draw(masks: list[Any]) -> np.ndarray:
+            if self.spec.masked:
+                return np.stack([sample_allowed(generator, mask, nvec) for mask in masks])
+            return generator.integers(nvec if len(nvec) > 1 else nvec[0], size=shape)
+
+        def step(masks: list[Any], _: int) -> tuple[list[Any], list[Any]]:
+            actions = draw(masks)
             for group, chosen in enumerate(actions):
                 environment.send(group, chosen.astype(np.int32))
             try:
-                frames = receive() if self._in_thread else with_timeout(receive, TIMEOUT)
+                steps = receive() if self._in_thread else with_timeout(receive, TIMEOUT)
             except EnvironmentsLost:
                 self._lost = True
                 raise
             if stopped():
                 raise KeyboardInterrupt
-            return env_state, frames
+            return [one.mask for one in steps], [one.next_obs for one in steps]
 
-        return warm_up(stats, step, None, range(steps), loop, self.compiled.update_stats)
+        return warm_up(stats, step, first_masks(environment), range(steps), loop, self.compiled.update_stats)
 
     def start(self, states: TrainState) -> None:
         """See `Trainer.start`. The environments begin new episodes."""
