@@ -22,6 +22,7 @@ from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.base import Environment
+from action_balance.envs.mixed import empty_stats
 
 
 def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
@@ -116,7 +117,7 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
         The statistics; empty ones where nothing uses them.
     """
     config = algorithm.config
-    stats, steps = RunningMeanStd.empty(algorithm.spec.frame_shape), warmup.warmup_steps(algorithm)
+    stats, steps = empty_stats(algorithm.spec), warmup.warmup_steps(algorithm)
     if not steps:
         return stats
     reset_key, key = jax.random.split(key)

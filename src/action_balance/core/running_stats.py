@@ -51,7 +51,7 @@ class RunningMeanStd(eqx.Module):
         squares = ((offsets - offset) ** 2).sum(axis=0)
         total = self.count + size
         shift = mean - self.mean
-        return type(self)(
+        return RunningMeanStd(
             total,
             self.mean + shift * (size / total),
             self.squares + squares + shift**2 * (self.count * size / total),

@@ -19,7 +19,7 @@ from action_balance.agent.warmup import warmup_steps
 from action_balance.config.agent import AgentConfig, ImageConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.train import TrainConfig
-from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import flag
 from action_balance.machine import Need, available_memory, check_memory
@@ -183,7 +183,7 @@ def _at_once(config: TrainConfig) -> int:
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
     """An agent with its environments, without the warm-up."""
     algorithm = Algorithm(config.agent, spec)
-    state = learner.init_agent(algorithm, RunningMeanStd.empty(spec.frame_shape), key)
+    state = learner.init_agent(algorithm, empty_stats(spec), key)
     if config.env.engine == "host":
         return state
     return learner.with_environments(state, config.environment(key), config.agent.envs, key)

@@ -8,11 +8,24 @@ from typing import Any, Literal, get_args
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.errors import UserError
 
-#: What one observation is. A stack holds the newest K frames, oldest first, along its first axis.
-ObservationKind = Literal["vector", "image", "vector-stack", "image-stack"]
+#: What one observation is. A stack holds the newest K frames, oldest first, along its first axis. A mixed observation
+#: has images and a vector: bytes of the images, one after the other, then bytes of the vector's float32 numbers.
+ObservationKind = Literal["vector", "image", "mixed", "vector-stack", "image-stack", "mixed-stack"]
 
 #: Numbers of axes that an observation of each kind may have: images are (H, W) or (H, W, C).
-AXES: dict[str, tuple[int, ...]] = {"vector": (1,), "image": (2, 3), "vector-stack": (2,), "image-stack": (3, 4)}
+AXES: dict[str, tuple[int, ...]] = {
+    "vector": (1,),
+    "image": (2, 3),
+    "mixed": (1,),
+    "vector-stack": (2,),
+    "image-stack": (3, 4),
+    "mixed-stack": (2,),
+}
+
+#: Bytes of a number of a vector.
+NUMBER = 4
+#: The most states of discrete observations that are enumerated.
+MOST_COUNTED = 1_000_000
 
 #: Characters of the list of observation parts in an error message.
 SHOWN = 120
@@ -38,6 +51,11 @@ class EnvSpec:
     """Whether the policy must see normalised observations, because their scale is unknown."""
     masked: bool = False
     """Whether the environment says before every action which choices are allowed."""
+    images: tuple[tuple[int, int, int], ...] = ()
+    """Height, width and channels of each image of a mixed observation, in their order."""
+    discrete: tuple[int, ...] = ()
+    """How many values each component of an observation has that consists of one-hot numbers only, so that it can be
+    counted exactly; empty otherwise."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(ObservationKind):
@@ -45,6 +63,10 @@ class EnvSpec:
         if len(self.shape) not in AXES[self.kind] or min(self.shape) < 1:
             axes = " or ".join(str(number) for number in AXES[self.kind])
             raise UserError(f"an observation of kind {self.kind} has {axes} axes, none of them empty, not {self.shape}")
+        if self.is_mixed != bool(self.images) or (self.is_mixed and self._vector_bytes % NUMBER):
+            raise UserError(f"images of shapes {self.images} do not fit observations of kind {self.kind} {self.shape}")
+        if self.discrete and sum(self.discrete) != self.shape[-1]:
+            raise UserError(f"components of {self.discrete} values do not fit observations of shape {self.shape}")
         if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
             raise UserError(f"an action needs two or more discrete choices, not {self.nvec}: divide continuous actions")
 
@@ -54,9 +76,39 @@ class EnvSpec:
         return self.kind in ("image", "image-stack")
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether a frame has images and a vector."""
+        return self.kind in ("mixed", "mixed-stack")
+
+    @property
     def is_stack(self) -> bool:
         """Whether an observation is a stack of frames."""
-        return self.kind in ("vector-stack", "image-stack")
+        return self.kind in ("vector-stack", "image-stack", "mixed-stack")
+
+    @property
+    def pixels(self) -> int:
+        """Numbers of all images of a mixed frame."""
+        return sum(math.prod(shape) for shape in self.images)
+
+    @property
+    def _vector_bytes(self) -> int:
+        return self.shape[-1] - self.pixels
+
+    @property
+    def vector(self) -> int:
+        """Numbers of the vector of a mixed frame."""
+        return self._vector_bytes // NUMBER if self.is_mixed else 0
+
+    @property
+    def stats_shape(self) -> tuple[int, ...]:
+        """Shape of the statistics of frames: one number for every number of a frame, whatever its bytes."""
+        return (self.pixels + self.vector,) if self.is_mixed else self.frame_shape
+
+    @property
+    def countable(self) -> int:
+        """Number of states that exact counts have; 0 where states cannot be enumerated."""
+        number = math.prod(self.discrete) if self.discrete else 0
+        return self.states or (number if number <= MOST_COUNTED else 0)
 
     @property
     def frame_shape(self) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from action_balance.bonuses.base import Bonus
 from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
+from action_balance.envs.gymnasium.leaves import ObsLayout
 from action_balance.errors import MOST, UserError, check_name
 from action_balance.files import Data
 from action_balance.interop import learner as compiled
@@ -113,24 +114,27 @@ class ActionBalance:
         learning_rate: float = 3e-4,
         width: int | None = None,
         seed: int = 0,
+        layout: ObsLayout = "auto",
     ) -> Self:
         """Create a bonus that has learned nothing; the same seed creates the same bonus.
 
         Args:
-            obs_space: A Box or Discrete space of Gymnasium, or the shape of an observation. (H, W) and (K, H, W) of
-                36 x 36 pixels or more are grey images from 0 to 255 and stacks of them, of which the last frame counts.
-            action_space: A Discrete space, or the number of actions.
+            obs_space: A space of Gymnasium, or the shape of an observation. Arrays of 44 x 44 pixels or more are
+                images, whose other axes are channels, unless ``layout`` says otherwise.
+            action_space: A Discrete, MultiDiscrete or MultiBinary space, or the number of actions. A counts the choices
+                of all components.
             coef: c of Eq. 5. With ``l2``, logits increase by at most this much.
             normalize: ``Normalize`` of Eq. 5: ``l2``, ``standard`` or ``raw``, see `action_balance.normalize`.
             embedding: ``channel`` also shows the action to the convolutions (Eq. 3); images only.
             learning_rate: Learning rate of Adam; the lower, the longer an action stays new.
             width: Width of the networks' layers (default: 128 for vectors, 512 for images).
             seed: Seed of both networks.
+            layout: How arrays of observations are laid out: ``auto``, ``hwc``, ``chw``, ``stack`` or ``vector``.
 
         Returns:
             The bonus.
         """
-        spaces = Spaces.of(obs_space, _given("action_space", action_space))
+        spaces = Spaces.of(obs_space, _given("action_space", action_space), layout)
         rate, wide = float(learning_rate), _width(width, spaces)
         settings = _Balanced(spaces, float(coef), normalize, embedding, rate, wide, index(seed))
         return cls(settings, settings.init())
@@ -234,6 +238,7 @@ class RND:
         learning_rate: float = 3e-4,
         width: int | None = None,
         seed: int = 0,
+        layout: ObsLayout = "auto",
     ) -> Self:
         """Create a bonus that has learned nothing; the same seed creates the same bonus.
 
@@ -244,11 +249,12 @@ class RND:
             learning_rate: Learning rate of Adam.
             width: Width of the networks' layers (default: 128 for vectors, 512 for images).
             seed: Seed of both networks.
+            layout: How arrays of observations are laid out: ``auto``, ``hwc``, ``chw``, ``stack`` or ``vector``.
 
         Returns:
             The bonus.
         """
-        spaces = Spaces.of(obs_space)
+        spaces = Spaces.of(obs_space, layout=layout)
         rate, wide = float(learning_rate), _width(width, spaces)
         settings = _Rewarded(spaces, index(environments), float(gamma), rate, wide, index(seed))
         return cls(settings, settings.init())
@@ -362,8 +368,7 @@ def _like(settings: _Balanced | _Rewarded) -> Any:
 
 def _read(settings: Data) -> Data:
     """Settings from plain data."""
-    spaces = settings["spaces"]
-    return {**settings, "spaces": Spaces(**{**spaces, "shape": tuple(spaces["shape"])})}
+    return {**settings, "spaces": Spaces.from_dict(settings["spaces"])}
 
 
 def _width(width: int | None, spaces: Spaces) -> int:

@@ -6,37 +6,38 @@ Axes: B samples, A actions, H, W pixels, K frames of a stack.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from action_balance.config.serialization import from_dict
+from action_balance.envs.gymnasium.encoding import Encoding
+from action_balance.envs.gymnasium.leaves import Leaf, ObsLayout, array_leaf, find_leaves, kind_of, short
+from action_balance.envs.gymnasium.spaces import LARGEST, Choices
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
+from action_balance.files import Data
 
-#: The smallest height and width for RND's kernels and strides; smaller arrays are taken as vectors.
-LEAST_PIXELS = 36
-#: The most channels of a colour image.
-_MOST_COLOURS = 4
-#: Beyond this, squares of deviations would leave the range of float32.
-_LARGEST = 1e15
+#: The smallest height and width of images in files that do not say how observations are laid out.
+_OLD_LEAST_PIXELS = 36
 
 
 @dataclass(frozen=True)
 class Spaces:
-    """Shapes and ranges of observations and actions."""
+    """Observations and actions, which become frames and choices just as in training; plain data."""
 
-    shape: tuple[int, ...]
-    """Shape of one observation, as it is passed."""
-    states: int = 0
-    """Size of a Discrete space, which networks see one-hot; 0 where observations are arrays."""
-    first_state: int = 0
-    """The smallest state."""
-    actions: int = 0
-    """A, the number of actions; 0 where actions do not matter."""
-    first_action: int = 0
-    """The smallest action."""
+    leaves: tuple[Leaf, ...]
+    """The arrays of an observation."""
+    nvec: tuple[int, ...] = ()
+    """Number of choices of each action component; empty where actions do not matter."""
+    starts: tuple[int, ...] = ()
+    """The smallest action of each component."""
+    action_shape: tuple[int, ...] = ()
+    """Shape of one action: () of a Discrete space."""
 
     @classmethod
-    def of(cls, obs_space: Any, action_space: Any = None) -> Self:
+    def of(cls, obs_space: Any, action_space: Any = None, layout: ObsLayout = "auto") -> Self:
         """From Gymnasium's spaces, or from a shape and a number of actions.
 
         Gymnasium is not imported: its spaces are recognised by the names of their classes.
@@ -44,60 +45,114 @@ class Spaces:
         Args:
             obs_space: A space, or the shape of an observation.
             action_space: A space, or the number of actions; None where actions do not matter.
+            layout: How arrays are laid out: ``auto`` (images of 44 x 44 pixels and more are recognised by their shape,
+                and all further axes are channels), ``hwc`` or ``chw`` (images with channels last or first), ``stack``
+                (K images, of which the newest counts), or ``vector``.
 
         Returns:
             The spaces.
         """
-        shape, states, first_state = _observations(obs_space)
-        actions, first_action = (0, 0) if action_space is None else _actions(action_space)
-        return cls(shape, states, first_state, actions, first_action)
+        leaves = _observations(obs_space, layout)
+        if action_space is None:
+            return cls(leaves)
+        return cls(leaves, *_actions(action_space))
+
+    @classmethod
+    def from_dict(cls, data: Data) -> Self:
+        """From plain data, as `dataclasses.asdict` returns them, or as older versions wrote them.
+
+        Args:
+            data: the plain data.
+
+        Returns:
+            The spaces.
+        """
+        if "leaves" in data:
+            return from_dict(cls, data)
+        shape, states, actions = tuple(data["shape"]), data["states"], data["actions"]
+        if states:
+            leaf = Leaf("", (), (), starts=(data["first_state"],), counts=(states,), widths=(states,))
+        elif len(shape) in (2, 3) and min(shape[-2:]) >= _OLD_LEAST_PIXELS:
+            newest = len(shape) == 3
+            leaf = Leaf("", (), shape, (1, 2) if newest else (0, 1), newest, None)
+        else:
+            leaf = Leaf("", (), shape, bounds=None)
+        return cls((leaf,), (actions,), (data["first_action"],)) if actions else cls((leaf,))
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How an observation becomes a frame, which is the networks' input."""
+        return Encoding(self.leaves)
+
+    @cached_property
+    def spec(self) -> EnvSpec:
+        """Observations and actions as the agent's own classes know them."""
+        return self.encoding.spec(self.nvec or (2,))
+
+    @property
+    def actions(self) -> int:
+        """A, the number of choices of all action components; 0 where actions do not matter."""
+        return sum(self.nvec)
 
     @property
     def images(self) -> bool:
-        """Whether observations are images, (H, W), or stacks of them, (K, H, W); everything else becomes a vector."""
-        return len(self.shape) in (2, 3) and min(self.shape[-2:]) >= LEAST_PIXELS
+        """Whether frames are images."""
+        return self.spec.is_image
 
     @property
     def seen_shape(self) -> tuple[int, ...]:
-        """Shape of the networks' input: a frame, (H, W), or a vector."""
-        if self.images:
-            return self.shape[-2:]
-        return (self.states or math.prod(self.shape),)
+        """Shape of a frame."""
+        return self.encoding.shape
 
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:
-        """The networks' input for one or many observations, (B, *seen_shape), and the leading axes."""
-        given = _array(obs, name)
-        lead = given.shape[: given.ndim - len(self.shape)]
-        if given.ndim < len(self.shape) or given.shape[len(lead) :] != self.shape:
-            raise UserError(
-                f"{name} has shape {given.shape}, and one observation has {self.shape}: "
-                f"pass one, or many with leading axes"
-            )
-        if not given.size:
-            raise UserError(f"{name} is empty: pass at least one observation")
-        if self.states:
-            return _one_hot(_whole(given, name, self.first_state, self.states), self.states), lead
-        if self.images and len(self.shape) == 3:
-            given = np.moveaxis(given, -3, 0)[-1]
-        if given.dtype != np.uint8:
-            # NaN is out of bounds, too.
-            if not (np.abs(given) <= _LARGEST).all():
-                raise UserError(
-                    f"{name} has numbers that are not finite or beyond {_LARGEST:g}: find where the environment "
-                    f"produces them, or replace them, e.g. with numpy.nan_to_num"
-                )
-            given = given.astype(np.float32)
-        return given.reshape(-1, *self.seen_shape), lead
+        """The frames of one or many observations, (B, *seen_shape), and the leading axes.
+
+        Args:
+            obs: An array, or for a Dict or Tuple its arrays by key, all with the same leading axes.
+            name: Of the argument, for error messages.
+
+        Returns:
+            The frames, and the leading axes.
+        """
+        arrays, lead = list[np.ndarray](), None
+        for leaf in self.leaves:
+            array, axes = _leaf_array(leaf, obs, name)
+            if lead is not None and axes != lead:
+                raise UserError(f"parts of {name} have the leading axes {lead} and {axes}: pass as many of each part")
+            lead = axes
+            arrays.append(array)
+        assert lead is not None
+        return self.encoding.encode(arrays), lead
 
     def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions that were taken in the observations, (B,) int32 from 0."""
+        """The actions that were taken in the observations.
+
+        Args:
+            actions: Actions, (..., *action_shape).
+            lead: Leading axes of the observations.
+
+        Returns:
+            Choices from 0, int32: (B,) of one component, (B, C) of several.
+        """
         given = _array(actions, "actions")
-        if given.shape != lead:
-            raise UserError(f"actions has shape {given.shape}, and the observations have {lead}: one action for each")
-        return _whole(given, "actions", self.first_action, self.actions)
+        if given.shape != (*lead, *self.action_shape):
+            each = f" and {self.action_shape} of each" if self.action_shape else ""
+            raise UserError(
+                f"actions has shape {given.shape}, and the observations have {lead}{each}: one action for each"
+            )
+        chosen = _whole(given.reshape(-1, len(self.nvec)), "actions", self.starts, self.nvec)
+        return chosen[:, 0] if len(self.nvec) == 1 else chosen
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The logits of a policy for the observations, (B, A). Minus infinity forbids an action."""
+        """The logits of a policy for the observations, (B, A). Minus infinity forbids an action.
+
+        Args:
+            logits: Logits, (..., A), those of all components one after the other.
+            lead: Leading axes of the observations.
+
+        Returns:
+            The logits.
+        """
         given = _array(logits, "logits")
         if given.shape != (*lead, self.actions):
             raise UserError(
@@ -124,80 +179,78 @@ def parts(batch: np.ndarray) -> Iterator[np.ndarray]:
             begin += 1 << bit
 
 
-def _kind(space: Any) -> str:
-    """Name of the Gymnasium space that an object is an instance of, directly or by inheritance."""
-    known = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple", "Text", "Graph", "Sequence", "OneOf")
-    return next((kind.__name__ for kind in type(space).__mro__ if kind.__name__ in known), "")
+def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
+    """The arrays of an observation."""
+    if kind_of(space):
+        leaves, _ = find_leaves(space, layout)
+        if not leaves:
+            raise UserError(f"obs_space {short(space)} holds no numbers: use a Box, a Discrete, or a Dict of them")
+        return tuple(leaves)
+    if not isinstance(space, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in space):
+        raise UserError(f"obs_space {short(space)} is not supported: use a Gymnasium space or a shape such as (4,)")
+    return (array_leaf(space, layout),)
 
 
-def _observations(space: Any) -> tuple[tuple[int, ...], int, int]:
-    """Shape of an observation, and the size and smallest element of a Discrete space."""
-    kind = _kind(space)
-    if kind == "Discrete":
-        return (), int(space.n), int(space.start)
-    shape = space.shape if kind in ("Box", "MultiBinary", "MultiDiscrete") else space
-    if not isinstance(shape, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in shape):
+def _actions(space: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The number of choices of each action component, the smallest of each, and the shape of an action."""
+    if kind_of(space):
+        choices = Choices.of(space)
+        return choices.nvec, tuple(int(start) for start in choices.start.ravel()), tuple(choices.shape)
+    if not _is_whole(space):
+        raise UserError(f"action_space {short(space)} is not supported: use a Gymnasium space or the number of actions")
+    if space < 2:
+        raise UserError(f"the number of actions is {space}, and only two or more can be balanced")
+    return (int(space),), (0,), ()
+
+
+def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The array of a part of observations, (B, ...), checked, and its leading axes."""
+    for key in leaf.path:
+        try:
+            obs = obs[key]
+        except (KeyError, IndexError, TypeError):
+            raise UserError(f"{name} has no {leaf.name}: pass the arrays of a Dict or Tuple by their keys") from None
+    name = f"{name}.{leaf.name}" if leaf.name else name
+    given = _array(obs, name)
+    lead = given.shape[: given.ndim - len(leaf.shape)]
+    if given.ndim < len(leaf.shape) or given.shape[len(lead) :] != leaf.shape:
         raise UserError(
-            f"obs_space {_short(space)} is not supported: use a Box, a Discrete or a shape such as (4,); flatten "
-            f"others first, e.g. with gymnasium.wrappers.FlattenObservation"
+            f"{name} has shape {given.shape}, and one observation has {leaf.shape}: pass one, or many with leading axes"
         )
-    shape = tuple(int(size) for size in shape)
-    colours = len(shape) == 3 and min(shape[:2]) >= LEAST_PIXELS and shape[2] <= _MOST_COLOURS
-    if colours or len(shape) > 3:
+    if not given.size:
+        raise UserError(f"{name} is empty: pass at least one observation")
+    if leaf.counts:
+        _whole(given.reshape(-1, len(leaf.counts)), name, leaf.starts, leaf.counts)
+    elif given.dtype != np.uint8 and not (np.abs(given) <= LARGEST).all():  # NaN is out of bounds, too
         raise UserError(
-            f"observations of shape {shape} are not supported: use grey images, (H, W), or stacks of them, (K, H, W)"
+            f"{name} has numbers that are not finite or beyond {LARGEST:g}: find where the environment produces them, "
+            f"or replace them, e.g. with numpy.nan_to_num"
         )
-    return shape, 0, 0
-
-
-def _actions(space: Any) -> tuple[int, int]:
-    """The number of actions, and the smallest."""
-    kind = _kind(space)
-    if kind == "Discrete":
-        count, first = int(space.n), int(space.start)
-    elif kind:
-        hint = "create one for each component" if kind == "MultiDiscrete" else "divide it into a few choices"
-        raise UserError(f"actions of a {kind} space cannot be balanced, only those of a Discrete one: {hint}")
-    elif _is_whole(space):
-        count, first = int(space), 0
-    else:
-        raise UserError(f"action_space {_short(space)} is not supported: use a Discrete or the number of actions")
-    if count < 2:
-        raise UserError(f"the number of actions is {count}, and only two or more can be balanced")
-    return count, first
+    return given.reshape(math.prod(lead), *leaf.shape), lead
 
 
 def _array(given: Any, name: str) -> np.ndarray:
     try:
         array = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:  # a ragged list; a tensor with gradients
-        raise UserError(f"{name} is not an array of numbers: {_short(error)}") from None
+        raise UserError(f"{name} is not an array of numbers: {short(error)}") from None
     if array.dtype.kind not in "biuf":
         raise UserError(f"{name} is not an array of numbers but of {array.dtype}: convert it first")
     return array
 
 
-def _whole(array: np.ndarray, name: str, first: int, count: int) -> np.ndarray:
-    """Integers from ``first`` on, as (B,) int32 from 0."""
+def _whole(array: np.ndarray, name: str, firsts: tuple[int, ...], counts: tuple[int, ...]) -> np.ndarray:
+    """Integers of several components, each from its first on, as (B, C) int32 from 0."""
     if array.dtype.kind not in "iu":
         raise UserError(f"{name} must be integers, not {array.dtype}: convert with .astype(int)")
-    wrong = array[(array < first) | (array > first + count - 1)]
-    if wrong.size:
-        raise UserError(f"{name} must be from {first} to {first + count - 1}, not {wrong.flat[0]}")
-    return (array.astype(np.int64).ravel() - first).astype(np.int32)
-
-
-def _one_hot(numbers: np.ndarray, count: int) -> np.ndarray:
-    vectors = np.zeros((len(numbers), count), np.float32)
-    vectors[np.arange(len(numbers)), numbers] = 1
-    return vectors
+    for place, (first, count) in enumerate(zip(firsts, counts, strict=True)):
+        column = array[:, place]
+        wrong = column[(column < first) | (column > first + count - 1)]
+        if wrong.size:
+            which = f" (component {place})" if len(counts) > 1 else ""
+            raise UserError(f"{name} must be from {first} to {first + count - 1}, not {wrong[0]}{which}")
+    return (array.astype(np.int64) - np.array(firsts)).astype(np.int32)
 
 
 def _is_whole(number: Any) -> bool:
     return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-
-
-def _short(thing: Any) -> str:
-    """In one line."""
-    text = " ".join(str(thing).split())
-    return text if len(text) <= 80 else f"{text[:77]}..."

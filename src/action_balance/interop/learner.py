@@ -20,7 +20,7 @@ from action_balance.config.bonuses import DistillationConfig
 from action_balance.core.balance import balance
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
-from action_balance.envs.spec import EnvSpec
+from action_balance.envs.mixed import empty_stats
 from action_balance.interop.inputs import Spaces
 
 #: Normalised observations are clipped to +- this.
@@ -48,7 +48,7 @@ def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
         The bonus.
     """
     agent = AgentConfig(net=NetConfig(bonus_hidden=width), image=ImageConfig(bonus_features=width))
-    spec = EnvSpec("image" if spaces.images else "vector", spaces.seen_shape, (spaces.actions or 2,))
+    spec = spaces.spec
     if not spaces.actions:
         return RND(spec, agent, NoSettings())
     return PairDistillation(spec, agent, DistillationConfig(embedding="channel" if as_channel else "one-hot"))
@@ -65,7 +65,7 @@ def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
     Returns:
         The learner.
     """
-    stats = RunningMeanStd.empty(bonus.spec.frame_shape)
+    stats = empty_stats(bonus.spec)
     params, state = bonus.init(jax.random.key(seed), stats)
     return Learner(params, state, _adam(0.0).init(params), stats)
 
@@ -137,11 +137,12 @@ def behaviour_logits(
         The balanced logits.
     """
     scores = action_errors(bonus, learner, obs)
-    return jax.vmap(lambda x, y: balance(x, y, coef, kind))(logits, scores)
+    balanced = partial(bonus.distribution.per_component, lambda x, y: balance(x, y, coef, kind))
+    return jax.vmap(balanced)(logits, scores)
 
 
 #: The statistics with one more batch, without padding.
-update_stats = jax.jit(RunningMeanStd.update)
+update_stats = jax.jit(lambda stats, frames: stats.update(frames))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -73,7 +73,7 @@ def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
     assert layout.frames(image)[0, 0, :4].tolist() == [128, 191, 255, 0]
     few = Layout.of(spaces.Box(0, 10, (44, 44), np.uint8))
     assert few.frames(np.full((1, 44, 44), 4, np.uint8))[0, 0, 0] == 102
-    with pytest.raises(UserError, match=r"need bounds.*--wrapper gymnasium.wrappers:FlattenObservation"):
+    with pytest.raises(UserError, match=r"need bounds.*--layout vector"):
         Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
 
 

@@ -25,10 +25,10 @@ from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
 from action_balance.agent.update import LARGEST, Losses, UpdateBatch, UpdateInfo
 from action_balance.config.agent import AgentConfig
-from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.packed_tree import PackedTree, TreePacker, map_inside
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, EpisodeEnds, RolloutBuffer
+from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 
 #: Samples that one piece of an update learns from.
@@ -157,7 +157,7 @@ class CompiledUpdate:
         algorithm = self.algorithm
         self.init = jax.jit(partial(learner.init_agent, algorithm))
         self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
-        self.update_stats = jax.jit(RunningMeanStd.update, donate_argnums=0)
+        self.update_stats = jax.jit(lambda stats, frames: stats.update(frames), donate_argnums=0)
         self.empty = jax.jit(lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key))
         self._pack = jax.jit(self._pack_actor)
         self._decide = jax.jit(
@@ -175,7 +175,7 @@ class CompiledUpdate:
 
     @cached_property
     def _packers(self) -> _Packers:
-        stats = RunningMeanStd.empty(self.algorithm.spec.frame_shape)
+        stats = empty_stats(self.algorithm.spec)
         state = jax.eval_shape(self.init, stats, jax.random.key(0))
         actor = jax.eval_shape(lambda state: make_actor(state, self.algorithm), state)
         return _Packers(TreePacker(actor, LARGE), TreePacker(state.params), TreePacker(state.bonus_states, LARGE))

@@ -41,6 +41,7 @@ from action_balance.envs.host_base import (
     with_timeout,
 )
 from action_balance.envs.masks import sample_allowed
+from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for those that are late.
@@ -104,7 +105,7 @@ class HostTrainer(Trainer):
 
     def state_shapes(self) -> TrainState:
         """See `Trainer.state_shapes`."""
-        init = partial(self.compiled.init, RunningMeanStd.empty(self.spec.frame_shape))
+        init = partial(self.compiled.init, empty_stats(self.spec))
         return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
@@ -125,7 +126,7 @@ class HostTrainer(Trainer):
             self._environments.append(self._make(seed, update))
 
     def _warm_up(self, environment: HostEnvironment, seed: int, stopped: Callable[[], bool]) -> RunningMeanStd:
-        stats, steps = RunningMeanStd.empty(self.spec.frame_shape), warmup_steps(self.compiled.algorithm)
+        stats, steps = empty_stats(self.spec), warmup_steps(self.compiled.algorithm)
         if not steps:
             return stats
         generator = np.random.default_rng([seed, 1])
