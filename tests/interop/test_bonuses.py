@@ -12,29 +12,16 @@ import jax
 import numpy as np
 import optax
 import pytest
+from small_bonus import ACTIONS, OBS, RANDOM, RATE, SHAPE, TAKEN, WIDTH, make, make_rnd
 
 import action_balance
 from action_balance import RND, ActionBalance
 from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import balance
 from action_balance.errors import UserError
-from action_balance.interop.inputs import Spaces, padded, parts
+from action_balance.interop.inputs import Spaces, padded
 
-#: Few shapes and one width, so that the tests share compiled programs.
-SHAPE, ACTIONS, WIDTH = (3,), 4, 16
-RATE = 3e-3
-RANDOM = np.random.default_rng(0)
-OBS = RANDOM.normal(2.0, 3.0, (8, *SHAPE)).astype(np.float32)
-TAKEN = np.array([0, 1, 2, 3, 0, 1, 2, 3])
 IMAGES = RANDOM.integers(0, 256, (2, 3, 44, 48), dtype=np.uint8)
-
-
-def make(**settings: Any) -> ActionBalance:
-    return ActionBalance.create(SHAPE, ACTIONS, **{"learning_rate": RATE, "width": WIDTH, **settings})
-
-
-def make_rnd(environments: int = 2, **settings: Any) -> RND:
-    return RND.create(SHAPE, environments=environments, **{"learning_rate": RATE, "width": WIDTH, **settings})
 
 
 @contextmanager
@@ -114,7 +101,7 @@ def test_learning_absorbs_first_and_is_one_step_of_adam_on_the_pairs_taken() -> 
     theirs.statistics_of(OBS)
     np.testing.assert_allclose(ours.learn(OBS, TAKEN), theirs.learn(OBS, TAKEN), rtol=1e-4)
     np.testing.assert_allclose(ours.bonus(OBS), theirs.bonus(OBS), rtol=1e-3)
-    # The second batch has five samples: padded to eight, absorbed as four and one. All 13 count the same.
+    # The second batch has five samples: padded to eight. All 13 count the same.
     theirs.statistics_of(np.concatenate([OBS, 2 * OBS[:5]]))
     np.testing.assert_allclose(ours.learn(2 * OBS[:5], TAKEN[:5]), theirs.learn(2 * OBS[:5], TAKEN[:5]), rtol=1e-4)
     np.testing.assert_allclose(ours.bonus(OBS), theirs.bonus(OBS), rtol=1e-3)
@@ -189,17 +176,16 @@ def test_other_batch_sizes_settings_and_seeds_compile_nothing_new() -> None:
         use(make(), size)
     with counted_compilations() as compiled:
         use(make(), 16)
-    assert len(compiled) == 3  # behaviour_logits, absorb, step
+    assert len(compiled) == 2  # one to act, one to learn
     with counted_compilations() as compiled:
         for size in range(1, 17):
             use(make(seed=size, coef=0.1 * size, learning_rate=1e-3), size)
     assert compiled == []
 
 
-def test_batches_are_padded_to_powers_of_two_and_split_into_them() -> None:
+def test_batches_are_padded_to_powers_of_two() -> None:
     batch = np.arange(13)
     np.testing.assert_array_equal(padded(batch), [*range(13), 12, 12, 12])
-    assert [part.tolist() for part in parts(batch)] == [list(range(8)), [8, 9, 10, 11], [12]]
     assert [len(padded(batch[:size])) for size in (1, 2, 3, 4, 5, 8)] == [1, 2, 4, 4, 8, 8]
 
 

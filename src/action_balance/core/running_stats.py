@@ -6,7 +6,7 @@ Axes: T time, N environments, B samples of a batch.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Bool, Float, Real
 
 
 class RunningMeanStd(eqx.Module):
@@ -33,22 +33,24 @@ class RunningMeanStd(eqx.Module):
         """Population variance; 1 before the first sample."""
         return jnp.where(self.count > 0, self.squares / jnp.maximum(self.count, 1), 1.0)
 
-    def update(self, samples: Real[Array, "B *s"]) -> "RunningMeanStd":
+    def update(self, samples: Real[Array, "B *s"], where: Bool[Array, " B"] | None = None) -> "RunningMeanStd":
         """Merge a batch by the parallel rule of Chan et al. (1983), which is exact however samples are batched.
 
         Args:
             samples: The batch.
+            where: Which samples count, at least one; None if all of them do.
 
         Returns:
             The statistics with the batch.
         """
-        size = samples.shape[0]
+        size = samples.shape[0] if where is None else where.sum()
+        counted = None if where is None else where.reshape(-1, *[1] * (samples.ndim - 1))
         # Relative to the first sample: sums stay small far from zero, and what never changes has variance 0.
-        first = samples[0].astype(self.mean.dtype)
+        first = samples[0 if where is None else where.argmax()].astype(self.mean.dtype)
         offsets = samples - first
-        offset = offsets.mean(axis=0)
+        offset = offsets.mean(axis=0, where=counted)
         mean = first + offset
-        squares = ((offsets - offset) ** 2).sum(axis=0)
+        squares = ((offsets - offset) ** 2).sum(axis=0, where=counted)
         total = self.count + size
         shift = mean - self.mean
         return RunningMeanStd(
@@ -92,23 +94,31 @@ class ReturnScale(eqx.Module):
         """
         return cls(jnp.zeros(environments), RunningMeanStd.empty())
 
-    def update(self, rewards: Float[Array, "T N"], gamma: float | Float[Array, ""]) -> "ReturnScale":
+    def update(
+        self,
+        rewards: Float[Array, "T N"],
+        gamma: float | Float[Array, ""],
+        where: Bool[Array, "T N"] | None = None,
+    ) -> "ReturnScale":
         """Filter the rewards of a rollout and merge every filtered value.
 
         Args:
             rewards: Intrinsic rewards of the rollout.
             gamma: Discount of the filter.
+            where: Which rewards count, at least one; the filter skips the others. None if all of them do.
 
         Returns:
             The statistics with the rollout.
         """
 
-        def forward(filtered: Array, reward: Array) -> tuple[Array, Array]:
-            filtered = gamma * filtered + reward
+        def forward(filtered: Array, step: tuple[Array, Array | None]) -> tuple[Array, Array]:
+            reward, counts = step
+            passed = gamma * filtered + reward
+            filtered = passed if counts is None else jnp.where(counts, passed, filtered)
             return filtered, filtered
 
-        filtered, trace = jax.lax.scan(forward, self.filtered, rewards)
-        return type(self)(filtered, self.moments.update(trace.ravel()))
+        filtered, trace = jax.lax.scan(forward, self.filtered, (rewards, where))
+        return type(self)(filtered, self.moments.update(trace.ravel(), None if where is None else where.ravel()))
 
     @property
     def scale(self) -> Float[Array, "..."]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Real, Shaped, UInt8
+from jaxtyping import Array, Bool, Float, Int, Real, Shaped, UInt8
 
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import NUMBER, EnvSpec
@@ -68,18 +68,19 @@ class MixedStats(RunningMeanStd):
 
     pixels: int = eqx.field(static=True)  # P
 
-    def update(self, samples: UInt8[Array, "B bytes"]) -> "MixedStats":
+    def update(self, samples: UInt8[Array, "B bytes"], where: Bool[Array, " B"] | None = None) -> "MixedStats":
         """Merge a batch; see `RunningMeanStd.update`.
 
         Args:
             samples: The frames.
+            where: Which of them count, at least one; None if all of them do.
 
         Returns:
             The statistics with the batch.
         """
         halves, updated = (slice(self.pixels), slice(self.pixels, None)), []
         for half, part in zip(halves, split_frame(samples, self.pixels), strict=True):
-            updated.append(RunningMeanStd(self.count, self.mean[half], self.squares[half]).update(part))
+            updated.append(RunningMeanStd(self.count, self.mean[half], self.squares[half]).update(part, where))
         mean, squares = (jnp.concatenate([getattr(one, name) for one in updated]) for name in ("mean", "squares"))
         return replace(self, count=updated[0].count, mean=mean, squares=squares)
 

@@ -4,6 +4,7 @@
 the same way: `create` one for the spaces of the environment, ask it while acting, let it `learn` from what was done.
 """
 
+from action_balance.interop.autoreset import Reached
 from action_balance.interop.bonuses import RND, ActionBalance
 
-__all__ = ["RND", "ActionBalance"]
+__all__ = ["RND", "ActionBalance", "Reached"]

@@ -1,106 +1,45 @@
 """Bonuses for foreign training loops: `ActionBalance` for the logits of a policy, `RND` for an intrinsic reward.
 
-Both are shells around the agent's own bonus classes. Unlike everything else here they are mutable, as such loops
-expect: what they have learned is one frozen `Learner`, which `learn` replaces.
-Axes: ... leading axes of many observations, A actions, T steps, N environments.
+Both are shells around the agent's own bonus classes. NumPy arrays go in and come out, or PyTorch tensors.
+Axes: ... leading axes of many observations, A choices of all action components, T steps, N environments.
 """
 
-import math
-import os
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from operator import index
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from action_balance.bonuses.base import Bonus
 from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.envs.gymnasium.leaves import ObsLayout
-from action_balance.errors import MOST, UserError, check_name
-from action_balance.files import Data
+from action_balance.errors import UserError
 from action_balance.interop import learner as compiled
-from action_balance.interop import storage
-from action_balance.interop.inputs import Spaces, padded, parts
+from action_balance.interop.inputs import Spaces, padded
 from action_balance.interop.learner import Learner
-
-#: Default width of the networks' layers: for vectors, and for images as in RND.
-_WIDTH, _IMAGE_WIDTH = 128, 512
-
-
-@dataclass(frozen=True)
-class _Balanced:
-    """Settings of an `ActionBalance`; `ActionBalance.create` explains them."""
-
-    spaces: Spaces
-    coef: float
-    normalize: Normalization
-    embedding: Embedding
-    learning_rate: float
-    width: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        _check_number("coef", self.coef, 0, 1e6)
-        _check_common(self)
-        check_name("normalize", self.normalize, get_args(Normalization))
-        check_name("embedding", self.embedding, get_args(Embedding))
-        if self.embedding == "channel" and not self.spaces.images:
-            raise UserError("an action channel is for images: leave out embedding, or set it to one-hot")
-        if self.embedding == "channel" and self.spaces.actions > self.spaces.seen_shape[0]:
-            raise UserError(f"images are too low for an action channel of {self.spaces.actions} actions: use one-hot")
-
-    @cached_property
-    def bonus(self) -> Bonus:
-        """The bonus class of the agent with these settings."""
-        return compiled.make_bonus(self.spaces, self.width, self.embedding == "channel")
-
-    def init(self) -> Learner:
-        """A bonus that has learned nothing."""
-        return compiled.init(self.bonus, jnp.int32(self.seed))
+from action_balance.interop.minibatches import Minibatches
+from action_balance.interop.module import Module, counted, cut
+from action_balance.interop.settings import BalanceSettings, RNDSettings, check_number, default_width
+from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
-@dataclass(frozen=True)
-class _Rewarded:
-    """Settings of an `RND`; `RND.create` explains them."""
-
-    spaces: Spaces
-    environments: int
-    gamma: float
-    learning_rate: float
-    width: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        _check_number("environments", self.environments, 1, MOST)
-        _check_number("gamma", self.gamma, 0, 1)
-        _check_common(self)
-
-    @cached_property
-    def bonus(self) -> Bonus:
-        """The bonus class of the agent with these settings."""
-        return compiled.make_bonus(self.spaces, self.width, as_channel=False)
-
-    def init(self) -> tuple[Learner, ReturnScale]:
-        """A bonus that has learned nothing."""
-        return compiled.init(self.bonus, jnp.int32(self.seed)), ReturnScale.empty(self.environments)
-
-
-class ActionBalance:
+class ActionBalance(Module):
     """Action balance for a policy with discrete actions: rarely tried actions of a state get tried (Eq. 5).
 
-    While acting, `logits` turns the policy's logits into those to sample from. Afterwards, `learn` takes the actions
+    While acting, `shift` is what to add to the policy's logits before sampling. Afterwards, `learn` takes the actions
     that were taken. Observations are single, or many with leading axes, e.g. (B, ...) or (T, N, ...).
     """
 
-    def __init__(self, settings: _Balanced, learner: Learner) -> None:
+    _Settings: ClassVar[type[BalanceSettings]] = BalanceSettings
+    _settings: BalanceSettings
+
+    def _state(self) -> Learner:
+        return self._learner
+
+    def _restore(self, settings: BalanceSettings, state: Learner) -> None:
         self._settings = settings
-        self._learner = learner
+        self._shifts = compiled.shifts(settings.bonus, settings.normalize)
+        self._replace(state)
 
     @classmethod
     def create(
@@ -135,31 +74,48 @@ class ActionBalance:
             The bonus.
         """
         spaces = Spaces.of(obs_space, _given("action_space", action_space), layout)
-        rate, wide = float(learning_rate), _width(width, spaces)
-        settings = _Balanced(spaces, float(coef), normalize, embedding, rate, wide, index(seed))
+        rate, wide = float(learning_rate), default_width(width, spaces)
+        settings = BalanceSettings(spaces, float(coef), normalize, embedding, rate, wide, index(seed))
         return cls(settings, settings.init())
 
-    def logits(self, obs: Any, logits: Any, coef: float | None = None) -> np.ndarray:
+    def shift(self, obs: Any, mask: Any = None, coef: float | None = None) -> Any:
+        """What to add to the policy's logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5); sample from their softmax.
+
+        Store it with the rollout: a policy gradient adds the same numbers to the logits of every epoch.
+
+        Args:
+            obs: Observations, (..., *shape).
+            mask: Which actions are allowed, (..., A) of True and False or 1 and 0; None if all of them are. The bonus
+                is normalised over the allowed ones; others have 0.
+            coef: Replaces the coefficient of `create`, e.g. by a schedule.
+
+        Returns:
+            Finite numbers, (..., A) float32; of a MultiDiscrete space, the choices of all components one after another.
+        """
+        seen, lead = self._settings.spaces.observations(to_numpy(obs))
+        allowed = None if mask is None else self._allowed(mask, lead)
+        return like(self._shift(seen, lead, allowed, coef), obs, mask)
+
+    def logits(self, obs: Any, logits: Any, coef: float | None = None) -> Any:
         """Logits of the behaviour policy beta (Eq. 5); sample from their softmax.
 
         Args:
             obs: Observations, (..., *shape).
-            logits: Logits of the policy pi, (..., A); minus infinity forbids an action.
+            logits: Logits of the policy pi, (..., A); minus infinity forbids an action, as does `shift`'s mask.
             coef: Replaces the coefficient of `create`, e.g. by a schedule.
 
         Returns:
-            Balanced logits, (..., A) float32.
+            Logits plus `shift`, (..., A): float32, or a tensor of the type and with the gradient of ``logits``.
         """
-        settings = self._settings
-        coef = settings.coef if coef is None else _check_number("coef", coef, 0, 1e6)
-        seen, lead = settings.spaces.observations(obs)
-        given = settings.spaces.logits(logits, lead)
-        balanced = compiled.behaviour_logits(
-            settings.bonus, self._learner, padded(seen), padded(given), coef, settings.normalize
-        )
-        return _cut(balanced, lead)
+        seen, lead = self._settings.spaces.observations(to_numpy(obs))
+        given = self._settings.spaces.logits(to_numpy(logits), lead)
+        forbidden = np.isneginf(given)
+        shift = self._shift(seen, lead, ~forbidden if forbidden.any() else None, coef)
+        if is_tensor(logits):
+            return logits + like(shift, logits).to(logits.dtype)
+        return like(given.reshape(shift.shape) + shift, obs)
 
-    def bonus(self, obs: Any) -> np.ndarray:
+    def bonus(self, obs: Any) -> Any:
         """The action bonus r_ab(s, .) (Eq. 4): the higher, the more rarely an action was tried.
 
         Args:
@@ -168,8 +124,9 @@ class ActionBalance:
         Returns:
             One bonus per action, (..., A) float32.
         """
-        seen, lead = self._settings.spaces.observations(obs)
-        return _cut(compiled.action_errors(self._settings.bonus, self._learner, padded(seen)), lead)
+        seen, lead = self._settings.spaces.observations(to_numpy(obs))
+        errors = compiled.action_errors(self._settings.bonus)
+        return like(cut(errors(self._acting, padded(seen)), lead), obs)
 
     def observe(self, obs: Any) -> None:
         """Update the observation statistics only.
@@ -179,54 +136,79 @@ class ActionBalance:
         Args:
             obs: Observations, (..., *shape).
         """
-        self._learner = _observe(self._learner, self._settings.spaces.observations(obs)[0])
+        self._observe(obs, "obs")
 
-    def learn(self, obs: Any, actions: Any) -> float:
-        """Update the observation statistics, then take one gradient step on the pairs that were taken (Eq. 2).
+    def learn(
+        self,
+        obs: Any,
+        actions: Any,
+        epochs: int = 1,
+        minibatches: int = 1,
+        *,
+        update_proportion: float = 1.0,
+        valid: Any = None,
+    ) -> float:
+        """Update the observation statistics once, then take gradient steps on the pairs that were taken (Eq. 2).
+
+        All steps are one compiled program. By default it is one step, on all pairs.
 
         Args:
             obs: Observations, (..., *shape).
-            actions: The action taken in each, (...).
+            actions: The action taken in each, (...), or (..., C) of a MultiDiscrete space with C components.
+            epochs: How often all pairs are learned from.
+            minibatches: Number of random minibatches of an epoch, with a gradient step for each.
+            update_proportion: Random proportion of each minibatch that its step learns from.
+            valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
 
         Returns:
-            The mean error of these pairs before the step.
+            The mean error of the pairs of the first epoch, each before the gradient step on it.
         """
-        seen, lead = self._settings.spaces.observations(obs)
-        taken = self._settings.spaces.taken(actions, lead)
+        parts = Minibatches.of(epochs, minibatches, update_proportion)
+        seen, lead = self._settings.spaces.observations(to_numpy(obs))
+        taken = self._settings.spaces.taken(to_numpy(actions), lead)
+        if valid is not None:
+            which = counted(valid, lead).ravel()
+            seen, taken = seen[which], taken[which]
+        return self._learn(seen, taken, parts)
+
+    def _shift(
+        self, seen: np.ndarray, lead: tuple[int, ...], allowed: np.ndarray | None, coef: float | None
+    ) -> np.ndarray:
         settings = self._settings
-        self._learner, error = _learn(settings.bonus, self._learner, seen, taken, settings.learning_rate)
-        return error
+        strength = settings.coef if coef is None else check_number("coef", coef, 0, 1e6)
+        mask = None if allowed is None else padded(allowed)
+        return cut(self._shifts(self._acting, padded(seen), mask, strength), lead)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write settings and everything learned to one file.
-
-        Args:
-            path: The file.
-        """
-        storage.save(path, "ActionBalance", asdict(self._settings), self._learner)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a bonus that `save` wrote; it continues bit for bit.
-
-        Args:
-            path: The file.
-
-        Returns:
-            The bonus.
-        """
-        return cls(*storage.load(path, "ActionBalance", lambda data: _Balanced(**_read(data)), _like))
+    def _allowed(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray:
+        """Allowed actions as a batch, (B, A) bool."""
+        nvec, given = self._settings.bonus.spec.nvec, np.asarray(to_numpy(mask))
+        if given.shape != (*lead, sum(nvec)) or given.dtype.kind not in "biu":
+            raise UserError(
+                f"mask is {given.dtype} {given.shape}, and must be bool {(*lead, sum(nvec))}: one for each action"
+            )
+        allowed = given.reshape(-1, sum(nvec)) != 0
+        if not all(part.any(axis=1).all() for part in np.split(allowed, np.cumsum(nvec)[:-1], axis=1)):
+            raise UserError("mask forbids all actions of an observation: allow at least one")
+        return allowed
 
 
-class RND:
+class RND(Module):
     """Random network distillation as a reward for any agent: rarely reached states are worth more (Eq. 1).
 
     After a step or a rollout, call `reward` first, then `learn`, once each: the reward uses what was known before.
+    Observations of episodes that have ended are the last ones of these episodes; `Reached` puts them in place.
     """
 
-    def __init__(self, settings: _Rewarded, state: tuple[Learner, ReturnScale]) -> None:
+    _Settings: ClassVar[type[RNDSettings]] = RNDSettings
+    _settings: RNDSettings
+
+    def _state(self) -> tuple[Learner, ReturnScale]:
+        return self._learner, self._scale
+
+    def _restore(self, settings: RNDSettings, state: tuple[Learner, ReturnScale]) -> None:
         self._settings = settings
-        self._learner, self._scale = state
+        learner, self._scale = state
+        self._replace(learner)
 
     @classmethod
     def create(
@@ -255,11 +237,11 @@ class RND:
             The bonus.
         """
         spaces = Spaces.of(obs_space, layout=layout)
-        rate, wide = float(learning_rate), _width(width, spaces)
-        settings = _Rewarded(spaces, index(environments), float(gamma), rate, wide, index(seed))
+        rate, wide = float(learning_rate), default_width(width, spaces)
+        settings = RNDSettings(spaces, index(environments), float(gamma), rate, wide, index(seed))
         return cls(settings, settings.init())
 
-    def bonus(self, next_obs: Any) -> np.ndarray:
+    def bonus(self, next_obs: Any) -> Any:
         """The raw errors of states (Eq. 1).
 
         Args:
@@ -268,10 +250,11 @@ class RND:
         Returns:
             One error per observation, (...) float32.
         """
-        seen, lead = self._settings.spaces.observations(next_obs, "next_obs")
-        return _cut(compiled.state_errors(self._settings.bonus, self._learner, padded(seen)), lead)
+        seen, lead = self._settings.spaces.observations(to_numpy(next_obs), "next_obs")
+        errors = compiled.state_errors(self._settings.bonus)
+        return like(cut(errors(self._acting, padded(seen)), lead), next_obs)
 
-    def reward(self, next_obs: Any) -> np.ndarray:
+    def reward(self, next_obs: Any, valid: Any = None) -> Any:
         """Intrinsic rewards: errors of the states that were reached, over the standard deviation of their returns.
 
         Returns run along time from call to call, and are not cut at episode ends. The spread along time is not known
@@ -280,20 +263,27 @@ class RND:
         Args:
             next_obs: Observations after each step: (T, N, *shape) of a rollout, (N, *shape) of one step, or (*shape)
                 with a single environment.
+            valid: False for each step that counts for nothing, with the leading axes of the observations, see
+                `Reached`: its reward is 0, and the return does not notice it. None if all of them count.
 
         Returns:
             Rewards, float32, with the leading axes of the observations.
         """
-        bonus, environments = self.bonus(next_obs), self._settings.environments
-        fits = bonus.shape[-1:] == (environments,) if bonus.ndim else environments == 1
-        if bonus.ndim > 2 or not fits:
+        settings, environments = self._settings, self._settings.environments
+        seen, lead = settings.spaces.observations(to_numpy(next_obs), "next_obs")
+        fits = lead[-1:] == (environments,) if lead else environments == 1
+        if len(lead) > 2 or not fits:
             raise UserError(
-                f"next_obs has the leading axes {bonus.shape}, and there is {environments} environment(s): pass "
+                f"next_obs has the leading axes {lead}, and there is {environments} environment(s): pass "
                 f"({environments},) for one step or (T, {environments}) for a rollout"
             )
-        for part in parts(bonus.reshape(-1, environments)):
-            self._scale, reciprocal = compiled.update_scale(self._scale, part, self._settings.gamma)
-        return bonus * np.float32(reciprocal)
+        steps = seen.reshape(-1, environments, *seen.shape[1:])
+        batch, which = padded(steps), np.zeros((len(padded(steps)), environments), bool)
+        which[: len(steps)] = counted(valid, lead).reshape(-1, environments)
+        if not which.any():
+            return like(np.zeros(lead, np.float32), next_obs)
+        self._scale, rewards = compiled.rewards(settings.bonus, self._acting, self._scale, batch, which, settings.gamma)
+        return like(np.array(rewards)[: len(steps)].reshape(lead), next_obs)
 
     def observe(self, next_obs: Any) -> None:
         """Update the observation statistics only, e.g. with the steps of a random agent.
@@ -301,94 +291,37 @@ class RND:
         Args:
             next_obs: Observations, (..., *shape).
         """
-        self._learner = _observe(self._learner, self._settings.spaces.observations(next_obs, "next_obs")[0])
+        self._observe(next_obs, "next_obs")
 
-    def learn(self, next_obs: Any) -> float:
-        """Update the observation statistics, then take one gradient step on the states that were reached.
+    def learn(
+        self,
+        next_obs: Any,
+        epochs: int = 1,
+        minibatches: int = 1,
+        *,
+        update_proportion: float = 1.0,
+        valid: Any = None,
+    ) -> float:
+        """Update the observation statistics once, then take gradient steps on the states that were reached.
+
+        All steps are one compiled program. By default it is one step, on all states.
 
         Args:
             next_obs: Observations after each step, (..., *shape).
+            epochs: How often all states are learned from.
+            minibatches: Number of random minibatches of an epoch, with a gradient step for each.
+            update_proportion: Random proportion of each minibatch that its step learns from.
+            valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
 
         Returns:
-            The mean error of these states before the step.
+            The mean error of the states of the first epoch, each before the gradient step on it.
         """
-        seen, _ = self._settings.spaces.observations(next_obs, "next_obs")
-        settings = self._settings
-        self._learner, error = _learn(settings.bonus, self._learner, seen, None, settings.learning_rate)
-        return error
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write settings and everything learned to one file.
-
-        Args:
-            path: The file.
-        """
-        storage.save(path, "RND", asdict(self._settings), (self._learner, self._scale))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a bonus that `save` wrote; it continues bit for bit.
-
-        Args:
-            path: The file.
-
-        Returns:
-            The bonus.
-        """
-        return cls(*storage.load(path, "RND", lambda data: _Rewarded(**_read(data)), _like))
-
-
-def _observe(learner: Learner, seen: np.ndarray) -> Learner:
-    stats = learner.obs_stats
-    for part in parts(seen):
-        stats = compiled.update_stats(stats, part)
-    return replace(learner, obs_stats=stats)
-
-
-def _learn(
-    bonus: Bonus, learner: Learner, seen: np.ndarray, taken: np.ndarray | None, rate: float
-) -> tuple[Learner, float]:
-    """The learner after a batch, and the mean error of the batch."""
-    learner = _observe(learner, seen)
-    actions = None if taken is None else padded(taken)
-    learner, error = compiled.step(bonus, learner, padded(seen), actions, len(seen), rate)
-    if not math.isfinite(error):
-        raise UserError("the error of the predictor is not finite, and nothing was learned: lower learning_rate")
-    return learner, float(error)
-
-
-def _cut(batch: jax.Array, lead: tuple[int, ...]) -> np.ndarray:
-    """Results without padding, with the leading axes of the observations, as an array of the caller's own."""
-    return np.array(batch)[: math.prod(lead)].reshape((*lead, *batch.shape[1:]))
-
-
-def _like(settings: _Balanced | _Rewarded) -> Any:
-    return eqx.filter_eval_shape(settings.init)
-
-
-def _read(settings: Data) -> Data:
-    """Settings from plain data."""
-    return {**settings, "spaces": Spaces.from_dict(settings["spaces"])}
-
-
-def _width(width: int | None, spaces: Spaces) -> int:
-    default = _IMAGE_WIDTH if spaces.images else _WIDTH
-    return default if width is None else index(width)
+        parts = Minibatches.of(epochs, minibatches, update_proportion)
+        seen, lead = self._settings.spaces.observations(to_numpy(next_obs), "next_obs")
+        return self._learn(seen if valid is None else seen[counted(valid, lead).ravel()], None, parts)
 
 
 def _given(name: str, value: Any) -> Any:
     if value is None:
         raise UserError(f"{name} is missing: pass a Discrete space or the number of actions")
     return value
-
-
-def _check_common(settings: _Balanced | _Rewarded) -> None:
-    _check_number("learning_rate", settings.learning_rate, 0, 1)
-    _check_number("width", settings.width, 1, MOST)
-    _check_number("seed", settings.seed, 0, MOST)
-
-
-def _check_number(name: str, value: float, low: float, high: float) -> float:
-    if not low <= value <= high:
-        raise UserError(f"{name} must be from {low:g} to {high:.12g}, not {value}")
-    return float(value)

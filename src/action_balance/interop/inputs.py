@@ -4,7 +4,6 @@ Axes: B samples, A actions, H, W pixels, K frames of a stack.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -168,15 +167,6 @@ def padded(batch: np.ndarray) -> np.ndarray:
     """A batch padded to the next power of two with copies of its last sample."""
     room = 1 << (len(batch) - 1).bit_length()
     return batch if room == len(batch) else batch[np.minimum(np.arange(room), len(batch) - 1)]
-
-
-def parts(batch: np.ndarray) -> Iterator[np.ndarray]:
-    """A batch in order, in parts whose sizes are powers of two: 13 samples as 8, 4 and 1."""
-    begin = 0
-    for bit in reversed(range(len(batch).bit_length())):
-        if len(batch) >> bit & 1:
-            yield batch[begin : begin + (1 << bit)]
-            begin += 1 << bit
 
 
 def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:

@@ -1,23 +1,26 @@
 """The compiled side of a bonus in a foreign loop: the agent's own bonus classes, on padded batches.
 
-Axes: B samples, A actions. Batches come padded; ``size`` says how many samples of a batch count.
+Each call of such a loop is one program: what a policy needs to act, the rewards of a rollout, or all epochs and
+minibatches of an update. Axes: B samples, A choices of all action components, T steps, N environments, S gradient
+steps, P samples of a gradient step. Batches come padded; what counts of them is an argument.
 """
 
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PyTree, Real
+from jaxtyping import Array, Bool, Float, Int, PyTree, Real
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs, NoSettings, Transitions
 from action_balance.bonuses.distillation import PairDistillation
 from action_balance.bonuses.rnd import RND
 from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
 from action_balance.config.bonuses import DistillationConfig
-from action_balance.core.balance import balance
+from action_balance.core.balance import normalize
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.mixed import empty_stats
@@ -25,6 +28,12 @@ from action_balance.interop.inputs import Spaces
 
 #: Normalised observations are clipped to +- this.
 _CLIP = 5.0
+#: A program that runs once is compiled quickly: with the optimisations, this took most of the time of short loops.
+_QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 
 
 class Learner(eqx.Module):
@@ -34,6 +43,16 @@ class Learner(eqx.Module):
     state: PyTree
     optimizer: Any  # Adam's state
     obs_stats: RunningMeanStd
+
+    @property
+    def acting(self) -> tuple[Array, ...]:
+        """What acting needs: without the optimiser, and as leaves, which are passed to a program faster than a tree."""
+        return tuple(jax.tree.leaves((self.params, self.state, self.obs_stats)))
+
+    @property
+    def gradient_steps(self) -> int:
+        """The number of gradient steps so far."""
+        return int(optax.tree_utils.tree_get(self.optimizer, "count"))
 
 
 def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
@@ -54,7 +73,6 @@ def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
     return PairDistillation(spec, agent, DistillationConfig(embedding="channel" if as_channel else "one-hot"))
 
 
-@partial(jax.jit, static_argnums=0)
 def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
     """A bonus that has learned nothing.
 
@@ -70,127 +88,177 @@ def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
     return Learner(params, state, _adam(0.0).init(params), stats)
 
 
+#: `init` as a program.
+init_program = jax.jit(init, static_argnums=0, compiler_options=_QUICK)
+
+
 def _adam(rate: Array | float) -> optax.GradientTransformation:
     return optax.adam(rate)
 
 
-def _batch(learner: Learner, obs: Array, actions: Array | None) -> Batch:
+def _batch(stats: RunningMeanStd, obs: Array, actions: Array | None) -> Batch:
     """Observations as transitions: those of pairs start from them, those of states lead to them."""
     zeros = jnp.zeros(len(obs), jnp.int32)
     taken = zeros if actions is None else actions
     transitions = Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0)
-    return Batch(transitions, learner.obs_stats, _CLIP, jax.random.key(0))  # these bonuses draw nothing
+    return Batch(transitions, stats, _CLIP, jax.random.key(0))  # these bonuses draw nothing
 
 
-@partial(jax.jit, static_argnums=0)
-def state_errors(bonus: Bonus, learner: Learner, obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
-    """Errors of states (Eq. 1).
-
-    Args:
-        bonus: Its class and settings.
-        learner: What it has learned.
-        obs: Observations.
-
-    Returns:
-        One error per observation.
-    """
-    return bonus.loss(learner.params, learner.state, _batch(learner, obs, None))
+@lru_cache(maxsize=64)
+def _acting_tree(bonus: Bonus) -> Any:
+    """The structure of what acting needs, whose leaves are `Learner.acting`."""
+    like = eqx.filter_eval_shape(init, bonus, jnp.int32(0))
+    return jax.tree.structure((like.params, like.state, like.obs_stats))
 
 
-@partial(jax.jit, static_argnums=0)
-def action_errors(bonus: Bonus, learner: Learner, obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
-    """The bonus vectors of states (Eq. 4).
+@lru_cache(maxsize=64)
+def state_errors(bonus: Bonus) -> Callable[..., Float[Array, " B"]]:
+    """Make the program of the errors of states (Eq. 1).
 
     Args:
         bonus: Its class and settings.
-        learner: What it has learned.
-        obs: Observations.
 
     Returns:
-        One vector per observation.
+        A function of `Learner.acting` and observations: one error per observation.
     """
-    zero = jnp.zeros((), jnp.int32)
-    scores = partial(bonus.scores, learner.params, learner.state)
-    return jax.vmap(lambda one: scores(BonusObs(one, zero, learner.obs_stats, _CLIP)))(obs)
+    tree = _acting_tree(bonus)
+
+    @jax.jit
+    def errors(acting: tuple[Array, ...], obs: Array) -> Array:
+        params, state, stats = jax.tree.unflatten(tree, acting)
+        return bonus.loss(params, state, _batch(stats, obs, None))
+
+    return errors
 
 
-@partial(jax.jit, static_argnums=(0, 5))
-def behaviour_logits(
-    bonus: Bonus,
-    learner: Learner,
-    obs: Real[Array, "B ..."],
-    logits: Float[Array, "B A"],
-    coef: Float[Array, ""] | float,
-    kind: Normalization,
-) -> Float[Array, "B A"]:
-    """Logits of the behaviour policy (Eq. 5).
+@lru_cache(maxsize=64)
+def action_errors(bonus: Bonus) -> Callable[..., Float[Array, "B A"]]:
+    """Make the program of the bonus vectors of states (Eq. 4).
 
     Args:
         bonus: Its class and settings.
-        learner: What it has learned.
-        obs: Observations.
-        logits: Logits of the policy.
-        coef: c of Eq. 5.
-        kind: How bonus vectors are normalised.
 
     Returns:
-        The balanced logits.
+        A function of `Learner.acting` and observations: one vector per observation.
     """
-    scores = action_errors(bonus, learner, obs)
-    balanced = partial(bonus.distribution.per_component, lambda x, y: balance(x, y, coef, kind))
-    return jax.vmap(balanced)(logits, scores)
+    tree = _acting_tree(bonus)
+
+    @jax.jit
+    def errors(acting: tuple[Array, ...], obs: Array) -> Array:
+        params, state, stats = jax.tree.unflatten(tree, acting)
+        zero = jnp.zeros((), jnp.int32)
+        return jax.vmap(lambda one: bonus.scores(params, state, BonusObs(one, zero, stats, _CLIP)))(obs)
+
+    return errors
 
 
-#: The statistics with one more batch, without padding.
-update_stats = jax.jit(lambda stats, frames: stats.update(frames))
-
-
-@partial(jax.jit, static_argnums=0)
-def step(
-    bonus: Bonus,
-    learner: Learner,
-    obs: Real[Array, "B ..."],
-    actions: Int[Array, " B"] | None,
-    size: Int[Array, ""] | int,
-    rate: Float[Array, ""] | float,
-) -> tuple[Learner, Float[Array, ""]]:
-    """One step of Adam on the errors of pairs (Eq. 2), or of states where no actions are given.
+@lru_cache(maxsize=64)
+def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A"]]:
+    """Make the program of what action balance adds to logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5).
 
     Args:
         bonus: Its class and settings.
-        learner: What it has learned.
-        obs: Observations.
-        actions: Actions taken in them.
-        size: Number of samples that count.
-        rate: Learning rate.
+        kind: How bonus vectors are normalised; of an action with several components, in each of them.
 
     Returns:
-        The learner after the step, and the mean error before it.
+        A function of `Learner.acting`, observations, (B, A) allowed actions or None if all are, and the coefficient c.
     """
-    batch, counts = _batch(learner, obs, actions), jnp.arange(len(obs)) < size
+    errors, distribution = action_errors(bonus), bonus.distribution
 
-    def mean_error(params: Any) -> Array:
-        return jnp.where(counts, bonus.loss(params, learner.state, batch), 0).sum() / size
+    def normalized(scores: Array, allowed: Array | None) -> Array:
+        return distribution.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
 
-    error, gradient = jax.value_and_grad(mean_error)(learner.params)
-    changes, optimizer = _adam(rate).update(gradient, learner.optimizer)
-    return Learner(optax.apply_updates(learner.params, changes), learner.state, optimizer, learner.obs_stats), error
+    @jax.jit
+    def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
+        return coef * jax.vmap(normalized)(errors(acting, obs), allowed)
+
+    return shift
 
 
 @jax.jit
-def update_scale(
-    scale: ReturnScale, rewards: Float[Array, "T N"], gamma: float
-) -> tuple[ReturnScale, Float[Array, ""]]:
-    """The scale of returns after further rewards.
+def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
+    """The statistics with one more batch.
 
     Args:
-        scale: The scale before.
-        rewards: Rewards of further steps.
+        stats: The statistics before.
+        obs: Observations.
+        size: Number of samples that count.
+
+    Returns:
+        The new statistics.
+    """
+    return stats.update(obs, jnp.arange(len(obs)) < size)
+
+
+@partial(jax.jit, static_argnums=0)
+def learn(
+    bonus: Bonus,
+    learner: Learner,
+    obs: Real[Array, "B ..."],
+    actions: Int[Array, "B ..."] | None,
+    size: Int[Array, ""] | int,
+    order: Int[Array, "S P"],
+    counts: Int[Array, " S"],
+    rate: Float[Array, ""] | float,
+) -> tuple[Learner, Float[Array, " S"]]:
+    """Steps of Adam on the errors of pairs (Eq. 2), or of states where no actions are given.
+
+    Args:
+        bonus: Its class and settings.
+        learner: What it has learned.
+        obs: Observations, which the statistics absorb once, before the first step.
+        actions: Actions taken in them.
+        size: Number of samples that count.
+        order: Samples of each gradient step.
+        counts: Number of samples that count in each step.
+        rate: Learning rate.
+
+    Returns:
+        The learner after the steps, and the mean error of the samples of each step before it.
+    """
+    stats = update_stats(learner.obs_stats, obs, size)
+
+    def step(carry: tuple[Any, Any], which: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
+        params, optimizer = carry
+        samples, count = which
+        batch = _batch(stats, obs[samples], None if actions is None else actions[samples])
+
+        def mean_error(params: Any) -> Array:
+            errors = bonus.loss(params, learner.state, batch)
+            return jnp.where(jnp.arange(len(samples)) < count, errors, 0).sum() / count
+
+        error, gradient = jax.value_and_grad(mean_error)(params)
+        changes, optimizer = _adam(rate).update(gradient, optimizer)
+        return (optax.apply_updates(params, changes), optimizer), error
+
+    (params, optimizer), errors = jax.lax.scan(step, (learner.params, learner.optimizer), (order, counts))
+    return Learner(params, learner.state, optimizer, stats), errors
+
+
+@partial(jax.jit, static_argnums=0)
+def rewards(
+    bonus: Bonus,
+    acting: tuple[Array, ...],
+    scale: ReturnScale,
+    next_obs: Real[Array, "T N ..."],
+    counted: Bool[Array, "T N"],
+    gamma: float,
+) -> tuple[ReturnScale, Float[Array, "T N"]]:
+    """Intrinsic rewards: errors of states, over the standard deviation of their discounted returns.
+
+    Args:
+        bonus: Its class and settings.
+        acting: `Learner.acting`.
+        scale: The scale of returns before.
+        next_obs: Observations after each step.
+        counted: Which of them count, at least one; the others have reward 0.
         gamma: Discount of the intrinsic return.
 
     Returns:
-        The new scale, and its reciprocal, which is 0 until there are rewards of a second step: before that, the spread
+        The new scale, and the rewards, which are 0 until there are rewards of a second step: before that, the spread
         along time is not known.
     """
-    scale = scale.update(rewards, gamma)
-    return scale, jnp.where(scale.moments.count > rewards.shape[1], 1 / scale.scale, 0.0)
+    errors = state_errors(bonus)(acting, next_obs.reshape(-1, *next_obs.shape[2:])).reshape(counted.shape)
+    scale = scale.update(errors, gamma, counted)
+    known = scale.moments.count > counted.shape[1]
+    return scale, jnp.where(counted & known, errors / scale.scale, 0.0)

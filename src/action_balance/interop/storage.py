@@ -1,8 +1,9 @@
-"""One file for everything that a bonus has learned: arrays, and its settings as JSON. Nothing in it is executed."""
+"""Everything that a bonus has learned, as plain data: arrays, and its settings as JSON. In one file, or in a dictionary
+that a loop keeps in a checkpoint of its own. Nothing in either is executed."""
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
+from action_balance.interop.tensors import to_numpy
 from action_balance.reading import parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.leaves import Leaf, difference
@@ -22,6 +24,8 @@ FORMAT = 2
 _RENAMED = ((".distillation.predictor", ".params"), (".distillation.target", ".state"), (".observations", ".obs_stats"))
 #: The entry with the settings, as bytes.
 _SETTINGS = "settings.json"
+#: The entry of a dictionary with the arrays.
+_ARRAYS = "arrays"
 
 Settings = TypeVar("Settings")
 
@@ -35,8 +39,8 @@ def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) ->
         settings: plain data.
         state: a pytree of arrays.
     """
-    header = {"action_balance": kind, "format": FORMAT, "settings": settings}
-    arrays = {**to_arrays(state), _SETTINGS: np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    header = json.dumps(_header(kind, settings)).encode()
+    arrays = {**to_arrays(state), _SETTINGS: np.frombuffer(header, np.uint8)}
     write_atomically(Path(path), partial(write_arrays, arrays=arrays))
 
 
@@ -54,36 +58,91 @@ def load(
     Returns:
         The settings and the state.
     """
-    header, arrays = _read(Path(path))
-    if header["action_balance"] != kind:
-        raise UserError(f"{path} holds {header['action_balance']}, not {kind}: load it with the class of that name")
     try:
-        settings = settings_of(header["settings"])
-        wanted = like(settings)
-    except (KeyError, TypeError, ValueError, AttributeError, UserError):
-        raise _foreign(path) from None
-    found = [Leaf(name, array.dtype.name, array.shape) for name, array in arrays.items()]
-    other = difference(found, describe(wanted))
-    if other is not None:
-        raise UserError(f"{path} does not fit its settings ({other}): use another copy of it")
-    return settings, to_tree(arrays, found, wanted)
-
-
-def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
-    """What is in a file, if its checksums are right."""
-    try:
-        arrays = read_arrays(path)
+        arrays = read_arrays(Path(path))
         header = parse_json(arrays.pop(_SETTINGS).tobytes())
-        name, version = str(header["action_balance"]), int(header["format"])
-    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError):
+    except (DamagedArrays, KeyError, ValueError):
         raise _foreign(path) from None
+    return _restore(str(path), kind, header, arrays, settings_of, like)
+
+
+def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
+    """Copy everything to a dictionary.
+
+    Args:
+        kind: name of the class that is saved.
+        settings: plain data.
+        state: a pytree of arrays.
+
+    Returns:
+        The dictionary; its entry ``arrays`` has the arrays by name.
+    """
+    plain: dict[str, Any] = json.loads(json.dumps(_header(kind, settings)))
+    return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
+
+
+def from_dict(
+    state: Mapping[str, Any],
+    kind: str,
+    settings_of: Callable[[Data], Settings],
+    like: Callable[[Settings], Any],
+) -> tuple[Settings, Any]:
+    """Read a dictionary of `to_dict`, whose arrays may have become tensors.
+
+    Args:
+        state: the dictionary.
+        kind: name of the class that it must hold.
+        settings_of: makes settings from plain data; whatever it raises means that the dictionary is not ours.
+        like: a tree like the state of such settings, of arrays or of their shapes.
+
+    Returns:
+        The settings and the state.
+    """
+    name = "the state"
+    try:
+        arrays = {str(key): np.asarray(to_numpy(array)) for key, array in state[_ARRAYS].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _foreign(name) from None
+    return _restore(name, kind, state, arrays, settings_of, like)
+
+
+def _header(kind: str, settings: Data) -> dict[str, Any]:
+    return {"action_balance": kind, "format": FORMAT, "settings": settings}
+
+
+def _restore(
+    source: str,
+    kind: str,
+    header: Any,
+    arrays: dict[str, np.ndarray],
+    settings_of: Callable[[Data], Settings],
+    like: Callable[[Settings], Any],
+) -> tuple[Settings, Any]:
+    """The settings and the state from what a file or a dictionary holds."""
+    try:
+        name, version = str(header["action_balance"]), int(header["format"])
+    except (KeyError, TypeError, ValueError):
+        raise _foreign(source) from None
     if version == 1:
         for old, new in _RENAMED:
             arrays = {entry.replace(old, new, 1): array for entry, array in arrays.items()}
     elif version != FORMAT:
-        raise UserError(f"{path} has format {version}, and this version reads {FORMAT}: use the version that wrote it")
-    return {"action_balance": name, "settings": header["settings"]}, arrays
+        raise UserError(
+            f"{source} has format {version}, and this version reads {FORMAT}: use the version that wrote it"
+        )
+    if name != kind:
+        raise UserError(f"{source} holds {name}, not {kind}: load it with the class of that name")
+    try:
+        settings = settings_of(header["settings"])
+        wanted = like(settings)
+    except (KeyError, TypeError, ValueError, AttributeError, UserError):
+        raise _foreign(source) from None
+    found = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]
+    other = difference(found, describe(wanted))
+    if other is not None:
+        raise UserError(f"{source} does not fit its settings ({other}): use another copy of it")
+    return settings, to_tree(arrays, found, wanted)
 
 
-def _foreign(path: str | os.PathLike[str]) -> UserError:
-    return UserError(f"{path} is damaged or was not written by action_balance.interop: use another file")
+def _foreign(source: str | os.PathLike[str]) -> UserError:
+    return UserError(f"{source} is damaged or was not written by action_balance.interop: use another file")

@@ -1,0 +1,152 @@
+"""What both bonuses for foreign loops share: learning, and their state as a file or a dictionary.
+
+Unlike everything else here these classes are mutable, as such loops expect: what they have learned is one frozen
+`Learner`, which learning replaces.
+"""
+
+import math
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.interop import learner as compiled
+from action_balance.interop import storage
+from action_balance.interop.inputs import padded
+from action_balance.interop.learner import Learner
+from action_balance.interop.minibatches import Minibatches
+from action_balance.interop.settings import BalanceSettings, RNDSettings, from_plain
+from action_balance.interop.tensors import to_numpy, to_tensors
+
+
+class Module:
+    """A bonus with everything that it has learned."""
+
+    #: The class of the settings.
+    _Settings: ClassVar[type[BalanceSettings] | type[RNDSettings]]
+
+    _settings: Any
+    _learner: Learner
+    _acting: tuple[jax.Array, ...]
+
+    def __init__(self, settings: Any, state: Any) -> None:
+        self._restore(settings, state)
+
+    def state_dict(self, tensors: bool | None = None) -> dict[str, Any]:
+        """Settings and a copy of everything learned, to be kept in a checkpoint of your own.
+
+        Args:
+            tensors: Whether arrays are PyTorch tensors, so that ``torch.load`` reads them with its default
+                ``weights_only=True``; by default, whether the program has imported PyTorch.
+
+        Returns:
+            A dictionary of numbers, text and arrays.
+        """
+        state = storage.to_dict(type(self).__name__, asdict(self._settings), self._state())
+        if tensors or (tensors is None and "torch" in sys.modules):
+            state["arrays"] = to_tensors(state["arrays"])
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue bit for bit from what `state_dict` returned, with its settings.
+
+        Args:
+            state: The dictionary, of a bonus for the same spaces and of the same width.
+        """
+        settings, restored = storage.from_dict(state, type(self).__name__, self._read, self._Settings.like)
+        ours, theirs = self._settings, settings
+        if (ours.spaces, ours.width) != (theirs.spaces, theirs.width):
+            raise UserError("the state is one for other spaces or of another width: create the module as it was")
+        self._restore(settings, restored)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write settings and everything learned to one file.
+
+        Args:
+            path: The file.
+        """
+        storage.save(path, type(self).__name__, asdict(self._settings), self._state())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a bonus that `save` wrote; it continues bit for bit.
+
+        Args:
+            path: The file.
+
+        Returns:
+            The bonus.
+        """
+        return cls(*storage.load(path, cls.__name__, cls._read, cls._Settings.like))
+
+    @classmethod
+    def _read(cls, data: Data) -> Any:
+        return cls._Settings(**from_plain(data))
+
+    def _state(self) -> Any:
+        """Everything learned, as one tree."""
+        raise NotImplementedError
+
+    def _restore(self, settings: Any, state: Any) -> None:
+        """Replace everything learned."""
+        raise NotImplementedError
+
+    def _replace(self, learner: Learner) -> None:
+        self._learner, self._acting = learner, learner.acting
+
+    def _observe(self, obs: Any, name: str) -> None:
+        seen, _ = self._settings.spaces.observations(to_numpy(obs), name)
+        stats = compiled.update_stats(self._learner.obs_stats, padded(seen), len(seen))
+        self._replace(replace(self._learner, obs_stats=stats))
+
+    def _learn(self, seen: np.ndarray, taken: np.ndarray | None, minibatches: Minibatches) -> float:
+        """Learn from a batch; the mean error of its samples in the first epoch, each before its gradient step."""
+        learner, settings, batch = self._learner, self._settings, padded(seen)
+        order, counts = minibatches.order(len(seen), len(batch), (settings.seed, learner.gradient_steps))
+        actions = None if taken is None else padded(taken)
+        learner, found = compiled.learn(
+            settings.bonus, learner, batch, actions, len(seen), order, counts, settings.learning_rate
+        )
+        errors = np.asarray(found)
+        if not np.isfinite(errors).all():
+            raise UserError("the error of the predictor is not finite, and nothing was learned: lower learning_rate")
+        self._replace(learner)
+        first = slice(minibatches.count)
+        return float(np.average(errors[first], weights=counts[first]))
+
+
+def cut(batch: jax.Array, lead: tuple[int, ...]) -> np.ndarray:
+    """Results without padding, with the leading axes of the observations, as an array of the caller's own.
+
+    Args:
+        batch: One result per sample.
+        lead: The leading axes.
+
+    Returns:
+        The array.
+    """
+    return np.array(batch)[: math.prod(lead)].reshape((*lead, *batch.shape[1:]))
+
+
+def counted(valid: Any, lead: tuple[int, ...]) -> np.ndarray:
+    """Which steps count, as a caller says.
+
+    Args:
+        valid: True for each step that counts; None if all of them do.
+        lead: The leading axes of the observations.
+
+    Returns:
+        The same as an array of these axes.
+    """
+    if valid is None:
+        return np.ones(lead, bool)
+    given = np.asarray(to_numpy(valid))
+    if given.shape != lead or given.dtype.kind != "b":
+        raise UserError(f"valid is {given.dtype} {given.shape}, and must be bool {lead}: one for each observation")
+    return given

@@ -1,0 +1,80 @@
+"""PyTorch tensors from and for a foreign loop. PyTorch itself is never imported here: only its users have tensors.
+
+Tensors on the CPU and NumPy arrays share their memory in both directions; those on other devices are copied.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from action_balance.errors import UserError
+
+
+def is_tensor(given: Any) -> bool:
+    """Whether an argument is a tensor of PyTorch.
+
+    Args:
+        given: The argument.
+
+    Returns:
+        Whether it is one; instances of subclasses are.
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(given, torch.Tensor)
+
+
+def to_numpy(given: Any) -> Any:
+    """Tensors as NumPy arrays, without gradients; everything else as it is.
+
+    Args:
+        given: A tensor, a dictionary or a tuple of them, or anything else.
+
+    Returns:
+        The same with arrays, which share the memory of tensors on the CPU.
+    """
+    if is_tensor(given):
+        there = given.detach().cpu()
+        # NumPy has no such type.
+        return (there.float() if there.dtype is sys.modules["torch"].bfloat16 else there).numpy()
+    if isinstance(given, dict):
+        return {name: to_numpy(part) for name, part in given.items()}
+    if isinstance(given, tuple):
+        return tuple(to_numpy(part) for part in given)
+    return given
+
+
+def like(result: np.ndarray, *given: Any) -> Any:
+    """A result as the caller expects it: a tensor where the caller passed one.
+
+    Args:
+        result: An array of the caller's own.
+        *given: Arguments; the first tensor among them, or inside them, says on which device the result is.
+
+    Returns:
+        The array, or a tensor that shares its memory where that is possible.
+    """
+    tensor = next((found for one in given if (found := _first_tensor(one)) is not None), None)
+    return result if tensor is None else sys.modules["torch"].from_numpy(result).to(tensor.device)
+
+
+def _first_tensor(given: Any) -> Any:
+    if isinstance(given, (dict, tuple)):
+        parts = given.values() if isinstance(given, dict) else given
+        return next((found for part in parts if (found := _first_tensor(part)) is not None), None)
+    return given if is_tensor(given) else None
+
+
+def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Arrays as tensors that share their memory.
+
+    Args:
+        arrays: Arrays of the caller's own, by name.
+
+    Returns:
+        The tensors.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise UserError("tensors need PyTorch: import torch first, or leave out tensors=True")
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
