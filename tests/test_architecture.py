@@ -16,7 +16,7 @@ LEVELS = (
     {"packing"},
     {"core", "distributions"},
     {"config"},
-    {"nets", "runs"},
+    {"nets", "runs", "tracking"},
     {"envs"},
     {"bonuses"},
     {"agent", "tabular"},

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -29,6 +29,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
 from action_balance.errors import UserError, check_name
 from action_balance.reading import Damaged, is_file, read_json
+from action_balance.tracking.base import Name, TrackConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +39,7 @@ BONUSES = "settings.agent.bonus_settings"
 #: What the short help shows for every environment and every bonus.
 COMMON = (
     *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config", "trust"),
-    *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite"),
+    *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite", "track"),
     *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
     *("settings.agent.bonus.action_coef", "settings.env"),
 )
@@ -49,6 +50,8 @@ NEEDS = {
     "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
     "--action-coef auto": tuple(f"bonus.{name}" for name in ADAPTS),
 }
+#: Flags that have no effect without another one.
+ALONE = {"trust": "config", "track_project": "track"}
 #: Help texts that list names.
 DOCS = {
     "settings.env.name": "{}, or a family of your own: MODULE:CLASS",
@@ -80,6 +83,11 @@ class Train(Command):
     """Folder of the run (default: runs/ENV-METHOD-SEED)."""
     overwrite: bool = False
     """Replace a run that is already in that folder."""
+    track: tuple[Name, ...] = field(default=(), metadata={"action": "append"})
+    """Also send settings and metrics to this tracker; may be given several times. Event files for TensorBoard are
+    written wherever it is installed."""
+    track_project: str | None = None
+    """With --track: project in which the run is shown (default: action-balance)."""
 
     @classmethod
     def form(cls, name: str, words: Sequence[str]) -> Form:
@@ -114,7 +122,8 @@ class Train(Command):
             return _form(name, EnvConfig, start, bonuses, common, variants)
         if not adapts:  # what an earlier run adapted to has no effect
             start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-        unused = _unused(*names, bonuses, adapts) | ({} if "config" in typed else {"trust": "--config"})
+        unused = _unused(*names, bonuses, adapts)
+        unused |= {path: f"--{other}" for path, other in ALONE.items() if other not in typed}
         return replace(_form(name, env_class(env), start, bonuses, common), unused=unused)
 
     @classmethod
@@ -135,7 +144,7 @@ class Train(Command):
         config = self.settings.with_defaults()
         label = re.sub(r"[^\w.+-]", "-", config.agent.label)
         out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
-        return partial(train, config, out, self.overwrite)
+        return partial(train, config, out, self.overwrite, TrackConfig(self.track, self.track_project))
 
 
 def _start(preset: str | None, config: str | None, env: str | None, found: Mapping[str, Any]) -> dict[str, Any]:

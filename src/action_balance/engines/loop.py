@@ -24,6 +24,7 @@ from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
+from action_balance.tracking import RunInfo, TrackConfig, Tracking, check_installed
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MOST_PAIRS = 60, 40_000
@@ -52,6 +53,7 @@ def begin(
     report: Report,
     overwrite: bool = False,
     on_message: OnMessage = lambda _: None,
+    track: TrackConfig | None = None,
 ) -> None:
     """Train from the beginning, in a new folder.
 
@@ -62,7 +64,10 @@ def begin(
         report: called after every update.
         overwrite: delete a run that is already in the folder.
         on_message: called with each line that the user should read.
+        track: which trackers follow the run.
     """
+    track = track or TrackConfig()
+    check_installed(track.names)
     messages = MessageLog(on_message)
     with graceful_stop() as stop:
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
@@ -70,11 +75,17 @@ def begin(
             raise KeyboardInterrupt
         with whole():
             folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
-        _Session(folder, config, trainer, folder.metrics(), report, stop, messages, is_new=True).run(None, 0)
+        tracking = Tracking(track, _told(path, config), {}, messages)
+        _Session(folder, config, trainer, folder.metrics(), report, stop, messages, tracking, is_new=True).run(None, 0)
 
 
 def resume(
-    folder: RunFolder, config: TrainConfig, command: Sequence[str], report: Report, on_message: OnMessage
+    folder: RunFolder,
+    config: TrainConfig,
+    command: Sequence[str],
+    report: Report,
+    on_message: OnMessage,
+    track: TrackConfig | None = None,
 ) -> None:
     """Train the rest of a run, from the newest intact checkpoint.
 
@@ -84,7 +95,10 @@ def resume(
         command: the command line that resumes it.
         report: called after every update.
         on_message: called with each line that the user should read.
+        track: more trackers; those that followed the run before follow it again.
     """
+    track = track or TrackConfig()
+    check_installed(track.names)
     messages = MessageLog(on_message)
     with graceful_stop() as stop:
         saved = bool(folder.checkpoints().updates())
@@ -92,13 +106,19 @@ def resume(
         notes = [trainer.resume_note] if saved and trainer.resume_note else []
         shapes = trainer.state_shapes() if saved else None
         restored, log = folder.resume(shapes, command, notes, _about(trainer), config.env.packages, on_message)
-        _Session(folder, config, trainer, log, report, stop, messages).run(restored.state, restored.update)
+        tracking = Tracking(track, _told(folder.path, config), folder.manifest, messages)
+        _Session(folder, config, trainer, log, report, stop, messages, tracking).run(restored.state, restored.update)
 
 
 def trained_on(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were built for; None if the run did not record it."""
     known = folder.manifest.get(ENV_SPEC) or upgrade_env_spec(folder.manifest.get(SEEN), folder.config)
     return EnvSpec.from_dict(known)
+
+
+def _told(path: Path, config: TrainConfig) -> RunInfo:
+    """What trackers are told about a run."""
+    return RunInfo(path.absolute().name, None, config.to_dict(), config.agent.label, config.env.name)
 
 
 def _about(trainer: Trainer) -> dict[str, Any]:
@@ -132,6 +152,7 @@ class _Session:
     report: Report
     stop: Stop  # set when the user asks for a stop
     messages: MessageLog
+    tracking: Tracking
     is_new: bool = False  # whether this process has made the folder
     now: _Now = field(default_factory=_Now)
 
@@ -181,13 +202,16 @@ class _Session:
             steps = update * config.agent.steps_per_update
             rate = config.seeds * config.agent.steps_per_update / seconds
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
+            made = rows(metrics, update, steps, config.seed)
             with whole():
-                self.log.append(rows(metrics, update, steps, config.seed), timing)
+                self.log.append(made, timing)
                 self._log_visits(update, steps)
                 # Until the next update begins, the trainer itself has the state.
                 fallback, self.now.unsaved = self.now.unsaved, (update, self.trainer.state, score(metrics))
                 self.now.update, self.now.trained = update, True
             self.report(progress(metrics, update, steps))  # as long as a terminal may take
+            self.tracking.log(made, timing)
+            self._record_tracking()
             self.messages.write(self.folder)
             stopping, now = self.stop.is_set(), time.perf_counter()
             self.now.update = min(update + 1, total)  # after which the next stop is noticed
@@ -203,6 +227,12 @@ class _Session:
                 self.now.unsaved = fallback
             if stopping and update < total:
                 raise KeyboardInterrupt
+
+    def _record_tracking(self) -> None:
+        """Keep the ids of the tracked runs, with which a resume continues them."""
+        tracked = self.tracking.news()
+        if tracked is not None:
+            self.folder.record({"tracking": tracked})
 
     def _copied(self, update: int, reached: float | None) -> _Unsaved | None:
         """A copy of the state that the next update does not change; None if there is too little memory."""
@@ -231,12 +261,16 @@ class _Session:
             status = "interrupted"
             raise
         finally:
-            self._finish(status)
+            try:
+                self.tracking.finish(status)
+            finally:
+                self._finish(status)
 
     def _finish(self, status: Status) -> None:
         # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
         with contextlib.suppress(*(() if status == "finished" else (UserError,))):
             try:
+                self._record_tracking()
                 self.messages.write(self.folder)
             finally:
                 self.folder.finish(status)

@@ -327,6 +327,11 @@ class RunFolder(OwnedFolder):
                 f"begin a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
             )
 
+    def record(self, about: Data) -> None:
+        """Keep more plain data in the manifest."""
+        self.manifest |= about
+        self._save_manifest()
+
     def note(self, line: str) -> None:
         """Keep a line that the user should know in the manifest, among the warnings of the last start."""
         start = self.manifest["starts"][-1]

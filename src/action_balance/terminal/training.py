@@ -18,6 +18,7 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import LINE_EVERY
+from action_balance.tracking import TrackConfig
 
 
 def command_line() -> list[str]:
@@ -25,17 +26,18 @@ def command_line() -> list[str]:
     return ["action-balance", *sys.argv[1:]]
 
 
-def train(config: TrainConfig, out: Path, overwrite: bool, console: Console) -> None:
+def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
     """Train a new run.
 
     Args:
         config: Settings of the run.
         out: Folder of the run.
         overwrite: Whether to replace a run that is in that folder.
+        track: Which trackers follow the run.
         console: Where progress is shown.
     """
     with training_progress(console, config) as report:
-        loop.begin(out, config, command_line(), report, overwrite, partial(say, console))
+        loop.begin(out, config, command_line(), report, overwrite, partial(say, console), track)
     say(console, f"trained {out}")
 
 

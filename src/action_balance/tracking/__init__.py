@@ -1,0 +1,11 @@
+"""Experiment trackers: the settings and metrics of a run, sent to Weights & Biases or MLflow while it trains.
+
+A tracker is one file with the three methods of `Tracker`. Its library is imported when a run is tracked, and only then.
+`Tracking` calls trackers in threads of their own, so that a slow or failing tracker neither delays nor ends a training.
+"""
+
+from action_balance.tracking.base import RunInfo, TrackConfig, Tracker
+from action_balance.tracking.registry import NAMES, check_installed
+from action_balance.tracking.session import Tracking
+
+__all__ = ["NAMES", "RunInfo", "TrackConfig", "Tracker", "Tracking", "check_installed"]

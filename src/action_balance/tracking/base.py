@@ -1,0 +1,74 @@
+"""What a tracker does, and what it is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from action_balance.files import Data
+
+#: The trackers by name.
+Name = Literal["wandb", "mlflow", "tensorboard"]
+
+#: How a run ends.
+Status = Literal["finished", "interrupted", "failed"]
+
+#: The project of runs for which nobody has chosen one.
+PROJECT = "action-balance"
+
+
+@dataclass(frozen=True)
+class TrackConfig:
+    """Which trackers follow a run. It is no setting of the run: the numbers do not depend on it."""
+
+    names: tuple[Name, ...] = ()
+    """The trackers."""
+    project: str | None = None
+    """Project in which they show the run (default: the library's own environment variable, or action-balance)."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What a tracker is told about a run when it starts."""
+
+    name: str
+    """Name of the run: that of its folder."""
+    project: str | None
+    """Project of the run, if somebody has chosen one."""
+    config: Data
+    """All settings as nested plain data."""
+    method: str
+    """Name of the method."""
+    environment: str
+    """Name of the environment."""
+
+
+class Tracker(Protocol):
+    """Sends the numbers of one run somewhere. Whatever it raises ends the tracking, not the training."""
+
+    def start(self, run: RunInfo, resumed: str | None) -> str:
+        """Begin a tracked run, or continue one.
+
+        Args:
+            run: what is known about the run.
+            resumed: the id that an earlier start returned; None for a new run.
+
+        Returns:
+            The id of the tracked run, which is kept in the manifest.
+        """
+
+    def log(self, update: int, steps: int, metrics: Mapping[str, float]) -> None:
+        """Send the numbers of one update.
+
+        Args:
+            update: its number. After a resume from an older checkpoint, updates come a second time, with equal numbers.
+            steps: environment steps of each seed so far: the horizontal axis.
+            metrics: finite numbers by name.
+        """
+
+    def finish(self, status: Status, summary: Mapping[str, float]) -> None:
+        """End the tracked run, which may be continued later.
+
+        Args:
+            status: how the run ended.
+            summary: numbers about the whole run, by name.
+        """

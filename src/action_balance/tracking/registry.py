@@ -1,0 +1,46 @@
+"""The trackers by name: their modules are imported when they are used."""
+
+import importlib
+import importlib.util
+from collections.abc import Iterable
+from typing import get_args
+
+from action_balance.errors import check_name
+from action_balance.files import missing
+from action_balance.tracking.base import Name, Tracker
+
+#: Names of all trackers.
+NAMES: tuple[str, ...] = get_args(Name)
+
+#: Class of each tracker. TensorBoard has none: where it is installed, the run folder has its event files anyway.
+CLASSES = {
+    "wandb": "action_balance.tracking.wandb:WandbTracker",
+    "mlflow": "action_balance.tracking.mlflow:MlflowTracker",
+}
+
+
+def check_installed(names: Iterable[str]) -> None:
+    """Raise a `UserError` if a tracker is unknown or its package is not installed.
+
+    Args:
+        names: of trackers; each is also the name of its package and of its extra.
+    """
+    for name in names:
+        check_name("tracker", name, NAMES)
+        found = importlib.util.find_spec(name)
+        if found is None or found.origin is None:  # a folder without code, such as the one that wandb writes to
+            raise missing(name, f"--track {name}", name)
+
+
+def make(name: str) -> Tracker:
+    """A tracker.
+
+    Args:
+        name: one of `CLASSES`.
+
+    Returns:
+        The tracker, which has not started.
+    """
+    module, _, attribute = CLASSES[name].partition(":")
+    made: Tracker = getattr(importlib.import_module(module), attribute)()
+    return made

@@ -1,0 +1,135 @@
+"""The trackers of one run, each in a thread of its own: what is slow or fails there does not concern the training."""
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+from action_balance.files import Data, reason
+from action_balance.tracking.base import RunInfo, Status, TrackConfig, Tracker
+from action_balance.tracking.flat import flat
+from action_balance.tracking.registry import CLASSES, make
+
+#: Seconds that all trackers together may take to send what is left when a run ends, by how it ends.
+PATIENCE: dict[Status, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
+
+#: Ids of tracked runs, and names of projects, that are taken from a manifest, which somebody else may have written.
+_ID, _PROJECT = re.compile(r"[\w-]{1,64}"), re.compile(r"[\w. -]{1,128}")
+
+
+def recorded(manifest: Data) -> dict[str, dict[str, str]]:
+    """The tracked runs in a manifest.
+
+    Args:
+        manifest: of a run, perhaps damaged.
+
+    Returns:
+        ``id`` and, where one was chosen, ``project`` by the name of the tracker. What no tracker has written is left
+        out.
+    """
+    found, known = manifest.get("tracking"), {}
+    for name, entry in found.items() if isinstance(found, dict) else ():
+        if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id"))):
+            known[name] = {"id": str(entry["id"])}
+            if _PROJECT.fullmatch(project := str(entry.get("project") or "")):
+                known[name]["project"] = project
+    return known
+
+
+class Tracking:
+    """Follows one run with several trackers."""
+
+    def __init__(
+        self, config: TrackConfig, run: RunInfo, manifest: Data, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Start the trackers, without waiting for them.
+
+        Args:
+            config: the trackers that somebody asked for now.
+            run: what they are told about the run.
+            manifest: of the run; tracked runs that it knows are continued.
+            say: called with a line for the user, from any thread.
+        """
+        before = recorded(manifest)
+        self._workers: list[_Worker] = []
+        self._recorded = before
+        self._best = -math.inf
+        for name in dict.fromkeys([*before, *(one for one in config.names if one in CLASSES)]):
+            known = before.get(name, {})
+            project = config.project or known.get("project")
+            told = RunInfo(run.name, project, run.config, run.method, run.environment)
+            self._workers.append(_Worker(name, told, known.get("id"), say))
+
+    def log(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> None:
+        """Send the rows of an update, without waiting.
+
+        Args:
+            rows: one per seed, each with ``update``, ``seed`` and ``steps``.
+            timing: numbers that depend on the clock.
+        """
+        if self._workers:
+            metrics = flat(rows, timing)
+            if "episode_return" in metrics:
+                self._best = max(self._best, metrics["episode_return"])
+            for worker in self._workers:
+                worker.put(("log", rows[0]["update"], rows[0]["steps"], metrics))
+
+    def news(self) -> dict[str, dict[str, str]] | None:
+        """What the manifest should have as ``tracking``; None if that has not changed since the last call."""
+        now = {**self._recorded, **{one.name: one.entry for one in self._workers if one.entry}}
+        changed, self._recorded = now != self._recorded, now
+        return now if changed else None
+
+    def finish(self, status: Status) -> None:
+        """End the tracked runs; what takes too long is left to the trackers' own ways to send it later.
+
+        Args:
+            status: how the run ended.
+        """
+        best = {"best_episode_return": self._best} if math.isfinite(self._best) else {}
+        for worker in self._workers:
+            worker.put(("finish", status, best))
+        deadline = time.monotonic() + PATIENCE[status]
+        for worker in self._workers:
+            worker.wait(max(0.0, deadline - time.monotonic()))
+
+
+class _Worker:
+    """One tracker and its thread."""
+
+    def __init__(self, name: str, run: RunInfo, resumed: str | None, say: Callable[[str], None]) -> None:
+        self.name, self.entry = name, dict[str, str]()
+        self._run, self._resumed, self._say = run, resumed, say
+        self._queue, self._failed = SimpleQueue[tuple[Any, ...]](), False
+        self._thread = threading.Thread(target=self._work, name=f"track-{name}", daemon=True)
+        self._thread.start()
+
+    def put(self, item: tuple[Any, ...]) -> None:
+        """Have the tracker do something: the name of its method, and the arguments."""
+        if not self._failed:
+            self._queue.put(item)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the tracker has finished."""
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self._failed = True
+            self._say(f"{self.name} has not received all metrics in time; metrics.jsonl of the run has all of them")
+
+    def _work(self) -> None:
+        try:
+            tracker: Tracker = make(self.name)
+            found = {"id": tracker.start(self._run, self._resumed)}
+            self.entry = found | ({"project": self._run.project} if self._run.project else {})
+            while True:
+                method, *arguments = self._queue.get()
+                getattr(tracker, method)(*arguments)
+                if method == "finish":
+                    return
+        except BaseException as error:  # of a library, in a thread that ends with it
+            if not self._failed:
+                self._failed = True
+                self._say(f"{self.name} fails ({reason(error)}): the training continues without it")

@@ -1,0 +1,62 @@
+"""Without any extra, an agent is trained, resumed, evaluated and shown: no optional package is imported."""
+
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from small_run import NET, SMALL
+
+#: Acts as if only some modules were installed.
+PROGRAM = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Blocked(MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+sys.meta_path.insert(0, Blocked())
+from action_balance.cli.main import main
+from action_balance.runs import RunFolder
+
+run, *words = sys.argv[1:]
+main(["train", "deep-sea", "--size", "3", "--out", run, *words])
+folder = RunFolder.open(__import__("pathlib").Path(run))
+for checkpoint in folder.checkpoints().after(2):
+    __import__("shutil").rmtree(checkpoint)
+folder.finish("interrupted")
+main(["resume", run])
+main(["evaluate", run, "--episodes", "1"])
+main(["view", run, "--save", run + ".html"])
+"""
+
+
+def base() -> set[str]:
+    """The distributions that an installation without extras has."""
+    todo, found = ["action-balance"], set[str]()
+    while todo:
+        name = canonicalize_name(todo.pop())
+        if name not in found:
+            found.add(name)
+            requirements = [Requirement(line) for line in metadata.requires(name) or ()]
+            todo += [one.name for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return found
+
+
+def test_training_needs_base_dependencies_only(tmp_path: Path) -> None:
+    allowed = base()
+    assert {"jax", "pyyaml", "rich"} <= allowed
+    owners = metadata.packages_distributions()
+    blocked = {name for name, owned in owners.items() if not {*map(canonicalize_name, owned)} & allowed}
+    assert {"tensorboard", "wandb", "mlflow", "torch", "gymnasium", "pandas", "orbax"} <= blocked
+    program = f"BLOCKED = {sorted(blocked)!r}\n{PROGRAM}"
+    command = [sys.executable, "-c", program, str(tmp_path / "run"), *SMALL, *NET]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "run" / "tensorboard").exists()
+    assert re.search("wrote .*run.html", done.stdout)

@@ -1,0 +1,36 @@
+"""Trackers by name."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from action_balance.errors import UserError
+from action_balance.tracking.registry import CLASSES, NAMES, check_installed, make
+
+
+def test_all_trackers_are_installed_here_and_can_be_made() -> None:
+    check_installed(NAMES)
+    assert {name: type(make(name)).__module__.rpartition(".")[2] for name in CLASSES} == dict(
+        zip(CLASSES, CLASSES, strict=True)
+    )
+
+
+def test_an_unknown_tracker_gets_a_suggestion() -> None:
+    with pytest.raises(UserError, match=r"unknown tracker 'wandbb': did you mean wandb\?"):
+        check_installed(["wandbb"])
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r'mlflow is not installed, and --track mlflow needs it: .*"\.\[mlflow\]"'):
+        check_installed(["mlflow"])
+
+
+def test_the_folder_that_wandb_writes_to_is_not_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wandb").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    with pytest.raises(UserError, match="wandb is not installed"):
+        check_installed(["wandb"])
