@@ -131,15 +131,16 @@ def _short(value: float) -> str:
     return text if len(text) <= DIGITS else f"{Decimal(value):.3g}"
 
 
-def check_unused(settings: Any, why: str) -> None:
+def check_unused(settings: Any, why: str, start: Any = None) -> None:
     """Raise a `UserError` that names the flag of a setting that differs from its default.
 
     Args:
         settings: A dataclass whose settings have no effect.
         why: The reason, for the message.
+        start: The settings of a preset, which nobody has chosen one by one.
     """
     for one in fields(settings):
-        if getattr(settings, one.name) != one.default:
+        if getattr(settings, one.name) not in (one.default, getattr(start, one.name, one.default)):
             raise UserError(f"{why}: leave out {flag(one.name)}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.config.agent import AgentConfig
+from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import OF_GYMNASIUM
@@ -40,7 +41,8 @@ def train(
     Args:
         env: a name as on the command line, e.g. ``gym:CartPole-v1``, or a function that makes a Gymnasium environment.
         out: folder of the run.
-        agent: settings of the agents (default: those of the command line).
+        agent: settings of the agents (default: those of the command line, e.g. the preset ``classic`` in Gymnasium
+            environments; see `agent_config`).
         seed: seed of the first agent; the others have the following seeds.
         seeds: number of agents, trained together.
         checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
@@ -54,7 +56,7 @@ def train(
     """
     use_all_cores()
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
-    config = TrainConfig(made, agent or AgentConfig(), seed, seeds, checkpoint_every).with_defaults()
+    config = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every).with_defaults()
     loop.begin(Path(out), config, sys.argv, report, overwrite, on_message)
     return Path(out)
 

@@ -103,7 +103,7 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
     same_family = train("corridor", "--config", str(tmp_path)).settings
     assert (same_family.env, same_family.agent) == (env_config("corridor", size=9), earlier.agent)
     other_family = train("gym:CartPole-v1", "--config", str(tmp_path), "--stack", "2").settings
-    assert other_family == train("gym:CartPole-v1", "--clip", "0.3", "--stack", "2").settings
+    assert other_family == train("gym:CartPole-v1", "--preset", "study", "--clip", "0.3", "--stack", "2").settings
 
 
 @pytest.mark.parametrize(

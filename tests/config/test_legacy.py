@@ -11,6 +11,7 @@ from action_balance.config.agent import AgentConfig, BonusConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.legacy import upgrade_config, upgrade_env_spec
 from action_balance.config.registry import env_config
+from action_balance.config.serialization import to_dict
 from action_balance.config.train import TrainConfig
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -94,7 +95,8 @@ def test_the_runs_of_the_repository_are_read(file: Path) -> None:
         assert now["env"].items() <= (old["env"] | {"wrapper": tuple(old["env"]["wrapper"])}).items()
         assert now["agent"]["bonus"]["update_proportion"] == old["agent"]["bonus"]["share"]
         for group in ("ppo", "net", "image", "host"):
-            assert set_in(now["agent"][group]) == set_in(old["agent"][group])
+            defaults = to_dict(AgentConfig())[group]  # of settings that are newer
+            assert set_in(now["agent"][group]) == set_in(defaults | old["agent"][group])
         assert made.agent.entropy_coef == old["agent"]["ppo"]["entropy_coef"]
         assert made.agent.action_coef == old["agent"]["bonus"]["action_coef"]
         assert made.agent.epsilon == 0

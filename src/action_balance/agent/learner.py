@@ -20,7 +20,7 @@ from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.config.agent import AgentConfig
 from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
-from action_balance.core.running_stats import ReturnScale, RunningMeanStd
+from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
 from action_balance.envs.base import Environment
 from action_balance.envs.mixed import empty_stats
 
@@ -57,6 +57,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         key=named_key(key, "training"),
         updates=jnp.zeros((), jnp.int32),
         action_coef=jnp.asarray(config.bonus.action_coef_start, jnp.float32) if config.adapts else None,
+        reward_scale=RewardScale.empty(config.envs) if config.ppo.normalize_returns else None,
     )
 
 

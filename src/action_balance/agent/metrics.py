@@ -54,6 +54,8 @@ def update_metrics(
     found |= _policy_metrics(trajectory, coef, algorithm)
     if info is not None:
         found |= _loss_metrics(trajectory, info, algorithm)
+    if state.reward_scale is not None:
+        found |= {"reward_scale": state.reward_scale.scale}
     for slot, bonus in algorithm.bonuses.items():
         own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
         if taken := found.keys() & own.keys():

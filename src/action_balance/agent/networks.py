@@ -7,10 +7,10 @@ from jaxtyping import PRNGKeyArray
 from action_balance.config.agent import AgentConfig
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
-from action_balance.nets.actor_critic import ActorCritic
+from action_balance.nets.actor_critic import ActorCritic, SeparateActorCritic
 from action_balance.nets.image import ImageActorCritic
 
-Policy = ActorCritic | ImageActorCritic
+Policy = ActorCritic | SeparateActorCritic | ImageActorCritic
 
 
 def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy:
@@ -29,4 +29,6 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
         widths = (config.image.features, config.image.trunk)
         shape = spec.shape if spec.is_stack else (1, *spec.shape)
         return ImageActorCritic(shape, config.image.channels, widths, actions, dtype=config.image.precision, key=key)
-    return ActorCritic(math.prod(spec.shape), config.net.hidden, config.net.layers, actions, key=key)
+    net = config.net
+    kind = SeparateActorCritic if net.trunks == "separate" else ActorCritic
+    return kind(math.prod(spec.shape), net.hidden, net.layers, actions, activation=net.activation, key=key)

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
 from action_balance.agent.networks import Policy
-from action_balance.core.running_stats import ReturnScale, RunningMeanStd
+from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
 
 
 class Params(eqx.Module):
@@ -65,3 +65,4 @@ class TrainState(eqx.Module):
     key: PRNGKeyArray
     updates: Int[Array, ""]
     action_coef: Float[Array, ""] | None = None  # c of Eq. 5, where it adapts
+    reward_scale: RewardScale | None = None  # of extrinsic rewards, where returns are normalised

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
@@ -40,6 +40,7 @@ class Samples(eqx.Module):
     advantage: Float[Array, "*b"]
     value_targets: Float[Array, "*b 2"]
     mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
+    weight: Float[Array, "*b"] | None = None  # importance, where advantages are standardised before they are weighted
 
 
 class Totals(NamedTuple):
@@ -56,9 +57,16 @@ class UpdateBatch(eqx.Module):
     transitions: Transitions  # (T, N), for the bonuses
     obs_stats: RunningMeanStd  # with this rollout
     coef: Float[Array, ""]  # c of Eq. 5 when acting
-    environments: Int[Array, "M n"]  # of each minibatch
+    order: Int[Array, "M n"]  # of each minibatch: its environments, or its samples, numbered t * N + environment
     subset_keys: Key[Array, " M"]  # of the steps that the bonuses learn from
     acting_stats: RunningMeanStd | None = None  # those that acted, where the policy sees normalised observations
+    rate: Float[Array, ""] | None = (
+        None  # learning rate, in units of that of the first update, where it is not constant
+    )
+
+    def decayed(self, changes: PyTree) -> PyTree:
+        """What the optimiser adds to the parameters, with the learning rate of this update."""
+        return changes if self.rate is None else jax.tree.map(lambda leaf: self.rate * leaf, changes)
 
 
 class UpdateInfo(eqx.Module):
@@ -115,18 +123,24 @@ def intrinsic_rewards(
 
 
 def advantages(
-    trajectory: Trajectory, last_values: Float[Array, "N 2"], bonus: Float[Array, "T N"], config: AgentConfig
+    trajectory: Trajectory,
+    last_values: Float[Array, "N 2"],
+    bonus: Float[Array, "T N"],
+    config: AgentConfig,
+    final_values: Float[Array, "T N 2"] | None = None,
 ) -> tuple[Float[Array, "T N"], Float[Array, "T N"]]:
     """Generalised advantages of both reward streams (Section III-E).
 
     The extrinsic stream is cut at every end of an episode, time limits included. The intrinsic stream continues into
-    the next episode, unless the config says otherwise.
+    the next episode, unless the config says otherwise. Where truncation is bootstrapped, the return that a time limit
+    cuts continues with the value of the last observation (Pardo et al., 2018, https://arxiv.org/abs/1712.00378).
 
     Args:
         trajectory: The rollout.
         last_values: Both values of the observations after the last step.
         bonus: The scaled intrinsic reward.
         config: Settings of the agent.
+        final_values: Both values of s_{t+1}, used where the time limit was reached; None where that is an end.
 
     Returns:
         Intrinsic and extrinsic advantages.
@@ -135,18 +149,49 @@ def advantages(
     ended = trajectory.terminated | trajectory.truncated
     cuts = {"never": jnp.zeros_like(ended), "terminated": trajectory.terminated, "episode": ended}
     next_values = jnp.concatenate([trajectory.values[1:], last_values[None]])
+    limits = trajectory.truncated & ~trajectory.terminated
 
-    def stream(rewards: Array, values: Array, next_values: Array, cut: Array, gamma: float) -> Array:
-        discounts = gamma * (1.0 - cut)
-        deltas = returns.td_errors(rewards, values, next_values, discounts)
-        return returns.advantages(deltas, discounts * settings.gae_lambda)
+    def stream(rewards: Array, place: int, cut: Array, gamma: float) -> Array:
+        values, following, zero = trajectory.values[..., place], next_values[..., place], cut
+        if final_values is not None:
+            following = jnp.where(cut & limits, final_values[..., place], following)
+            zero = cut & ~limits
 
-    each_environment = jax.vmap(stream, in_axes=(1, 1, 1, 1, None), out_axes=1)
-    values_int, values_ext = trajectory.values[..., 0], trajectory.values[..., 1]
-    cut = cuts[settings.intrinsic_ends]
-    intrinsic = each_environment(bonus, values_int, next_values[..., 0], cut, settings.gamma_int)
-    extrinsic = each_environment(trajectory.reward, values_ext, next_values[..., 1], ended, settings.gamma_ext)
+        def one(rewards: Array, values: Array, following: Array, zero: Array, cut: Array) -> Array:
+            deltas = returns.td_errors(rewards, values, following, gamma * (1.0 - zero))
+            return returns.advantages(deltas, gamma * (1.0 - cut) * settings.gae_lambda)
+
+        return jax.vmap(one, in_axes=1, out_axes=1)(rewards, values, following, zero, cut)
+
+    intrinsic = stream(bonus, 0, cuts[settings.intrinsic_ends], settings.gamma_int)
+    extrinsic = stream(trajectory.reward, 1, ended, settings.gamma_ext)
     return intrinsic, extrinsic
+
+
+def final_values(
+    trajectory: Trajectory, params: Params, stats: RunningMeanStd | None, algorithm: Algorithm
+) -> Float[Array, "T N 2"]:
+    """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached.
+
+    Args:
+        trajectory: The rollout.
+        params: With the policy that learns.
+        stats: The statistics that acted, where the policy sees normalised observations.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The values.
+    """
+
+    def values() -> Array:
+        obs, reached = trajectory.observation, trajectory.next_obs
+        if isinstance(obs, Frames):  # the frames that were acted from, and the one that was reached
+            reached = jnp.concatenate([obs.stacks()[:, :, 1:], reached[:, :, None]], axis=2)
+        each = jax.vmap(jax.vmap(lambda one: params.policy(algorithm.policy_obs(one, stats))[1]))
+        found: Array = each(reached)
+        return found
+
+    return jax.lax.cond(trajectory.truncated.any(), values, lambda: jnp.zeros_like(trajectory.values))
 
 
 def loss(
@@ -198,6 +243,8 @@ def loss(
     # A factor, not a branch: all methods have the same graph here, and so the same rounding.
     learns_int = float(config.intrinsic_coef > 0)
     values = terms["value_ext"] + learns_int * terms["value_int"]
+    if config.ppo.value_coef != 1:
+        values = config.ppo.value_coef * values
     total = terms["policy"] + values - config.entropy_coef * terms["entropy"]
     for slot, bonus in algorithm.bonuses.items():
         if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
@@ -222,7 +269,7 @@ def loss_names(params: Params) -> list[str]:
 
 
 def optimizer(config: AgentConfig) -> optax.GradientTransformation:
-    """Adam with a constant learning rate for everything that is trained; gradients are not clipped.
+    """Adam for everything that is trained, with the learning rate of the first update.
 
     Args:
         config: Settings of the agent.
@@ -231,6 +278,34 @@ def optimizer(config: AgentConfig) -> optax.GradientTransformation:
         The optimiser.
     """
     return optax.adam(config.ppo.learning_rate)
+
+
+def clip_gradients(found: Params, config: AgentConfig) -> Params:
+    """The gradients of a minibatch, of which those of the policy network are clipped where the config says so.
+
+    Args:
+        found: The gradients.
+        config: Settings of the agent.
+
+    Returns:
+        The gradients that the optimiser sees.
+    """
+    most = config.ppo.max_grad_norm
+    return found if most is None else replace(found, policy=ppo.clip_by_norm(found.policy, most))
+
+
+def learning_rate_factor(updates: Int[Array, ""], config: AgentConfig) -> Float[Array, ""] | None:
+    """The learning rate of an update, in units of that of the first.
+
+    Args:
+        updates: Updates before this one.
+        config: Settings of the agent, with the planned number of updates.
+
+    Returns:
+        The factor; None where the learning rate is constant.
+    """
+    start, end = config.ppo.learning_rate, config.ppo.learning_rate_end
+    return None if end is None else ppo.linear_decay(1.0, end / start, updates / config.updates)
 
 
 def prepare(
@@ -266,27 +341,38 @@ def prepare(
     rewards, bonus_states = intrinsic_rewards(state, transitions, algorithm)
     obs_stats = state.obs_stats.update(trajectory.next_obs.reshape(-1, *trajectory.next_obs.shape[2:]))
     return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
-    intrinsic, extrinsic = advantages(trajectory, last_values, rewards / return_scale.scale, config)
+    reward_scale, scaled = state.reward_scale, trajectory
+    if reward_scale is not None:
+        ended = trajectory.terminated | trajectory.truncated
+        reward_scale = reward_scale.update(trajectory.reward, ended, config.ppo.gamma_ext)
+        scaled = replace(trajectory, reward=trajectory.reward / reward_scale.scale)
+    bootstraps = config.ppo.bootstrap_truncation
+    limits = final_values(trajectory, state.params, acting_stats, algorithm) if bootstraps else None
+    intrinsic, extrinsic = advantages(scaled, last_values, rewards / return_scale.scale, config, limits)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
     weight = jnp.ones(()) if drift is None else jnp.exp(drift)
+    standardized = config.ppo.normalize_advantages
     samples = Samples(
         observation=trajectory.observation,
         action=trajectory.action,
         log_prob=trajectory.log_prob,
         action_bonus=trajectory.action_bonus,
-        advantage=advantage if drift is None else weight * advantage,
+        advantage=advantage if drift is None or standardized else weight * advantage,
         value_targets=value_targets,
         mask=trajectory.mask,
+        weight=weight if drift is not None and standardized else None,
     )
     key, order_key, subset_key = jax.random.split(state.key, 3)
     count = config.ppo.epochs * config.ppo.minibatches
-    environments = jnp.arange(config.envs)
+    members = jnp.arange(config.steps_per_update if config.ppo.minibatch_of == "samples" else config.envs)
     order_keys = jax.random.split(order_key, config.ppo.epochs)
-    orders = jax.vmap(lambda key: jax.random.permutation(key, environments))(order_keys).reshape(count, -1)
+    orders = jax.vmap(lambda key: jax.random.permutation(key, members))(order_keys).reshape(count, -1)
     subset_keys = jax.random.split(subset_key, count)
-    batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats)
+    rate = learning_rate_factor(state.updates, config)
+    batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats, rate)
     state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)
+    state = replace(state, reward_scale=reward_scale)
     return state, batch, UpdateInfo(rewards, return_scale.scale, value_targets, {}, jnp.abs(weight - 1).max())
 
 
@@ -313,8 +399,31 @@ def gradients(
     Returns:
         Gradients, and the terms of the loss.
     """
-    environments, steps = batch.environments[number], len(batch.samples.action)
-    chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), algorithm.config)
+    config = algorithm.config
+    pick = _whole_environments if config.ppo.minibatch_of == "environments" else _shuffled
+    samples, transitions, totals, whole = pick(batch, number, config, part, parts)
+    if config.ppo.normalize_advantages:
+        advantage = ppo.standardize(samples.advantage, whole)
+        if samples.weight is not None:
+            advantage = samples.weight * advantage
+        samples = replace(samples, advantage=advantage)
+    gradient: Any = jax.grad(loss, has_aux=True)
+    key = jax.random.fold_in(batch.subset_keys[number], part)
+    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm, key)
+    return found
+
+
+#: A minibatch or one of its parts, (B,): samples, transitions for bonuses, totals, and all advantages of the minibatch.
+_Picked = tuple[Samples, Transitions, Totals, Float[Array, "..."]]
+
+
+def _whole_environments(
+    batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int
+) -> _Picked:
+    """All steps of some environments."""
+    environments, steps = batch.order[number], len(batch.samples.action)
+    whole = batch.samples.advantage[:, environments]
+    chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), config)
     totals = Totals(steps * len(environments), len(chosen) * len(environments))
     if parts > 1:
         each = len(environments) // parts
@@ -323,10 +432,24 @@ def gradients(
     samples = _flat(jax.tree.map(lambda leaf: leaf[:, environments], batch.samples))
     rows = chosen if chosen.ndim > 1 else slice(None)
     transitions = jax.tree.map(lambda leaf: _merge_axes(leaf[rows, environments]), batch.transitions)
-    gradient: Any = jax.grad(loss, has_aux=True)
-    key = jax.random.fold_in(batch.subset_keys[number], part)
-    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm, key)
-    return found
+    return samples, transitions, totals, whole
+
+
+def _shuffled(batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int) -> _Picked:
+    """Samples of any steps and environments; bonuses learn from the first of them, whose order is random."""
+    members, envs = batch.order[number], batch.samples.action.shape[1]
+    whole = batch.samples.advantage[members // envs, members % envs]
+    each = len(members) // parts
+    count = max(1, round(config.bonus.update_proportion * each))
+    totals = Totals(each * parts, count * parts)
+    if parts > 1:
+        members = jax.lax.dynamic_slice_in_dim(members, part * each, each)
+    time, environment = members // envs, members % envs
+    obs, rest = batch.samples.observation, replace(batch.samples, observation=None)
+    samples: Samples = jax.tree.map(lambda leaf: leaf[time, environment], rest)
+    seen = obs.at(time, environment) if isinstance(obs, Frames) else obs[time, environment]
+    transitions = jax.tree.map(lambda leaf: leaf[time[:count], environment[:count]], batch.transitions)
+    return replace(samples, observation=seen), transitions, totals, whole
 
 
 def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) -> Int[Array, "..."]:
@@ -371,10 +494,10 @@ def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tu
     def minibatch(carry: tuple[Params, optax.OptState], number: Array) -> tuple[tuple[Params, optax.OptState], Losses]:
         params, optimizer_state = carry
         found, losses = gradients(params, state.bonus_states, batch, number, algorithm)
-        changes, optimizer_state = adam.update(found, optimizer_state)
-        return (optax.apply_updates(params, changes), optimizer_state), losses
+        changes, optimizer_state = adam.update(clip_gradients(found, config), optimizer_state)
+        return (optax.apply_updates(params, batch.decayed(changes)), optimizer_state), losses
 
-    numbers = jnp.arange(len(batch.environments))
+    numbers = jnp.arange(len(batch.order))
     (params, optimizer_state), losses = jax.lax.scan(minibatch, (state.params, state.optimizer), numbers)
     return replace(state, params=params, optimizer=optimizer_state), replace(info, losses=losses)
 

@@ -16,7 +16,7 @@ RandomStep = Callable[[Any, Any], tuple[Any, Iterable[Real[Array, "..."]]]]
 def warmup_steps(algorithm: Algorithm) -> int:
     """Random steps of every environment before the first update; 0 where nothing uses the statistics."""
     config = algorithm.config
-    return config.bonus.warmup_rollouts * config.ppo.rollout_steps if algorithm.uses_obs_stats else 0
+    return config.warmup_rollouts * config.ppo.rollout_steps if algorithm.uses_obs_stats else 0
 
 
 def warm_up(

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 BONUSES = "settings.agent.bonus_settings"
 #: What the short help shows for every environment and every bonus.
 COMMON = (
-    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "preset", "config", "trust"),
+    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.preset"),
+    *("config", "trust"),
     *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite", "track"),
     *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
     *("settings.agent.bonus.action_coef", "settings.env"),
@@ -60,7 +61,7 @@ DOCS = {
     "settings.agent.action_bonus": (
         "Bonus that balances the policy in place of the method's: {}, or your own as MODULE:CLASS"
     ),
-    "preset": "Start from these settings, which flags override: {}",
+    "settings.agent.preset": "Start from these settings, which flags override: {}",
 }
 NOTE = (
     "action-balance train ENV --help also shows the options of that environment, and with --method, --intrinsic or "
@@ -73,8 +74,6 @@ class Train(Command):
     """Train the neural agent. The run can be interrupted and resumed at any time."""
 
     settings: TrainConfig
-    preset: str | None = None
-    """Start from a named set of settings, which flags override."""
     config: Path | None = None
     """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
     trust: bool = False
@@ -98,7 +97,7 @@ class Train(Command):
         plain = [word for word in others if not word.startswith("-")]
         env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
         typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
-        start = _start(typed.get("preset"), typed.get("config"), env, found)
+        start = _start(typed.get("settings.agent.preset"), typed.get("config"), env, found)
         if env is None and "settings" in start:
             env = start["settings"].env.name
         agent = start["settings.agent"]
@@ -156,7 +155,7 @@ def _start(preset: str | None, config: str | None, env: str | None, found: Mappi
     if config:
         earlier = _earlier(Path(config), env, found)
         return {"settings": earlier, "settings.agent": earlier.agent}
-    return {"settings.agent": AgentConfig()}
+    return {"settings.agent": PRESETS[_family(env).preset]}
 
 
 def _unused(intrinsic: str, action_bonus: str, bonuses: Iterable[str], adapts: bool) -> dict[str, str]:
@@ -201,7 +200,7 @@ def _form(
         "settings.agent.method": METHODS,
         "settings.agent.intrinsic": (NONE, *INTRINSIC_BONUSES),
         "settings.agent.action_bonus": (NONE, *ACTION_BONUSES),
-        "preset": PRESETS,
+        "settings.agent.preset": PRESETS,
     }
     listed = {path: ", ".join(names) for path, names in choices.items()}
     listed["settings.env.name"] = ", ".join(form for one in families() for form in one.forms)
@@ -224,11 +223,16 @@ def _bonus_form(name: str, bonus: str) -> Form | None:
     return _form(name, EnvConfig, {}, {bonus: kind()}) if kind else None
 
 
-def _has_family(name: str) -> bool:
+def _family(name: str | None) -> type[EnvConfig]:
+    """The family of an environment; `EnvConfig` where the name is unknown or missing, which is reported elsewhere."""
     try:
-        return bool(env_class(name))
+        return EnvConfig if name is None else env_class(name)
     except UserError:
-        return False
+        return EnvConfig
+
+
+def _has_family(name: str) -> bool:
+    return _family(name) is not EnvConfig
 
 
 def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConfig:

@@ -11,6 +11,12 @@ from action_balance.errors import MOST, UserError, check_name, check_numbers, fl
 
 #: Where the intrinsic return can be cut.
 Ends = Literal["never", "terminated", "episode"]
+#: What a minibatch is drawn from.
+MinibatchOf = Literal["environments", "samples"]
+#: Whether policy and values share their hidden layers.
+Trunks = Literal["shared", "separate"]
+#: Nonlinearity of the hidden layers of a policy for vectors.
+Activation = Literal["relu", "tanh"]
 #: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
 
@@ -29,9 +35,10 @@ class PPOConfig:
     epochs: int = 4
     """Passes over a rollout per update."""
     minibatches: int = 4
-    """Minibatches per epoch: slices of environments, whose number they must divide."""
+    """Minibatches per epoch. They must divide the number of environments, or that of all samples of a rollout, as
+    --minibatch-of says."""
     learning_rate: float = 3e-4
-    """Constant learning rate of Adam, for the policy and the bonus networks; RND used 1e-4."""
+    """Learning rate of Adam, for the policy and the bonus networks; RND used 1e-4."""
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float | None = None
@@ -51,15 +58,40 @@ class PPOConfig:
     """Weight of the intrinsic advantages; with 0 the intrinsic value is not learned either."""
     intrinsic_ends: Ends = "never"
     """Where the intrinsic return is cut: never (RND), at terminal states, or at every end of an episode."""
+    minibatch_of: MinibatchOf = "environments"
+    """What a minibatch consists of: all steps of some environments (RND), or samples that are shuffled over steps and
+    environments."""
+    learning_rate_end: float | None = None
+    """Learning rate after the last update, approached linearly over the planned updates (default: it is constant). A
+    run that is extended continues on the line of its new length: the rate rises once, to what the longer run would have
+    had at this update, and falls from there."""
+    max_grad_norm: float | None = None
+    """Largest L2 norm of the gradient of the policy network with its values; a longer one is shortened to it (default:
+    gradients are not clipped). Bonus networks are not clipped."""
+    value_coef: float = 1.0
+    """Weight of the value loss, which is half the squared error."""
+    normalize_advantages: bool = False
+    """Standardise the advantages of every minibatch to mean 0 and standard deviation 1."""
+    normalize_returns: bool = False
+    """Divide extrinsic rewards by the running standard deviation of the discounted return, so that values do not depend
+    on the unit of the reward. Reported returns are not divided."""
+    bootstrap_truncation: bool = False
+    """At a time limit, continue the return with the value of the last observation, as if the episode went on: the
+    extrinsic return, and the intrinsic one with --intrinsic-ends episode. Without it, a time limit is an end (RND)."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
-        check_numbers(self, "learning_rate", "clip", above=True)
+        check_numbers(self, "learning_rate", "clip", *_given(self, "max_grad_norm"), above=True)
+        check_numbers(self, *_given(self, "learning_rate_end"), "value_coef", high=1e6)
+        check_name(flag("minibatch_of"), self.minibatch_of, get_args(MinibatchOf))
         check_numbers(self, "gamma_ext", "gamma_int", "gae_lambda", high=1)
         check_numbers(self, *_given(self, "entropy_coef"), "extrinsic_coef", "intrinsic_coef", high=1e6)
         check_numbers(self, *_given(self, "epsilon"), high=1)
         check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
 
+
+#: Where the length of the warm-up depends on that of the run: one rollout per so many updates, and the most rollouts.
+UPDATES_PER_WARMUP, MOST_WARMUP = 100, 50
 
 #: Settings of c where it adapts: the limits in their order, and all.
 COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
@@ -89,8 +121,9 @@ class BonusConfig:
     """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
     update_proportion: float = 1.0
     """Random proportion of each environment's samples that bonus networks learn from."""
-    warmup_rollouts: int = 50
-    """Rollouts of a random agent that initialise the observation statistics."""
+    warmup_rollouts: int | None = 50
+    """Rollouts of a random agent that initialise the observation statistics, in addition to --steps; none for one per
+    100 planned updates, at most 50."""
     observation_clip: float = 5.0
     """Normalised observations are clipped to +- this."""
 
@@ -107,7 +140,7 @@ class BonusConfig:
         if self.normalize is not None:
             check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
-        check_numbers(self, "warmup_rollouts", high=MOST)
+        check_numbers(self, *_given(self, "warmup_rollouts"), high=MOST)
         check_numbers(self, "observation_clip", above=True)
 
 
@@ -122,18 +155,24 @@ class NetConfig:
     hidden: int = 64
     """Width of the policy's hidden layers."""
     layers: int = 2
-    """Hidden layers of the policy's shared trunk, at most 100."""
+    """Hidden layers of the policy's trunk, at most 100."""
     bonus_hidden: int = 128
     """Width of the bonus networks' hidden layers."""
     bonus_outputs: int = 32
     """Outputs of the target and predictor networks."""
     predictor_layers: int = 1
     """Additional layers of a predictor, compared with its target, at most 100."""
+    trunks: Trunks = "shared"
+    """Hidden layers of policy and values: one trunk with a residual layer each, or one trunk each."""
+    activation: Activation = "relu"
+    """Nonlinearity of the policy's hidden layers."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "hidden", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
         check_numbers(self, "layers", low=1, high=MOST_LAYERS)
         check_numbers(self, "predictor_layers", high=MOST_LAYERS)
+        check_name(flag("trunks"), self.trunks, get_args(Trunks))
+        check_name(flag("activation"), self.activation, get_args(Activation))
 
 
 @dataclass(frozen=True)
@@ -197,6 +236,8 @@ class AgentConfig:
     net: NetConfig = field(default_factory=NetConfig)
     image: ImageConfig = field(default_factory=ImageConfig)
     host: HostConfig = field(default_factory=HostConfig)
+    preset: str | None = field(default=None, compare=False)
+    """Named set of settings that these began from; it is for readers, and changes nothing."""
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS)
@@ -207,9 +248,10 @@ class AgentConfig:
             if chosen is not None and ":" not in chosen:
                 check_name(flag(name), chosen, (NONE, *known))
         check_numbers(self, "steps", "envs", low=1, high=MOST)
-        if self.envs % self.ppo.minibatches:
+        divided = self.steps_per_update if self.ppo.minibatch_of == "samples" else self.envs
+        if divided % self.ppo.minibatches:
             raise UserError(
-                f"{self.ppo.minibatches} minibatches do not divide {self.envs} environments: "
+                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.ppo.minibatch_of}: "
                 f"choose --minibatches or --envs so that they do"
             )
         if self.host.groups is not None and self.envs % self.host.groups:
@@ -240,7 +282,7 @@ class AgentConfig:
         """Raise a `UserError` if steps or minibatches cannot be counted in 32 bits."""
         ppo = self.ppo
         for one, first, other, second in (
-            ("warmup_rollouts", self.bonus.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
+            ("warmup_rollouts", self.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
             ("epochs", ppo.epochs, "minibatches", ppo.minibatches),
         ):
             if first * second > MOST:
@@ -252,19 +294,19 @@ class AgentConfig:
             raise UserError(f"{why}: leave out {flag(name)}, or set it to {'none' if default is None else default}")
 
     @property
-    def preset(self) -> Method:
-        """The bonuses that the method stands for."""
+    def method_settings(self) -> Method:
+        """The bonuses that the method stands for, and its other settings."""
         return METHODS[self.method]
 
     @property
     def intrinsic_name(self) -> str:
         """Name of the next-state bonus, or none."""
-        return self.preset.intrinsic if self.intrinsic is None else self.intrinsic
+        return self.method_settings.intrinsic if self.intrinsic is None else self.intrinsic
 
     @property
     def action_bonus_name(self) -> str:
         """Name of the bonus that balances the policy, or none."""
-        return self.preset.action_bonus if self.action_bonus is None else self.action_bonus
+        return self.method_settings.action_bonus if self.action_bonus is None else self.action_bonus
 
     @property
     def bonus_names(self) -> tuple[str, ...]:
@@ -279,7 +321,7 @@ class AgentConfig:
 
         A method that changes more than bonuses, such as epsilon-greedy, is named as well.
         """
-        own = replace(self.preset, intrinsic=self.intrinsic_name, action_bonus=self.action_bonus_name)
+        own = replace(self.method_settings, intrinsic=self.intrinsic_name, action_bonus=self.action_bonus_name)
         for name in (self.method, *METHODS):
             if METHODS[name] == own:
                 return name
@@ -289,7 +331,7 @@ class AgentConfig:
     @property
     def uniform(self) -> bool:
         """Whether the agent acts uniformly at random and learns nothing."""
-        return self.preset.uniform
+        return self.method_settings.uniform
 
     @property
     def balances(self) -> bool:
@@ -299,7 +341,7 @@ class AgentConfig:
     @property
     def action_coef(self) -> float | Auto:
         """c of Eq. 5, or that it adapts: as set, or the method's."""
-        return self.preset.action_coef if self.bonus.action_coef is None else self.bonus.action_coef
+        return self.method_settings.action_coef if self.bonus.action_coef is None else self.bonus.action_coef
 
     @property
     def normalize(self) -> Normalization:
@@ -314,17 +356,17 @@ class AgentConfig:
     @property
     def target_kl(self) -> float:
         """KL(beta || pi) that c is adapted to: as set, or the method's."""
-        return self.preset.target_kl if self.bonus.target_kl is None else self.bonus.target_kl
+        return self.method_settings.target_kl if self.bonus.target_kl is None else self.bonus.target_kl
 
     @property
     def entropy_coef(self) -> float:
         """Weight of the entropy: as set, or the method's."""
-        return self.preset.entropy_coef if self.ppo.entropy_coef is None else self.ppo.entropy_coef
+        return self.method_settings.entropy_coef if self.ppo.entropy_coef is None else self.ppo.entropy_coef
 
     @property
     def epsilon(self) -> float:
         """Probability of a random action: as set, or the method's."""
-        return self.preset.epsilon if self.ppo.epsilon is None else self.ppo.epsilon
+        return self.method_settings.epsilon if self.ppo.epsilon is None else self.ppo.epsilon
 
     @property
     def beta_differs(self) -> bool:
@@ -333,7 +375,7 @@ class AgentConfig:
 
     def settings_of(self, bonus: str) -> FrozenDict:
         """Settings of one bonus that differ from its defaults: the method's, then those of the config."""
-        return FrozenDict({**self.preset.bonus_settings.get(bonus, {}), **self.bonus_settings.get(bonus, {})})
+        return FrozenDict({**self.method_settings.bonus_settings.get(bonus, {}), **self.bonus_settings.get(bonus, {})})
 
     @property
     def groups(self) -> int:
@@ -351,6 +393,12 @@ class AgentConfig:
     def steps_per_update(self) -> int:
         """Environment steps of a rollout."""
         return self.envs * self.ppo.rollout_steps
+
+    @property
+    def warmup_rollouts(self) -> int:
+        """Rollouts of a random agent before the first update: as set, or one per 100 updates, at most 50."""
+        set_to = self.bonus.warmup_rollouts
+        return min(MOST_WARMUP, -(-self.updates // UPDATES_PER_WARMUP)) if set_to is None else set_to
 
     @property
     def updates(self) -> int:

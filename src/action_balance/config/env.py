@@ -39,6 +39,8 @@ class EnvConfig:
     order: ClassVar[int] = 100
     #: How names of the family are written, for help texts.
     forms: ClassVar[tuple[str, ...]] = ()
+    #: Set of settings that agents in the family have by default, by its name in `config.presets.PRESETS`.
+    preset: ClassVar[str] = "study"
     #: Packages whose versions a run records, because results may depend on them.
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if it depends on the particular environment.

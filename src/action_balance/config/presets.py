@@ -1,11 +1,36 @@
 """Named sets of settings, for ``--preset``; flags override them. The method is a separate setting."""
 
-from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
+from dataclasses import replace
+
+from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.errors import check_name
 
 _RND = PPOConfig(learning_rate=1e-4)  # all other settings are the defaults
 
-PRESETS: dict[str, AgentConfig] = {
-    # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults.
+#: PPO as it is commonly run on tasks of any reward scale: the numbers that the field agrees on (Schulman et al., 2017;
+#: Raffin et al., 2021; Huang et al., 2022), and rewards in units of the return.
+_CLASSIC = PPOConfig(
+    epochs=10,
+    minibatches=16,
+    minibatch_of="samples",
+    learning_rate_end=0.0,
+    max_grad_norm=0.5,
+    clip=0.2,
+    normalize_advantages=True,
+    normalize_returns=True,
+    bootstrap_truncation=True,
+    gamma_ext=0.99,
+)
+
+_PRESETS: dict[str, AgentConfig] = {
+    # Environments of users, whose rewards can have any scale: PPO with separate trunks and normalised returns.
+    "classic": AgentConfig(
+        steps=100_000,
+        ppo=_CLASSIC,
+        bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
+        net=NetConfig(trunks="separate", activation="tanh"),
+    ),
+    # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
     "study": AgentConfig(),
     # The paper's Atari experiments, as its authors ran them: 32 environments, 42 million steps, a quarter of the
     # samples for the predictors; all else as in RND.
@@ -15,3 +40,18 @@ PRESETS: dict[str, AgentConfig] = {
         method="rnd", envs=128, steps=30_000 * 128 * 128, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)
     ),
 }
+
+PRESETS: dict[str, AgentConfig] = {name: replace(agent, preset=name) for name, agent in _PRESETS.items()}
+
+
+def agent_config(preset: str = "classic", **changes: object) -> AgentConfig:
+    """The settings of a preset, with changes.
+
+    Args:
+        preset: its name in `PRESETS`.
+        changes: fields of `AgentConfig` that differ, e.g. ``method="ppo"``.
+
+    Returns:
+        The settings; a `UserError` if there is no such preset.
+    """
+    return replace(PRESETS[check_name("preset", preset, PRESETS)], **changes)  # type: ignore[arg-type] # any field

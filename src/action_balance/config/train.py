@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.legacy import upgrade_config
+from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.trust import FAMILY, check_trusted
@@ -54,8 +55,9 @@ class TrainConfig:
         self._check_networks(spec.is_image)
 
     def _check_networks(self, images: bool | None) -> None:
+        start = PRESETS.get(self.agent.preset or "")
         if images is True:
-            check_unused(self.agent.net, f"{self.env.name} has images")
+            check_unused(self.agent.net, f"{self.env.name} has images", start and start.net)
         if images is False:
             check_unused(self.agent.image, f"{self.env.name} has no images")
 

@@ -1,4 +1,4 @@
-"""Running statistics: a mean and variance that merge batches exactly, and the scale of intrinsic returns.
+"""Running statistics: a mean and variance that merge batches exactly, and the scales of both returns.
 
 Axes: T time, N environments, B samples of a batch.
 """
@@ -7,6 +7,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Real
+
+#: Largest size of a reward in units of the return.
+MOST_UNITS = 10.0
 
 
 class RunningMeanStd(eqx.Module):
@@ -124,3 +127,59 @@ class ReturnScale(eqx.Module):
     def scale(self) -> Float[Array, "..."]:
         """The divisor of intrinsic rewards."""
         return jnp.sqrt(self.moments.variance + 1e-8)
+
+
+class RewardScale(eqx.Module):
+    """The unit of extrinsic rewards: the standard deviation of the discounted return (Engstrom et al., 2020,
+    https://arxiv.org/abs/2005.12729, Section 3).
+
+    ``x_t = gamma * x_{t-1} + r_t`` runs along time, separately for each environment, and begins again with each
+    episode. Rewards are divided by the running standard deviation of x; no mean is subtracted. Where rewards are so
+    rare that a reward would be more than 10 units, the unit is a tenth of the largest reward instead: rewards keep
+    their proportions, which clipping them to 10 units would not.
+    """
+
+    filtered: Float[Array, " N"]  # x of each environment
+    moments: RunningMeanStd  # of x over time and environments
+    largest: Float[Array, ""]  # largest |r| so far
+
+    @classmethod
+    def empty(cls, environments: int) -> "RewardScale":
+        """The scale before the first reward.
+
+        Args:
+            environments: N.
+
+        Returns:
+            The empty statistics.
+        """
+        return cls(jnp.zeros(environments), RunningMeanStd.empty(), jnp.zeros(()))
+
+    def update(
+        self, rewards: Float[Array, "T N"], ended: Bool[Array, "T N"], gamma: float | Float[Array, ""]
+    ) -> "RewardScale":
+        """Filter the rewards of a rollout and merge every filtered value.
+
+        Args:
+            rewards: Extrinsic rewards of the rollout.
+            ended: Where a step ended an episode.
+            gamma: Discount of the filter.
+
+        Returns:
+            The statistics with the rollout.
+        """
+
+        def forward(filtered: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+            reward, ended = step
+            filtered = gamma * filtered + reward
+            return jnp.where(ended, 0.0, filtered), filtered
+
+        filtered, trace = jax.lax.scan(forward, self.filtered, (rewards, ended))
+        largest = jnp.maximum(self.largest, jnp.abs(rewards).max())
+        return type(self)(filtered, self.moments.update(trace.ravel()), largest)
+
+    @property
+    def scale(self) -> Float[Array, "..."]:
+        """The divisor of extrinsic rewards; 1 where all have been zero."""
+        unit = jnp.maximum(jnp.sqrt(self.moments.variance), self.largest / MOST_UNITS)
+        return jnp.where(self.largest > 0, unit, 1.0)

@@ -1,8 +1,11 @@
 """Stacks of the newest frames, oldest first. Axes: T times, N environments, K frames of a stack."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Shaped
+from jaxtyping import Array, Bool, Int, Shaped
 
 
 def push(stack: Shaped[Array, "K ..."], frame: Shaped[Array, "..."], began: Bool[Array, ""]) -> Shaped[Array, "K ..."]:
@@ -33,10 +36,26 @@ class Frames(eqx.Module):
     def stacks(self) -> Shaped[Array, "T N K ..."]:
         """The stacks that end with the last T frames, as `push` makes them."""
         times = len(self.frame) - self.depth + 1
-        hidden = jnp.zeros_like(self.began[:times])
+        return self._stacked([slice(place, place + times) for place in range(self.depth)], axis=2)
+
+    def at(self, times: Int[Array, " B"], environments: Int[Array, " B"]) -> Shaped[Array, "B K ..."]:
+        """Single ones of these stacks.
+
+        Args:
+            times: which of the T stacks of an environment.
+            environments: which environments.
+
+        Returns:
+            One stack per time and environment.
+        """
+        return self._stacked([(times + place, environments) for place in range(self.depth)], axis=1)
+
+    def _stacked(self, places: Sequence[Any], axis: int) -> Array:
+        """The frames in K places, oldest first; what is older than the beginning of an episode is zero."""
+        hidden = jnp.zeros_like(self.began[places[0]])
         parts = []
-        for place in reversed(range(self.depth)):
-            part = self.frame[place : place + times]
-            parts.append(jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - 2)), 0, part))
-            hidden = hidden | self.began[place : place + times]
-        return jnp.stack(parts[::-1], axis=2)
+        for place in reversed(places):
+            part = self.frame[place]
+            parts.append(jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - hidden.ndim)), 0, part))
+            hidden = hidden | self.began[place]
+        return jnp.stack(parts[::-1], axis=axis)

@@ -1,10 +1,22 @@
 """The policy and its two value functions, for vector observations. Axes: A choices of all action components."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.nets.layers import Linear
+
+#: Nonlinearities by name.
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"relu": jax.nn.relu, "tanh": jax.numpy.tanh}
+
+
+def _hidden_layers(inputs: int, hidden: int, layers: int, key: PRNGKeyArray) -> list[Linear]:
+    """Layers with orthogonal weights and gain sqrt(2)."""
+    widths = [inputs] + [hidden] * layers
+    keys = jax.random.split(key, layers)
+    return [Linear(a, b, gain=2**0.5, key=k) for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)]
 
 
 class ActorCritic(eqx.Module):
@@ -18,13 +30,15 @@ class ActorCritic(eqx.Module):
     critic: Linear
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
+    activation: str = eqx.field(static=True)
 
-    def __init__(self, inputs: int, hidden: int, layers: int, actions: int, *, key: PRNGKeyArray) -> None:
+    def __init__(
+        self, inputs: int, hidden: int, layers: int, actions: int, *, activation: str = "relu", key: PRNGKeyArray
+    ) -> None:
         trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 5)
-        widths = [inputs] + [hidden] * layers
-        keys = jax.random.split(trunk_key, layers)
-        self.trunk = [Linear(a, b, gain=2**0.5, key=k) for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)]
-        width = widths[-1]
+        self.trunk = _hidden_layers(inputs, hidden, layers, trunk_key)
+        self.activation = activation
+        width = hidden if layers else inputs
         self.actor = Linear(width, width, gain=0.1, key=actor_key)
         self.critic = Linear(width, width, gain=0.1, key=critic_key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
@@ -46,9 +60,51 @@ class ActorCritic(eqx.Module):
             return self._forward(observation)
 
     def _forward(self, observation: Array) -> tuple[Array, Array]:
-        x = observation.ravel()
+        x, nonlinear = observation.ravel(), ACTIVATIONS[self.activation]
         for layer in self.trunk:
-            x = jax.nn.relu(layer(x))
-        actor = x + jax.nn.relu(self.actor(x))
-        critic = x + jax.nn.relu(self.critic(x))
+            x = nonlinear(layer(x))
+        actor = x + nonlinear(self.actor(x))
+        critic = x + nonlinear(self.critic(x))
         return self.policy_head(actor), self.value_head(critic)
+
+
+class SeparateActorCritic(eqx.Module):
+    """A trunk for the policy and another for both values: the gradient of one does not disturb the other.
+
+    Gains of the orthogonal initialisation: sqrt(2) in the trunks, 0.01 in the policy's head, 1 in that of the values.
+    """
+
+    policy_trunk: list[Linear]
+    value_trunk: list[Linear]
+    policy_head: Linear  # (A,)
+    value_head: Linear  # (2,): intrinsic, extrinsic
+    activation: str = eqx.field(static=True)
+
+    def __init__(
+        self, inputs: int, hidden: int, layers: int, actions: int, *, activation: str = "relu", key: PRNGKeyArray
+    ) -> None:
+        trunk_key, other_key, policy_key, value_key = jax.random.split(key, 4)
+        self.policy_trunk = _hidden_layers(inputs, hidden, layers, trunk_key)
+        self.value_trunk = _hidden_layers(inputs, hidden, layers, other_key)
+        width = hidden if layers else inputs
+        self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
+        self.value_head = Linear(width, 2, gain=1.0, key=value_key)
+        self.activation = activation
+
+    def __call__(self, observation: Float[Array, "..."]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+        """Logits of pi, and the intrinsic and extrinsic values; see `ActorCritic`.
+
+        Args:
+            observation: One observation of any shape.
+
+        Returns:
+            Logits, and both values.
+        """
+        nonlinear = ACTIVATIONS[self.activation]
+        policy = value = observation.ravel()
+        with jax.default_matmul_precision("highest"):
+            for layer in self.policy_trunk:
+                policy = nonlinear(layer(policy))
+            for layer in self.value_trunk:
+                value = nonlinear(layer(value))
+            return self.policy_head(policy), self.value_head(value)

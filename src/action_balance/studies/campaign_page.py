@@ -114,7 +114,7 @@ def _speeds(runs: Sequence[Data]) -> list[Data]:
 
 
 #: Settings that are not listed as deviations: they have an entry of their own, are compared, or change nothing.
-SEPARATE = ("steps", "precision", "method", "normalize", "lag", "groups", "threads", *UNUSED)
+SEPARATE = ("preset", "steps", "precision", "method", "normalize", "lag", "groups", "threads", *UNUSED)
 
 
 def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: int) -> Data:

@@ -58,8 +58,8 @@ def name_runs(configs: Sequence[TrainConfig]) -> list[Names]:
 
 
 def _as_it_learns(agent: AgentConfig) -> AgentConfig:
-    """The config without what only changes the speed: groups and threads of environments."""
-    return replace(agent, host=HostConfig(lag=agent.host.lag))
+    """The config without the name of its preset and what only changes the speed: groups and threads of environments."""
+    return replace(agent, preset=None, host=HostConfig(lag=agent.host.lag))
 
 
 def _differing(settings: Sequence[Settings]) -> list[str]:

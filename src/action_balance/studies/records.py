@@ -198,7 +198,7 @@ def common_settings(records: Iterable[Record]) -> Data:
     first: tuple[Path, Data] | None = None
     for record in records:
         settings: Data = json.loads(json.dumps(asdict(record.config.agent)))
-        settings.pop("method"), settings.pop("host"), settings["bonus"].pop("normalize")
+        settings.pop("method"), settings.pop("host"), settings.pop("preset"), settings["bonus"].pop("normalize")
         if first is None:
             first = record.path, settings
         elif first[1] != settings:

@@ -344,7 +344,7 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
     never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
     intrinsic = generalised_advantages(bonus / scale, made.values[..., 0], last[:, 0], never, 0.99)
     extrinsic = generalised_advantages(played.reward, made.values[..., 1], last[:, 1], ended, 0.999)
-    first = np.asarray(updated.lesson.environments[0])
+    first = np.asarray(updated.lesson.order[0])
     losses = jax.tree.map(lambda leaf: float(leaf[0]), updated.gathered.losses)
     assert losses["policy"] == pytest.approx(-(intrinsic + 2 * extrinsic)[:, first].mean(), rel=1e-3, abs=1e-3)
     assert losses["value_int"] == pytest.approx(0.5 * (intrinsic[:, first] ** 2).mean(), rel=1e-3)
@@ -449,7 +449,7 @@ def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -
 
 
 def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated: Updated) -> None:
-    order = np.asarray(updated.lesson.environments).reshape(2, ENVS)
+    order = np.asarray(updated.lesson.order).reshape(2, ENVS)
     np.testing.assert_array_equal(np.sort(order, axis=1), [range(ENVS)] * 2)
     assert (order[0] != order[1]).any()
 

@@ -146,7 +146,7 @@ class HostActor:
         if prepared.learner is not None:
             batch, accumulator = prepared.batch, prepared.accumulator
             params, optimizer, bonus_states = prepared.learner
-            for _ in range(compiled.minibatches):
+            for _ in range(compiled.minibatches // compiled.at_once):
                 for _ in range(compiled.parts - 1):
                     accumulator = compiled.accumulate(params, bonus_states, batch, accumulator)
                     yield

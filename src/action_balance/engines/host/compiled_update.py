@@ -100,6 +100,10 @@ class GradAccumulator(eqx.Module):
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
 
+#: What a minibatch changes: parameters, progress of the update, state of the optimiser.
+_Learned = tuple[PackedTree, GradAccumulator, optax.OptState]
+
+
 class PreparedUpdate(NamedTuple):
     """An update before its minibatches; where nothing is learned, only the state and the trajectory."""
 
@@ -141,13 +145,18 @@ class CompiledUpdate:
         """
         self.config, self.algorithm = config, Algorithm(config, spec)
         self.group = config.envs // config.groups  # M
-        each = config.envs // config.ppo.minibatches
-        wanted = -(-each * config.ppo.rollout_steps // PIECE)
-        #: Parts of a minibatch, each of whole environments.
+        shuffled = config.ppo.minibatch_of == "samples"
+        samples = config.steps_per_update // config.ppo.minibatches
+        each = samples if shuffled else config.envs // config.ppo.minibatches
+        wanted = -(-samples // PIECE)
+        #: Parts of a minibatch, each of whole environments, unless samples are shuffled.
         self.parts = min(parts for parts in range(1, each + 1) if each % parts == 0 and parts >= min(wanted, each))
         self.minibatches = config.ppo.epochs * config.ppo.minibatches
+        most = max(1, PIECE // samples) if shuffled else 1
+        #: Minibatches of one call, where they are smaller than a piece.
+        self.at_once = max(n for n in range(1, most + 1) if self.minibatches % n == 0)
         #: Calls of an update.
-        self.pieces = 2 if config.uniform else 2 + self.minibatches * self.parts
+        self.pieces = 2 if config.uniform else 2 + self.minibatches // self.at_once * self.parts
         most = max(1, 2 * PIECE // config.ppo.rollout_steps)
         #: Environments of a group whose actions are evaluated at a time, and how often that happens.
         self.evaluated_envs = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
@@ -256,10 +265,25 @@ class CompiledUpdate:
         accumulator: GradAccumulator,
         optimizer: optax.OptState,
     ) -> tuple[PackedTree, GradAccumulator, optax.OptState]:
-        """The last part of a minibatch, and the optimiser's step."""
+        """The last part of a minibatch, and the optimiser's step; or both of several small minibatches."""
+        made = params, accumulator, optimizer
+        if self.at_once == 1:
+            return self._apply_one(bonus_states, batch, made)
+
+        def step(made: _Learned, _: None) -> tuple[_Learned, None]:
+            return self._apply_one(bonus_states, batch, made), None
+
+        return jax.lax.scan(step, made, length=self.at_once)[0]
+
+    def _apply_one(self, bonus_states: PackedTree, batch: UpdateBatch, made: _Learned) -> _Learned:
+        params, accumulator, optimizer = made
         accumulator = self._accumulate(params, bonus_states, batch, accumulator)
-        changes, optimizer = self.adam.update(accumulator.gradients, optimizer)
-        return optax.apply_updates(params, changes), accumulator.next_minibatch(), optimizer
+        found = accumulator.gradients
+        if self.config.ppo.max_grad_norm is not None:
+            packer = self._packers.params
+            found = packer.pack(update.clip_gradients(packer.unpack(found), self.config))
+        changes, optimizer = self.adam.update(found, optimizer)
+        return optax.apply_updates(params, batch.decayed(changes)), accumulator.next_minibatch(), optimizer
 
     def _finish(self, prepared: PreparedUpdate, coef: Float[Array, ""]) -> tuple[TrainState, Metrics]:
         state, trajectory, _, info, accumulator, packed = prepared

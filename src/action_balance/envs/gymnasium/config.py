@@ -68,6 +68,7 @@ class GymnasiumConfig(HostEnvConfig):
     label: ClassVar[str] = "Gymnasium environment"
     order: ClassVar[int] = 3
     forms: ClassVar[tuple[str, ...]] = ("gym:ID",)
+    preset: ClassVar[str] = "classic"
     packages: ClassVar[tuple[str, ...]] = ("gymnasium",)
 
     def __post_init__(self) -> None:
