@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from action_balance.envs.masks import BadMask, check_allowed, flat_mask, sample_allowed
+from action_balance.envs.masks import BadMask, allowed, mask_rows, mask_vector, sample_allowed
 
 
 @pytest.mark.parametrize(
@@ -19,34 +19,44 @@ from action_balance.envs.masks import BadMask, check_allowed, flat_mask, sample_
     ],
 )
 def test_masks_of_gymnasium_and_of_stable_baselines_become_one_vector(given: Any) -> None:
-    assert flat_mask(given, (2, 3)).tolist() == [True, False, False, True, True]
+    assert mask_vector(given, (2, 3)).tolist() == [1, 0, 0, 1, 1]
 
 
 def test_a_mask_of_equal_components_may_be_a_matrix() -> None:
-    assert flat_mask(np.array([[1, 0], [0, 1]]), (2, 2)).tolist() == [True, False, False, True]
+    assert mask_vector(np.array([[1, 0], [0, 1]]), (2, 2)).tolist() == [1, 0, 0, 1]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (np.ones(3), "3 entries, and the action_space has 4 actions"),
-        (None, "1 entries"),
-        (np.array([1, 0, 2, 1]), "other entries than 0 and 1"),
-        (np.array([0.0, 1.0, np.nan, 0.0]), "other entries than 0 and 1"),
-        ("yes!", "1 entries"),
-    ],
-)
-def test_what_is_no_mask_is_refused(given: Any, message: str) -> None:
-    with pytest.raises(BadMask, match=message):
-        flat_mask(given, (4,))
+@pytest.mark.parametrize("given", [np.ones(3), None, "yes!", 1, (), [[1, 1], [1]]])
+def test_a_mask_of_another_size_is_refused(given: Any) -> None:
+    with pytest.raises(BadMask, match=r"[013] entries, and there are 4 actions"):
+        mask_vector(given, (4,))
+
+
+@pytest.mark.parametrize("entry", [2, -1, 0.5, np.nan, "1"])
+def test_entries_other_than_zero_and_one_are_refused(entry: Any) -> None:
+    with pytest.raises(BadMask, match="other entries than 0 and 1"):
+        allowed(np.array([[1, entry]]), (2,))
 
 
 def test_every_component_needs_an_allowed_choice() -> None:
-    check_allowed(np.array([[False, True, True, False]]), (2, 2))
-    with pytest.raises(BadMask, match="component 1"):
-        check_allowed(np.array([[True, True, True, False], [False, True, False, False]]), (2, 2))
+    assert allowed(np.array([[0, 1, 1, 0]]), (2, 2)).tolist() == [[False, True, True, False]]
+    with pytest.raises(BadMask, match="no choice of action component 1"):
+        allowed(np.array([[True, True, True, False], [False, True, False, False]]), (2, 2))
     with pytest.raises(BadMask, match="no action"):
-        check_allowed(np.array([[True, False], [False, False]]), (2,))
+        allowed(np.array([[True, False], [False, False]]), (2,))
+
+
+def test_masks_of_a_group_come_as_one_array_as_components_or_one_by_one() -> None:
+    rows = [[1, 0, 0, 1, 1], [0, 1, 1, 0, 0]]
+    first, second = np.array([[1, 0], [0, 1]]), np.array([[0, 1, 1], [1, 0, 0]])
+    single = np.empty(2, object)
+    single[:] = [(first[0], second[0]), (first[1], second[1])]
+    for given in (np.array(rows), (first, second), single, [np.array(row) for row in rows]):
+        assert mask_rows(given, 2, (2, 3)).tolist() == rows
+    with pytest.raises(BadMask, match="2 action masks of 3 environments"):
+        mask_rows(np.array(rows), 3, (2, 3))
+    with pytest.raises(BadMask, match="5 entries, and there are action components of 2, 2 choices"):
+        mask_rows(np.array(rows), 2, (2, 2))
 
 
 def test_random_actions_are_uniform_over_what_is_allowed() -> None:

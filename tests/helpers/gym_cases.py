@@ -159,6 +159,87 @@ class SlowDials(Dials):
         return (*super().step(action)[:3], False, {})
 
 
+class Guide(gymnasium.Env[Any, Any]):
+    """Forbids one of three actions: that of its clock modulo 3, and all but one at the beginning of an episode. A
+    forbidden action is an error. Reward 1 for the action after the forbidden one. Odd seeds terminate after 3 steps,
+    even ones are truncated after 2; at the end of an episode nothing is allowed.
+    """
+
+    observation_space: Any = spaces.Box(0, 10, (2,), np.float32)
+    action_space: Any = spaces.Discrete(3)
+
+    def __init__(self, fault: str = "") -> None:
+        """A fault occurs from the 15th step on."""
+        self.fault, self.steps, self.clock, self.seed = fault, 0, 0, 0
+
+    def allowed(self) -> Any:
+        if self.clock == 0:
+            return np.array([0, 1, 0], np.int8)
+        return (np.arange(3) != self.clock % 3).astype(np.int8)
+
+    def info(self) -> dict[str, Any]:
+        faulty = self.fault and self.steps >= 15
+        given = {"none": np.zeros(3, np.int8), "shape": np.ones(4), "values": np.full(3, 2), "missing": None}
+        return {"action_mask": given[self.fault] if faulty else self.allowed(), "clock": self.clock}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.seed = self.seed if seed is None else seed % 10
+        self.clock = 0
+        return np.array([self.seed, 0], np.float32), self.info()
+
+    def step(self, action: Any) -> Any:
+        if not self.allowed()[action]:
+            raise ValueError(f"action {action} is forbidden at {self.clock}")
+        reward = float(action == (self.clock + 1) % 3)
+        self.steps += 1
+        self.clock += 1
+        odd = self.seed % 2 == 1
+        terminated, truncated = odd and self.clock == 3, not odd and self.clock == 2
+        info = {} if terminated else {"action_mask": np.zeros(3, np.int8)} if truncated else self.info()
+        return np.array([self.seed, self.clock], np.float32), reward, terminated, truncated, info
+
+
+class GuideMethod(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """The same with a method, behind a wrapper, and without anything in the infos."""
+
+    def __init__(self) -> None:
+        super().__init__(gymnasium.wrappers.TimeLimit(Guide(), 100))
+
+    def action_masks(self) -> Any:
+        return self.unwrapped.allowed().astype(bool)  # type: ignore[attr-defined]  # of `Guide`
+
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**given)[0], {}
+
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:4], {})
+
+
+class GuideLate(Guide):
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**given)[0], {}
+
+    def step(self, action: Any) -> Any:
+        return super().step(int(np.argmax(self.allowed())) + 0 * action)
+
+
+class GuidedDials(Dials):
+    """The first dial may not be where it is, and the second only moves by one."""
+
+    def masks(self) -> Any:
+        first, second = self.dials
+        return (np.arange(4) != first).astype(np.int8), (np.abs(np.arange(3) - second) == 1).astype(np.int8)
+
+    def reset(self, **given: Any) -> Any:
+        return super().reset(**given)[0], {"action_mask": self.masks()}
+
+    def step(self, action: Any) -> Any:
+        if not all(mask[one] for mask, one in zip(self.masks(), action, strict=True)):
+            raise ValueError(f"{action} is forbidden at {self.dials}")
+        return (*super().step(action)[:4], {"action_mask": self.masks()})
+
+
 class InterruptedStart:
     """A function that makes a `Counter`. Ctrl-C comes when a worker has just begun and looks for it."""
 

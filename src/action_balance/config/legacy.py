@@ -17,13 +17,17 @@ _L2 = ("bonus", "normalize", "l2")
 #: Settings of two families: only 0.1.0 wrote them together.
 _BOTH = {"view", "vectorize"}
 
+#: Settings of a Gymnasium environment from before there were action masks, all of which were written.
+_UNMASKED = {"name", "env_kwargs", "wrapper", "vectorize", "stack", "reward_scale"}
+
 
 def upgrade_config(data: Data) -> Data:
     """The settings of a run.
 
     In 0.1.0, ``env`` had the settings of all families, ``bonus.update_proportion`` was ``bonus.share``, and what the
     distillation of pairs learns from was a setting of all bonuses. Before there was ``ppo.epsilon``, defaults that the
-    method decides now were stored as numbers; and so was the normalisation that the bonus decides now.
+    method decides now were stored as numbers; and so was the normalisation that the bonus decides now. Before there was
+    ``env.action_masks``, all actions were allowed.
 
     Args:
         data: ``config`` of a ``config.json``.
@@ -35,6 +39,9 @@ def upgrade_config(data: Data) -> Data:
     env, agent = data.get("env"), data.get("agent")
     if isinstance(env, dict) and isinstance(env.get("name"), str) and env.keys() >= _BOTH:
         data = {**data, "env": _upgrade_env(env)}
+    env = data.get("env")
+    if isinstance(env, dict) and env.keys() == _UNMASKED:
+        data = {**data, "env": {**env, "action_masks": "ignore"}}
     if not isinstance(agent, dict) or not all(isinstance(agent.get(group), dict) for group in ("ppo", "bonus")):
         return data
     defaults: list[tuple[str, str, Any]] = [] if "epsilon" in agent["ppo"] else [*_DEFAULTS]

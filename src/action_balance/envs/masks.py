@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Integer
+from jaxtyping import Bool, Integer, Shaped
 
 
 class BadMask(Exception):
     """A mask that cannot be used; the message is the part of a line after the name of the environment."""
 
 
-def flat_mask(given: Any, nvec: tuple[int, ...]) -> Bool[np.ndarray, " A"]:
+def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
     """The mask of one environment as a vector.
 
     Args:
@@ -24,35 +24,62 @@ def flat_mask(given: Any, nvec: tuple[int, ...]) -> Bool[np.ndarray, " A"]:
         nvec: number of choices of each action component.
 
     Returns:
-        Which choices are allowed; a `BadMask` if it is no mask of such actions.
+        Its entries, which `allowed` checks for a whole group; a `BadMask` if there are too few or too many.
     """
-    parts = [np.asarray(one).ravel() for one in _leaves(given)]
-    vector = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)
-    if vector.size != sum(nvec):
-        shown = f"{nvec[0]} actions" if len(nvec) == 1 else f"components of {_listed(nvec)} choices"
-        raise BadMask(f"an action mask has {vector.size} entries, and the action_space has {shown}: make them the same")
-    if vector.dtype.kind == "b":
-        return vector
-    if vector.dtype.kind not in "iuf" or not ((vector == 0) | (vector == 1)).all():
-        raise BadMask("an action mask has other entries than 0 and 1: use 1 for actions that are allowed, 0 for others")
-    return vector.astype(bool)
+    if not isinstance(given, np.ndarray):
+        parts = [np.asarray(one).ravel() for one in _leaves(given)]
+        given = np.concatenate(parts) if parts else np.zeros(0)
+    vector: np.ndarray = given if given.ndim == 1 else given.ravel()
+    if len(vector) != sum(nvec):
+        raise BadMask(f"an action mask has {len(vector)} entries, and there are {_described(nvec)}: change one of them")
+    return vector
 
 
-def check_allowed(mask: Bool[np.ndarray, "M A"], nvec: tuple[int, ...]) -> None:
-    """Raise a `BadMask` where no choice of an action component is allowed.
+def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.ndarray, "M A"]:
+    """The masks of a group, checked.
 
     Args:
-        mask: which choices are allowed.
+        masks: zeros and ones of any type.
         nvec: number of choices of each action component.
+
+    Returns:
+        Which choices are allowed; a `BadMask` if a mask is not of zeros and ones, or leaves no choice of a component.
     """
+    if masks.dtype != bool:
+        if masks.dtype.kind not in "iuf" or not ((masks == 0) | (masks == 1)).all():
+            raise BadMask("an action mask has other entries than 0 and 1: use 1 for actions that are allowed")
+        masks = masks.astype(bool)
     if len(nvec) == 1:
-        if not mask.any(axis=1).all():
-            raise BadMask("an action mask allows no action: allow at least one in every state that is not the last")
-        return
-    allowed = np.logical_or.reduceat(mask, _starts(nvec), axis=1)
-    if not allowed.all():
-        place = int(np.argwhere(~allowed)[0, 1])
-        raise BadMask(f"an action mask allows no choice of component {place}: allow at least one of each component")
+        if not masks.any(axis=1).all():
+            raise BadMask("an action mask allows no action: allow one in every state, or end the episode")
+        return masks
+    some = np.logical_or.reduceat(masks, _starts(nvec), axis=1)
+    if not some.all():
+        place = int(np.argwhere(~some)[0, 1])
+        raise BadMask(f"an action mask allows no choice of action component {place}: allow one of each component")
+    return masks
+
+
+def mask_rows(given: Any, envs: int, nvec: tuple[int, ...]) -> Shaped[np.ndarray, "M A"]:
+    """The masks of a group as a vector environment gives them: one array, a tuple of components, or one of each.
+
+    Args:
+        given: (M, A), C arrays of (M, n), or M masks of one environment each.
+        envs: M.
+        nvec: number of choices of each action component.
+
+    Returns:
+        The entries; a `BadMask` if there are too few or too many.
+    """
+    if isinstance(given, tuple) and len(given) == len(nvec) > 1 and all(np.ndim(one) == 2 for one in given):
+        given = np.concatenate(given, axis=1)
+    if len(given) != envs:
+        raise BadMask(f"there are {len(given)} action masks of {envs} environments: give one for each")
+    if isinstance(given, np.ndarray) and given.dtype != object:
+        rows = given.reshape(envs, -1)
+        mask_vector(rows[0], nvec)
+        return rows
+    return np.stack([mask_vector(one, nvec) for one in given])
 
 
 def sample_allowed(
@@ -69,8 +96,7 @@ def sample_allowed(
         The actions, (M,) with one component, else (M, C).
     """
     drawn = np.where(mask, generator.random(mask.shape), -1.0)
-    starts = _starts(nvec)
-    chosen = [drawn[:, start : start + count].argmax(axis=1) for start, count in zip(starts, nvec, strict=True)]
+    chosen = [part.argmax(axis=1) for part in np.split(drawn, _starts(nvec)[1:], axis=1)]
     return chosen[0] if len(chosen) == 1 else np.stack(chosen, axis=1)
 
 
@@ -80,14 +106,10 @@ def _starts(nvec: Sequence[int]) -> Integer[np.ndarray, " C"]:
 
 def _leaves(given: Any) -> list[Any]:
     """The arrays of a mask; a list of numbers is one array."""
-    if (
-        isinstance(given, tuple | list)
-        and given
-        and any(np.ndim(one) or isinstance(one, tuple | list) for one in given)
-    ):
+    if isinstance(given, tuple | list) and any(isinstance(one, tuple | list | np.ndarray) for one in given):
         return [leaf for one in given for leaf in _leaves(one)]
     return [given]
 
 
-def _listed(nvec: Sequence[int]) -> str:
-    return ", ".join(map(str, nvec))
+def _described(nvec: Sequence[int]) -> str:
+    return f"{nvec[0]} actions" if len(nvec) == 1 else f"action components of {', '.join(map(str, nvec))} choices"

@@ -79,7 +79,7 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
         ("CartPole", "vectors of 4 numbers: observation 0-3"),
         ("Acrobot", "vectors of 6 numbers: observation 0-5"),
         ("MountainCar", "vectors of 2 numbers: observation 0-1"),
-        ("Taxi", "vectors of 500 numbers: observation 0-499"),
+        ("Taxi", "vectors of 500 numbers: observation 0-499; actions that its masks forbid are never chosen"),
         ("FrozenLake", "vectors of 16 numbers: observation 0-15"),
         # Which share their programs.
         ("MiniGrid-DoorKey-8x8", "vectors of 151 numbers: direction 0-3, image 4-150; left out: mission (text)"),

@@ -304,8 +304,8 @@ def trajectory(
     def joined(*parts: Array) -> Array:
         return jnp.concatenate(parts, axis=1)
 
-    names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values")
-    names = (*names, "mask") if algorithm.spec.masked else names
+    masks = ["mask"] if algorithm.spec.masked else []
+    names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values", *masks)
     made = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
     frame = joined(*(one.frames.frame for one in buffers))
     began = joined(*(one.frames.began for one in buffers))

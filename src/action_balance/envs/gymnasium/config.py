@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from action_balance.config.env import HostEnvConfig
-from action_balance.envs.gymnasium.vectorize import Vectorize
+from action_balance.envs.gymnasium.vectorize import ActionMasks, Vectorize
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name, check_numbers, flag
 from action_balance.reading import check_depth
@@ -64,6 +64,8 @@ class GymnasiumConfig(HostEnvConfig):
     """Number of newest observations that the policy sees."""
     reward_scale: float = 1.0
     """Factor of the rewards that the agent learns from; reported returns are not scaled."""
+    action_masks: ActionMasks = "auto"
+    """Action masks of the environment: auto (respected if there are any) or ignore."""
 
     label: ClassVar[str] = "Gymnasium environment"
     order: ClassVar[int] = 3
@@ -75,6 +77,7 @@ class GymnasiumConfig(HostEnvConfig):
         if self.name in (PREFIX, PREFIX[:-1]):
             raise UserError(f"{self.name} needs the id of an environment: e.g. {PREFIX}CartPole-v1")
         check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
+        check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
         check_numbers(self, "stack", low=1, high=64)
         check_numbers(self, "reward_scale", above=True)
         if isinstance(self.env_kwargs, Mapping):  # from Python
@@ -120,15 +123,16 @@ class GymnasiumConfig(HostEnvConfig):
         return self.vectorize != "async"
 
     def comparable(self) -> Self:
-        """Without who steps it."""
-        return replace(self, vectorize="sync")
+        """Without who steps it, and without what becomes of its masks: that is a part of the method."""
+        return replace(self, vectorize="sync", action_masks="auto")
 
     @cached_property
     def task(self) -> "Task":
         """The environment, made once and tested."""
         from action_balance.envs.gymnasium.make import find
 
-        return find(self.short_name, json.loads(self.env_kwargs or "{}"), self.wrapper, self.vectorize)
+        kwargs = json.loads(self.env_kwargs or "{}")
+        return find(self.short_name, kwargs, self.wrapper, self.vectorize, self.action_masks == "auto")
 
     def with_function(self, make: "Callable[[], Env[Any, Any]]") -> Self:
         """The same settings, with a function that makes the environment in place of its name.
@@ -142,13 +146,15 @@ class GymnasiumConfig(HostEnvConfig):
         from action_balance.envs.gymnasium.make import examine
 
         made = replace(self)
-        made.__dict__["task"] = examine(self.name, make, self.vectorize)  # where `cached_property` keeps it
+        made.__dict__["task"] = examine(
+            self.name, make, self.vectorize, self.action_masks == "auto"
+        )  # where `cached_property` keeps it
         return made
 
     @property
     def spec(self) -> EnvSpec:
         """A stack of images, or of vectors, whose scale is unknown."""
-        return self.task.layout.spec(self.stack, self.task.choices.nvec)
+        return self.task.spec(self.stack)
 
     def make(
         self,
@@ -165,5 +171,6 @@ class GymnasiumConfig(HostEnvConfig):
         return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, on_message)
 
     def describe(self) -> str:
-        """The parts of an observation."""
-        return f"observations: {self.task.layout.describe()}"
+        """The parts of an observation, and whether there are action masks."""
+        masks = "; actions that its masks forbid are never chosen" if self.task.masks else ""
+        return f"observations: {self.task.layout.describe()}{masks}"

@@ -9,13 +9,17 @@ import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from action_balance.config.registry import describe_error, load_library, load_module
 from action_balance.config.trust import is_of_script, is_standard
+from action_balance.envs.masks import BadMask, allowed, mask_rows, sample_allowed
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import missing, reason
 
@@ -28,6 +32,7 @@ from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from action_balance.envs.gymnasium.masking import KEY, MaskReader, MaskSource, find_masks
 from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
@@ -59,15 +64,29 @@ class Task:
     choices: Choices
     own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None
     """Makes a vector of this many by the environment's own vector entry point."""
+    masks: MaskSource = ""
+    """Where it says which actions are allowed."""
+
+    def spec(self, stack: int) -> EnvSpec:
+        """Observations and actions as the agent knows them.
+
+        Args:
+            stack: frames of an observation.
+
+        Returns:
+            The specification.
+        """
+        return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
 
 
-def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
+def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True) -> Task:
     """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins.
 
     Args:
         name: of the environment, for error messages.
         make: makes it.
         vectorize: sync or async; only an id has a vector environment of its own.
+        masks: whether to respect action masks.
 
     Returns:
         The tested environment; a `UserError` says what is wrong with it.
@@ -84,20 +103,21 @@ def examine(name: str, make: Make, vectorize: str = "sync") -> Task:
             raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
-        _test(name, env)
+        found = _test(name, env, choices, masks)
     finally:
         if isinstance(env, Env):
             _made(name, env.close)
-    return Task(name, make, layout, choices)
+    return Task(name, make, layout, choices, masks=found)
 
 
-def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]]) -> Task:
+def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]], masks: bool = True) -> Task:
     """Check the spaces of an environment's own vector class, which may differ from those of a single one.
 
     Args:
         name: of the environment, for error messages.
         make: makes a single one.
         own: makes many.
+        masks: whether to respect action masks, which are in the infos of such a class.
 
     Returns:
         The environment; a `UserError` says what is wrong with it.
@@ -111,14 +131,17 @@ def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, 
             )
         try:
             layout, choices = Layout.of(vector.single_observation_space), Choices.of(vector.single_action_space)
-        except UserError as error:
+            given = _made(name, partial(vector.reset, seed=0))[1].get(KEY) if masks else None
+            if given is not None:
+                allowed(mask_rows(given, 1, choices.nvec), choices.nvec)
+        except (UserError, BadMask) as error:
             raise UserError(f"{name}: {error}") from None
     finally:
         vector.close()
-    return Task(name, make, layout, choices, own)
+    return Task(name, make, layout, choices, own, "" if given is None else "info")
 
 
-def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: str) -> Task:
+def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: str, masks: bool = True) -> Task:
     """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION.
 
     Args:
@@ -126,6 +149,7 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
         kwargs: arguments of the environment.
         wrappers: wrappers as MODULE:NAME, applied in order.
         vectorize: sync, async or own.
+        masks: whether to respect action masks.
 
     Returns:
         The tested environment; a `UserError` says what is wrong with it.
@@ -141,7 +165,8 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
         loaded = load_module(module, name)
         if inner not in gymnasium.registry and (function := _member(loaded, inner)) is not None:
             _check_maker(name, function)
-            return examine(name, partial(_call, function, kwargs, [_wrapper(one) for one in wrappers]), vectorize)
+            called = partial(_call, function, kwargs, [_wrapper(one) for one in wrappers])
+            return examine(name, called, vectorize, masks)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
@@ -154,8 +179,8 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
             raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
         if wrappers:
             raise UserError("--wrapper is for single environments: leave out --vectorize own")
-        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs))
-    return examine(name, partial(_by_id, rest, kwargs, made))
+        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs), masks)
+    return examine(name, partial(_by_id, rest, kwargs, made), masks=masks)
 
 
 def one_line(error: BaseException) -> str:
@@ -167,7 +192,7 @@ def one_line(error: BaseException) -> str:
     Returns:
         What went wrong.
     """
-    if isinstance(error, BadObservation):
+    if isinstance(error, BadObservation | BadMask):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
@@ -287,22 +312,35 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
         raise UserError(f"{name} cannot be made: {one_line(error)}") from None
 
 
-def _test(name: str, env: Any) -> None:
-    """Play a few steps, and check that their outcomes are as Gymnasium defines them."""
+def _test(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
+    """Play a few steps, and check that their outcomes are as Gymnasium defines them; where masks are, if any."""
+    generator = np.random.default_rng(0)
     try:
         outcome = env.reset(seed=0, options={})
         if not isinstance(outcome, tuple) or len(outcome) != 2:
             raise UserError(f"{name}: {OLD_API}")
         check(env.observation_space, outcome[0])
+        source = find_masks(env, outcome[1]) if masks else ""
+        read = MaskReader(env, source, choices.nvec)
+
+        def action(info: dict[str, Any]) -> Any:
+            if not source:
+                return env.action_space.sample()
+            mask = allowed(read(info)[None], choices.nvec)
+            return choices(sample_allowed(generator, mask, choices.nvec))[0]
+
         env.action_space.seed(0)
         for _ in range(TEST_STEPS):
-            outcome = env.step(env.action_space.sample())
+            outcome = env.step(action(outcome[-1]))
             if not isinstance(outcome, tuple) or len(outcome) != 5:
                 raise UserError(f"{name}: {OLD_API}")
             check(env.observation_space, outcome[0])
+            if masks and not source and outcome[-1].get(KEY) is not None:
+                raise BadMask("step() gives an action_mask and reset() gives none: give it in both")
             if outcome[2] or outcome[3]:
-                check(env.observation_space, env.reset()[0])
-    except BadObservation as error:
+                outcome = env.reset()
+                check(env.observation_space, outcome[0])
+    except (BadObservation, BadMask) as error:
         raise UserError(f"{name}: {error}") from None
     except (UserError, KeyboardInterrupt):
         raise
@@ -312,6 +350,7 @@ def _test(name: str, env: Any) -> None:
         if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
             raise UserError(f"{name}: {one_line(error)}: give reset() the arguments seed and options") from None
         raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
+    return source
 
 
 def _is_old(env: Any, error: BaseException) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import Env, ObservationWrapper, Wrapper, spaces
 
 from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.masking import KEY, MaskReader
 from action_balance.envs.gymnasium.spaces import Layout
 from action_balance.signals import SIGNALS
 
@@ -29,16 +30,23 @@ class Flat(ObservationWrapper[Any, Any, Any]):
 
 
 class Silent(Wrapper[Any, Any, Any, Any]):
-    """An environment without infos: they are not used, and infos of varying shape cannot be batched."""
+    """An environment whose infos hold its action mask or nothing: infos of varying shape cannot be batched."""
+
+    def __init__(self, env: Env[Any, Any], masks: MaskReader | None = None) -> None:
+        super().__init__(env)
+        self._masks = masks
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        return self.env.reset(**options)[0], {}
+        observation, info = self.env.reset(**options)
+        return observation, {} if self._masks is None else {KEY: self._masks(info)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take one step."""
-        observation, reward, terminated, truncated, _ = self.env.step(action)
-        return observation, reward, terminated, truncated, {}
+        """Take one step; there is no mask after the last one of an episode."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if self._masks is None or terminated or truncated:
+            return observation, reward, terminated, truncated, {}
+        return observation, reward, terminated, truncated, {KEY: self._masks(info)}
 
 
 class Guarded(Silent):
@@ -83,6 +91,7 @@ def single(task: Task, guarded: bool) -> Env[Any, Any]:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # see `workers`
     env = task.make()
+    masks = MaskReader(env, task.masks, task.choices.nvec) if task.masks else None
     if not task.layout.plain:
         env = Flat(env, task.layout)
-    return Guarded(env) if guarded else Silent(env)
+    return (Guarded if guarded else Silent)(env, masks)

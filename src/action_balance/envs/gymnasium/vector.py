@@ -13,14 +13,16 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
-from jaxtyping import Integer, Shaped
+from jaxtyping import Bool, Integer, Shaped
 
 from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.masking import KEY, missing_mask
 from action_balance.envs.gymnasium.single import FAILED, single
 from action_balance.envs.gymnasium.spaces import LARGEST, BadObservation, check
 from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
+from action_balance.envs.masks import allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -61,12 +63,13 @@ class GymEnvironment:
             on_message: called with a line that the user should read, from any thread.
         """
         self.task, self._scale, self._on_message = task, reward_scale, on_message
-        self.spec: EnvSpec = task.layout.spec(stack, task.choices.nvec)
+        self.spec: EnvSpec = task.spec(stack)
         self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
         self._newest: list[np.ndarray] = []
+        self._first_masks: list[np.ndarray] = [np.zeros((0, 0), bool)] * groups
         box = task.layout.space
         low, high = (box.low, box.high) if isinstance(box, spaces.Box) else task.layout.limits()
         self._low, self._high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
@@ -91,6 +94,11 @@ class GymEnvironment:
         each = np.random.SeedSequence(self._seed).generate_state(self.groups * self._size) % 2**31
         self._newest = [self._begin(group, seeds) for group, seeds in enumerate(each.reshape(self.groups, -1))]
         return np.stack(self._newest)
+
+    @property
+    def first_mask(self) -> Bool[np.ndarray, "G M A"]:
+        """Which choices the first actions may be made of; see `MaskedEnvironment`."""
+        return np.stack(self._first_masks)
 
     def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
         """Begin a step of one group; see `HostEnvironment.send`."""
@@ -134,6 +142,7 @@ class GymEnvironment:
         self._check_failed(info)
         ended = terminated | truncated
         frame = next_obs = self._frames(vector, observations)
+        masks = self._masks(info, ~ended)
         if ended.any():
             if vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
                 next_obs = np.array(frame)
@@ -143,11 +152,28 @@ class GymEnvironment:
                 observations, info = self._reset(vector, options={"reset_mask": ended})
                 self._check_failed(info)
                 frame = self._frames(vector, observations)
+            begun = self._masks(info, ended)
+            if masks is not None and begun is not None:
+                masks = np.where(ended[:, None], begun, masks)
             terminated, truncated = np.array(terminated), truncated & ~terminated
         score = np.array(score, np.float32)
         if not math.isfinite(score.sum()):
             raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: fix the environment")
-        return HostStep(frame, next_obs, score * np.float32(self._scale), score, terminated, truncated)
+        mask = None if masks is None else allowed(masks, self.task.choices.nvec)
+        return HostStep(frame, next_obs, score * np.float32(self._scale), score, terminated, truncated, mask=mask)
+
+    def _masks(self, info: Any, needed: Bool[np.ndarray, " M"]) -> Shaped[np.ndarray, "M A"] | None:
+        """The masks in infos, of which some are needed; zeros elsewhere. None where the environment gives no masks."""
+        if not self.task.masks:
+            return None
+        given, present, nvec = info.get(KEY), info.get(f"_{KEY}", True), self.task.choices.nvec
+        if given is None:
+            if needed.any():
+                raise missing_mask()
+            return np.zeros((self._size, sum(nvec)), bool)
+        if not (present | ~needed).all():
+            raise missing_mask()
+        return mask_rows(given, self._size, nvec)
 
     @staticmethod
     def _reset(vector: VectorEnv[Any, Any, Any], **given: Any) -> tuple[Any, dict[str, Any]]:
@@ -210,6 +236,9 @@ class GymEnvironment:
             each = [int(seed) for seed in seeds]
             observations, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
             self._check_failed(info)
+            masks = self._masks(info, np.ones(self._size, bool))
+            if masks is not None:
+                self._first_masks[group] = allowed(masks, self.task.choices.nvec)
             return self._frames(vector, observations)
         except (UserError, KeyboardInterrupt):
             raise
@@ -249,7 +278,8 @@ class GymEnvironment:
         """
         before, self._newest[group] = self._newest[group], self._begin(group, self._renew(group))
         zero, false = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
-        return HostStep(self._newest[group], before, zero, zero, false, ~false, lost=True)
+        mask = self._first_masks[group] if self.task.masks else None
+        return HostStep(self._newest[group], before, zero, zero, false, ~false, lost=True, mask=mask)
 
     def _renew(self, group: int) -> np.ndarray:
         """Start a group again; the seeds to reset it with, (M,)."""

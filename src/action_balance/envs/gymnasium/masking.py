@@ -1,0 +1,78 @@
+"""Where a Gymnasium environment says which actions are allowed, and how its masks are read.
+
+Either ``info["action_mask"]`` of ``reset()`` and ``step()``, as Gymnasium's own environments have it, or a method
+``action_masks()`` of the environment or of one of its wrappers, as sb3-contrib expects it.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import Env
+from jaxtyping import Shaped
+
+from action_balance.envs.masks import BadMask, mask_vector
+
+#: The key of the mask in infos.
+KEY = "action_mask"
+#: The name of the method.
+METHOD = "action_masks"
+
+#: Where the masks are; empty where there are none.
+MaskSource = Literal["", "info", "method"]
+
+
+def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
+    """Where an environment gives its masks. The method wins: a wrapper that has it is there for nothing else.
+
+    Args:
+        env: the environment, with its wrappers.
+        info: what its ``reset()`` returned.
+
+    Returns:
+        The place.
+    """
+    if env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD)):
+        return "method"
+    return "info" if info.get(KEY) is not None else ""
+
+
+class MaskReader:
+    """Reads the masks of one environment."""
+
+    def __init__(self, env: Env[Any, Any], source: MaskSource, nvec: tuple[int, ...]) -> None:
+        """Look for the method once.
+
+        Args:
+            env: the environment, with its wrappers.
+            source: where its masks are.
+            nvec: number of choices of each action component.
+        """
+        self._method = env.get_wrapper_attr(METHOD) if source == "method" else None
+        self._nvec = nvec
+
+    def __call__(self, info: dict[str, Any]) -> Shaped[np.ndarray, " A"]:
+        """The mask for the next action.
+
+        Args:
+            info: what ``reset()`` or ``step()`` returned.
+
+        Returns:
+            Its entries; a `BadMask` if there is none, or if it does not fit the action space.
+        """
+        given = info.get(KEY) if self._method is None else self._method()
+        if given is None:
+            raise missing_mask(self._method is not None)
+        return mask_vector(given, self._nvec)
+
+
+def missing_mask(method: bool = False) -> BadMask:
+    """The error for an environment that gives masks, but not this time.
+
+    Args:
+        method: whether a method should have given it.
+
+    Returns:
+        The error.
+    """
+    where = f"{METHOD}() returned none" if method else f"an info has no {KEY}, and others have one"
+    return BadMask(f"{where}: give a mask in reset() and in every step, or use --action-masks ignore")
