@@ -1,6 +1,6 @@
 """Settings of one training run, as stored in its ``config.json``; nothing here imports JAX before it is needed."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,13 @@ from action_balance.config.legacy import upgrade_config
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
-from action_balance.config.trust import FAMILY, check_trusted
+from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
 from action_balance.errors import MOST, UserError, check_numbers, check_unused
 
 if TYPE_CHECKING:
     import jax
+    from gymnasium import Env
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
@@ -138,6 +139,23 @@ class TrainConfig:
         if FAMILY in typed:
             return from_dict(cls, unloaded(data), unloaded_class)
         return from_dict(cls, data, resolve_class)
+
+    @classmethod
+    def of_run(
+        cls, data: dict[str, Any], trust: bool = False, env: "Callable[[], Env[Any, Any]] | str | None" = None
+    ) -> "TrainConfig":
+        """From the plain data of a run, to be trained further or evaluated, also in an environment of a function.
+
+        Args:
+            data: as for `from_dict`.
+            trust: as for `from_dict`.
+            env: the function that makes the environment, or MODULE:FUNCTION, in place of the name in the data.
+
+        Returns:
+            The settings; a `UserError` as for `from_dict`, or if functions do not make such environments.
+        """
+        config = cls.from_dict(data, trust, () if env is None else OF_GYMNASIUM)
+        return config if env is None else replace(config, env=config.env.with_function(env))
 
     @classmethod
     def for_display(cls, data: dict[str, Any]) -> "TrainConfig":

@@ -1,9 +1,11 @@
 from typing import Any
 
 import gym_cases
+import gymnasium
 import pytest
 
-from action_balance.config.registry import env_config
+from action_balance.config.registry import env_config, env_from_function
+from action_balance.config.train import TrainConfig
 from action_balance.envs.gymnasium.config import GymnasiumConfig, parse_kwargs
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -74,3 +76,28 @@ def test_who_steps_it_does_not_matter_to_a_comparison() -> None:
     assert not second.in_process
     assert first.comparable() == second.comparable()
     assert GymnasiumConfig("gym:A-v0", stack=2).comparable() != first.comparable()
+
+
+def test_an_environment_in_place_of_a_function_is_one_line() -> None:
+    several = "this is one environment, a Counter, and training makes several: pass a function .* lambda: Counter\\(\\)"
+    with pytest.raises(UserError, match=several):
+        env_from_function(gymnasium.wrappers.TimeLimit(gym_cases.Counter(), 5))  # type: ignore[arg-type]  # the test
+    with pytest.raises(UserError, match=several):
+        GymnasiumConfig("gym:x").with_function(gym_cases.Counter())  # type: ignore[arg-type]  # that is the test
+    with pytest.raises(UserError, match="3 is neither a name nor a function"):
+        env_from_function(3)  # type: ignore[arg-type]  # that is the test
+
+
+def test_a_function_that_returns_the_same_environment_twice_is_one_line() -> None:
+    one = gym_cases.Counter()
+    with pytest.raises(UserError, match="has returned the same environment twice: make a new one in each call"):
+        env_from_function(lambda: one).make(2, 2, (0,))  # type: ignore[attr-defined]  # of the family
+
+
+def test_a_function_takes_the_place_of_the_name_in_the_settings_of_a_run() -> None:
+    data = TrainConfig(GymnasiumConfig("gym:__main__:make", stack=2)).to_dict()
+    for env in (gym_cases.Counter, "gym_cases:Counter"):
+        made = TrainConfig.of_run(data, env=env).env
+        assert (made.name, made.spec.shape) == ("gym:__main__:make", (2, 3))
+    with pytest.raises(UserError, match="corridor was not trained with a function"):
+        TrainConfig.of_run(TrainConfig(env_config("corridor")).to_dict(), env=gym_cases.Counter)

@@ -49,6 +49,22 @@ def parse_kwargs(words: Sequence[str]) -> str:
     return json.dumps(found, sort_keys=True) if found else ""
 
 
+def check_maker(make: Any) -> None:
+    """Raise a `UserError` unless something can be called to make environments.
+
+    Args:
+        make: what was passed in place of a function.
+    """
+    if hasattr(make, "step") and hasattr(make, "reset") and not isinstance(make, type):
+        kind = type(getattr(make, "unwrapped", make)).__name__
+        raise UserError(
+            f"this is one environment, a {kind}, and training makes several: pass a function that makes one, "
+            f"e.g. lambda: {kind}(), or a name, e.g. gym:CartPole-v1"
+        )
+    if not callable(make):
+        raise UserError(f"{make!r:.80} is neither a name nor a function that makes an environment")
+
+
 @dataclass(frozen=True)
 class GymnasiumConfig(HostEnvConfig):
     """A Gymnasium environment: an id, MODULE:ID, or MODULE:FUNCTION."""
@@ -104,6 +120,7 @@ class GymnasiumConfig(HostEnvConfig):
         Returns:
             The settings.
         """
+        check_maker(make)
         name = getattr(make, "__qualname__", type(make).__name__)
         return cls(f"{PREFIX}{getattr(make, '__module__', '__main__')}:{name}", **settings).with_function(make)
 
@@ -134,17 +151,19 @@ class GymnasiumConfig(HostEnvConfig):
         kwargs = json.loads(self.env_kwargs or "{}")
         return find(self.short_name, kwargs, self.wrapper, self.vectorize, self.action_masks == "auto")
 
-    def with_function(self, make: "Callable[[], Env[Any, Any]]") -> Self:
+    def with_function(self, make: "Callable[[], Env[Any, Any]] | str") -> Self:
         """The same settings, with a function that makes the environment in place of its name.
 
         Args:
-            make: makes one environment.
+            make: makes one environment; or MODULE:FUNCTION, which is imported.
 
         Returns:
             The settings. The function is not one of them: it is neither compared nor written to a file.
         """
-        from action_balance.envs.gymnasium.make import examine
+        from action_balance.envs.gymnasium.make import examine, load_maker
 
+        make = load_maker(make) if isinstance(make, str) else make
+        check_maker(make)
         made = replace(self)
         made.__dict__["task"] = examine(
             self.name, make, self.vectorize, self.action_masks == "auto"

@@ -51,6 +51,12 @@ OLD_API = (
     "terminated, truncated, info); change them, or wrap it, e.g. with shimmy.GymV21CompatibilityV0"
 )
 
+#: The same for environments of Gym 0.26, whose methods are those of Gymnasium.
+OTHER_PACKAGE = (
+    "its class inherits from gym.Env, of the package that Gymnasium has replaced: write import gymnasium as gym in "
+    "place of import gym, or wrap it, e.g. with shimmy.GymV26CompatibilityV0"
+)
+
 Make = Callable[[], Env[Any, Any]]
 
 
@@ -158,8 +164,8 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
     module, _, inner = rest.rpartition(":")
     if is_of_script(name):
         raise UserError(
-            f"{name} is a function of a script: resume in Python with action_balance.resume(RUN, FUNCTION), or "
-            f"train with a function of a module"
+            f"{name} is a function of a script: give it again, in Python with env=FUNCTION, to evaluate also with "
+            f"--env MODULE:FUNCTION"
         )
     if module:
         loaded = load_module(module, name)
@@ -181,6 +187,24 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
             raise UserError("--wrapper is for single environments: leave out --vectorize own")
         return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs), masks)
     return examine(name, partial(_by_id, rest, kwargs, made), masks=masks)
+
+
+def load_maker(named: str) -> Make:
+    """The function or class of ``MODULE:NAME`` that a user typed.
+
+    Args:
+        named: the module and the name, with ``gym:`` before them or not.
+
+    Returns:
+        What makes the environment; a `UserError` if it is neither a class nor a function.
+    """
+    module, _, inner = named.removeprefix("gym:").rpartition(":")
+    found = _member(load_module(module, named), inner) if module else None
+    if found is None:
+        raise UserError(f"{named} is not MODULE:FUNCTION of a function that makes the environment: check its spelling")
+    _check_maker(named, found)
+    make: Make = found
+    return make
 
 
 def one_line(error: BaseException) -> str:
@@ -266,11 +290,19 @@ def _check_code(name: str, found: Any) -> None:
 
 
 def _no_environment(name: str, kind: type) -> UserError:
-    what = kind.__mro__[-2].__module__.split(".")[0] if len(kind.__mro__) > 1 else ""
-    hint = (
-        f"it is from {what}; {OLD_API}" if what == "gym" else f"it is a {kind.__name__}; let its class inherit from it"
-    )
+    hint = f"it is a {kind.__name__}; let its class inherit from it"
+    if any(base.__module__.partition(".")[0] == "gym" for base in kind.__mro__):
+        hint = f"it is from gym; {OTHER_PACKAGE if _has_new_methods(kind) else OLD_API}"
     return UserError(f"{name} is not a gymnasium.Env: {hint}")
+
+
+def _has_new_methods(kind: type) -> bool:
+    """Whether a class of the package ``gym`` is of its last version, 0.26, whose reset() takes a seed and options."""
+    try:
+        given = inspect.signature(getattr(kind, "reset", object)).parameters
+        return {"seed", "options"} <= given.keys() or any(one.kind is one.VAR_KEYWORD for one in given.values())
+    except (TypeError, ValueError):
+        return False
 
 
 def _wrapped(env: Any, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
@@ -307,6 +339,8 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
     except TypeError as error:
+        if "Gym is incompatible with Gymnasium" in str(error):
+            raise UserError(f"{name} is not a gymnasium.Env: {OTHER_PACKAGE}") from None
         raise UserError(f"{name} cannot be made: {one_line(error)}; check --env-kwargs and --wrapper") from None
     except BaseException as error:  # SystemExit, too
         raise UserError(f"{name} cannot be made: {one_line(error)}") from None

@@ -76,7 +76,17 @@ class GymEnvironment:
         # Bytes that may have any value cannot be out of bounds.
         self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
         self._vectors = [self._make() for _ in range(groups)]
+        self._check_distinct()
         self._seed = seed if isinstance(seed, tuple) else (seed,)
+
+    def _check_distinct(self) -> None:
+        """Raise a `UserError` if environments of this process are the same object: each would disturb the others."""
+        made = [one.unwrapped for vector in self._vectors if isinstance(vector, SyncVectorEnv) for one in vector.envs]
+        if len({id(one) for one in made}) < len(made):
+            raise UserError(
+                f"{self.task.name}: its function has returned the same environment twice: make a new one in each call, "
+                f"e.g. lambda: MyEnv()"
+            )
 
     @property
     def groups(self) -> int:
