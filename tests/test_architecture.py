@@ -21,7 +21,7 @@ LEVELS = (
     {"bonuses"},
     {"agent", "tabular"},
     {"engines", "interop", "gym"},
-    {"plots", "training", "terminal"},
+    {"plots", "trained", "training", "terminal"},
     {"films", "web"},
     {"studies", "doctor"},
     {"cli"},

@@ -19,17 +19,21 @@ if TYPE_CHECKING:
     from action_balance.core.running_stats import ReturnScale, RunningMeanStd
     from action_balance.interop import RND, ActionBalance
     from action_balance.nets.bonus import BonusNet
+    from action_balance.trained.agent import Agent
+    from action_balance.trained.loading import load
     from action_balance.training import resume, train
 
 __all__ = [
     "RND",
     "ActionBalance",
+    "Agent",
     "BonusNet",
     "Distillation",
     "ReturnScale",
     "RunningMeanStd",
     "action_channel",
     "balance",
+    "load",
     "normalize",
     "one_hot",
     "resume",
@@ -44,6 +48,8 @@ _HOMES = {
     "core.running_stats": ("RunningMeanStd", "ReturnScale"),
     "interop": ("ActionBalance", "RND"),
     "nets.bonus": ("BonusNet",),
+    "trained.agent": ("Agent",),
+    "trained.loading": ("load",),
     "training": ("resume", "train"),
 }
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.state import Actor, TrainState, Trajectory
+from action_balance.agent.state import Actor, TrainedAgent, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import mask_logits
@@ -19,7 +19,7 @@ from action_balance.envs.base import Environment
 from action_balance.nets.image import cast_kernels
 
 
-def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
+def action_coef(config: AgentConfig, state: TrainState | TrainedAgent) -> Float[Array, ""]:
     """c of Eq. 5 in the next rollout: constant, linear from start to end, or as it has adapted.
 
     Args:
@@ -39,7 +39,7 @@ def action_coef(config: AgentConfig, state: TrainState) -> Float[Array, ""]:
     return start + (end - start) * jnp.minimum(state.updates / max(config.updates - 1, 1), 1.0)
 
 
-def make_actor(state: TrainState, algorithm: Algorithm) -> Actor:
+def make_actor(state: TrainState | TrainedAgent, algorithm: Algorithm) -> Actor:
     """The policy and the action bonus as they are now.
 
     Args:

@@ -66,3 +66,27 @@ class TrainState(eqx.Module):
     updates: Int[Array, ""]
     action_coef: Float[Array, ""] | None = None  # c of Eq. 5, where it adapts
     reward_scale: RewardScale | None = None  # of extrinsic rewards, where returns are normalised
+
+
+class TrainedAgent(eqx.Module):
+    """What is left of a `TrainState` when an agent only acts: its networks, their bonuses and the statistics."""
+
+    params: Params
+    bonus_states: dict[str, PyTree]
+    obs_stats: RunningMeanStd
+    updates: Int[Array, "..."]
+    action_coef: Float[Array, "..."] | None = None
+    reward_unit: Float[Array, "..."] | None = None  # of the extrinsic value, where returns are normalised
+
+    @classmethod
+    def of(cls, state: TrainState) -> "TrainedAgent":
+        """The agent of a training.
+
+        Args:
+            state: The state of the training.
+
+        Returns:
+            The agent without optimiser and environments.
+        """
+        unit = None if state.reward_scale is None else state.reward_scale.scale
+        return cls(state.params, state.bonus_states, state.obs_stats, state.updates, state.action_coef, unit)

@@ -112,6 +112,8 @@ class Bonus:
 
     #: Dataclass of the bonus's own settings, which become flags of the command line.
     Config: ClassVar[type] = NoSettings
+    #: Whether `reward` depends on the state that was reached and on nothing else, so that a single observation has one.
+    rewards_states: ClassVar[bool] = False
 
     spec: EnvSpec
     agent: AgentConfig

@@ -207,6 +207,7 @@ class CoinFlipStates(CoinFlips):
     """The next-state bonus ``r(s') = ||f(s')|| / sqrt(D)``, an estimate of ``1 / sqrt(1 + N(s'))``."""
 
     pairs: ClassVar[bool] = False
+    rewards_states: ClassVar[bool] = True
 
     def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
         """Visits in the memory."""

@@ -4,7 +4,7 @@ Axes: T steps, N environments, S states, A choices of all action components.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -37,6 +37,8 @@ class StateCounts(Bonus):
     This is what RND estimates where states cannot be enumerated (Bellemare et al., 2016,
     https://arxiv.org/abs/1606.01868). The state is N, how often each state was reached.
     """
+
+    rewards_states: ClassVar[bool] = True
 
     def check(self) -> None:
         """States must be enumerable."""

@@ -238,6 +238,8 @@ class Hashed(Bonus):
 class HashedStates(Hashed):
     """The next-state bonus ``r(s') = 1 / sqrt(1 + n(hash(s')))``, with the counts n from before the rollout."""
 
+    rewards_states: ClassVar[bool] = True
+
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:
         """The bonus of every observation that was reached, and the table with this rollout."""
         del params

@@ -23,6 +23,7 @@ class RND(Bonus):
     """
 
     uses_obs_stats: ClassVar[bool] = True
+    rewards_states: ClassVar[bool] = True
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         """A fresh predictor and its target."""

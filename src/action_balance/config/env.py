@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from action_balance.envs.replay import Replay
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
+    from action_balance.files import Data
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,15 @@ class EnvConfig:
             The settings; those that are set are unchanged.
         """
         return host
+
+    def spaces(self) -> "Data | None":
+        """The environment's own spaces as plain data, which runs and agents keep; None where the spec says it all.
+
+        Returns:
+            What turns observations of the environment into what an agent sees, and its choices into actions, without
+            the environment; as `action_balance.interop.inputs.Spaces` reads it.
+        """
+        return None
 
     def scene(self, environment: "Environment") -> "Scene | None":
         """How the states of an environment are drawn as a map; None if there is no map.

@@ -78,6 +78,27 @@ def make_trainer(
     return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 
+def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:
+    """The shapes of the state of a run, for whoever reads a checkpoint; environments on the host are not made.
+
+    Args:
+        config: settings of the run.
+        spec: what its agents were built for.
+
+    Returns:
+        States with shapes and types in place of arrays.
+    """
+    if config.env.engine == "device":
+        return make_trainer(config, trains=False).state_shapes()
+
+    def nothing(*_: int) -> HostEnvironment:
+        raise AssertionError("nothing is played")
+
+    config.check_spec(spec)
+    check_agents(config, spec)
+    return HostTrainer(config.with_defaults().agent, spec, nothing, config.seed, config.seeds).state_shapes()
+
+
 def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that can be evaluated, because of the memory that they need.
 

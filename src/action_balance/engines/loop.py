@@ -31,6 +31,8 @@ VISITS_LOGGED, MOST_PAIRS = 60, 40_000
 
 #: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
 ENV_SPEC, SEEN = "env_spec", "seen"
+#: Where it has the environment's own spaces, where the `EnvSpec` does not say it all.
+SPACES = "spaces"
 
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
@@ -74,7 +76,9 @@ def begin(
         if stop.is_set():
             raise KeyboardInterrupt
         with whole():
-            folder = RunFolder.create(path, config.to_dict(), command, overwrite, _about(trainer), config.env.packages)
+            folder = RunFolder.create(
+                path, config.to_dict(), command, overwrite, _about(trainer, config), config.env.packages
+            )
         tracking = Tracking(track, _told(path, config), {}, messages)
         _Session(folder, config, trainer, folder.metrics(), report, stop, messages, tracking, is_new=True).run(None, 0)
 
@@ -105,7 +109,7 @@ def resume(
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
         notes = [trainer.resume_note] if saved and trainer.resume_note else []
         shapes = trainer.state_shapes() if saved else None
-        restored, log = folder.resume(shapes, command, notes, _about(trainer), config.env.packages, on_message)
+        restored, log = folder.resume(shapes, command, notes, _about(trainer, config), config.env.packages, on_message)
         tracking = Tracking(track, _told(folder.path, config), folder.manifest, messages)
         _Session(folder, config, trainer, log, report, stop, messages, tracking).run(restored.state, restored.update)
 
@@ -121,8 +125,9 @@ def _told(path: Path, config: TrainConfig) -> RunInfo:
     return RunInfo(path.absolute().name, None, config.to_dict(), config.agent.label, config.env.name)
 
 
-def _about(trainer: Trainer) -> dict[str, Any]:
-    return {ENV_SPEC: trainer.spec.to_dict()}
+def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
+    spaces = config.env.spaces()
+    return {ENV_SPEC: trainer.spec.to_dict()} | ({SPACES: spaces} if spaces is not None else {})
 
 
 #: An update, what gives the state after it, and its score.

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from action_balance.envs.gymnasium.make import Task
     from action_balance.envs.host_base import HostEnvironment
+    from action_balance.files import Data
 
 PREFIX = "gym:"
 
@@ -188,6 +189,16 @@ class GymnasiumConfig(HostEnvConfig):
 
         del threads
         return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, on_message)
+
+    def spaces(self) -> "Data":
+        """The parts of an observation and the actions; see `EnvConfig.spaces`."""
+        choices = self.task.choices
+        return {
+            "leaves": [asdict(leaf) for leaf in self.task.layout.encoding.leaves],
+            "nvec": list(choices.nvec),
+            "starts": [int(start) for start in choices.start.ravel()],
+            "action_shape": list(choices.shape),
+        }
 
     def describe(self) -> str:
         """The parts of an observation, and whether there are action masks."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 
 import jax
 import numpy as np
@@ -15,11 +14,11 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
 from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
 from action_balance.engines.loop import trained_on
+from action_balance.engines.restore import restore
 from action_balance.envs.replay import Replay, Visit
 from action_balance.errors import UserError
 from action_balance.files import Data, NotWritable
 from action_balance.runs import Restored, RunFolder
-from action_balance.runs.folder import CHECKPOINTS
 from action_balance.studies.evaluation import episodes as tables
 from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.terminal.console import say
@@ -74,21 +73,10 @@ def _check(episodes: int, seed: int, config: TrainConfig) -> None:
 
 
 def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
-    if folder.is_copy:
-        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot play: copy the whole run")
-    checkpoints = folder.checkpoints()
-    there = checkpoints.updates()
-    if not there:
-        raise UserError(
-            f"{folder.path} has no checkpoint yet: the first is written after {config.first_checkpoint}, "
-            f"or when the training is interrupted"
-        )
-    choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
-    choice |= {str(update): update for update in there}
-    if checkpoint not in choice:
-        raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    trainer = make_trainer(config, trained_on=trained_on(folder), trains=False)
-    return checkpoints.restore(trainer.state_shapes(), choice[checkpoint])
+    def shapes() -> TrainState:
+        return make_trainer(config, trained_on=trained_on(folder), trains=False).state_shapes()
+
+    return restore(folder, config, checkpoint, shapes)
 
 
 def play(

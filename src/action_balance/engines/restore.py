@@ -1,0 +1,39 @@
+"""The state of a run's agents, from one of its checkpoints."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from action_balance.agent.state import TrainState
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
+from action_balance.runs import Restored, RunFolder
+from action_balance.runs.folder import CHECKPOINTS
+
+
+def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
+    """Read a checkpoint of a run.
+
+    Args:
+        folder: of the run.
+        config: settings of the run.
+        checkpoint: ``latest`` or ``newest``, ``best``, or the number of an update.
+        shapes: the shapes of the state, which may take a while; called once the checkpoint is known to exist.
+
+    Returns:
+        The state; a `UserError` if there is no such checkpoint.
+    """
+    if folder.is_copy:
+        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot play: copy the whole run")
+    checkpoints = folder.checkpoints()
+    there = checkpoints.updates()
+    if not there:
+        raise UserError(
+            f"{folder.path} has no checkpoint yet: the first is written after {config.first_checkpoint}, "
+            f"or when the training is interrupted"
+        )
+    choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
+    choice |= {str(update): update for update in there}
+    wanted = "latest" if checkpoint == "newest" else checkpoint
+    if wanted not in choice:
+        raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
+    return checkpoints.restore(shapes(), choice[wanted])

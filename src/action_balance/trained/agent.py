@@ -1,0 +1,309 @@
+"""An agent that was trained, for programs of any kind: NumPy in, NumPy out. Axes: B observations, A choices."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import make_actor
+from action_balance.config.env import DeviceEnvConfig
+from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import ACTION_MODES, ActionMode
+from action_balance.envs.masks import BadMask, allowed, mask_rows, mask_vector
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError, check_name
+from action_balance.interop.inputs import padded
+from action_balance.trained import agent_file
+from action_balance.trained.agent_file import SavedAgent
+from action_balance.trained.observations import Translator
+from action_balance.trained.programs import Keys, View, choose, state_bonus, view
+
+#: How actions are chosen: a sample of pi, the mode of pi, or a sample of beta (Eq. 5), as in training.
+Mode = Literal["sample", "greedy", "behaviour"]
+_MODES: dict[str, ActionMode] = {
+    "sample": "sampled",
+    "sampled": "sampled",
+    "greedy": "greedy",
+    "behaviour": "behaviour",
+}
+
+
+class Values(NamedTuple):
+    """Values of observations: arrays with axis B, or numbers of one observation."""
+
+    extrinsic: np.ndarray
+    """Expected discounted return of the rewards of the environment, as the agent learns from them."""
+    intrinsic: np.ndarray
+    """Expected discounted return of the scaled next-state bonus."""
+
+
+class Bonuses(NamedTuple):
+    """Bonuses of observations: arrays with axis B, or of one observation."""
+
+    intrinsic: np.ndarray | None
+    """The next-state bonus of reaching each observation, before it is scaled; None where the method has none, or where
+    it depends on more than one observation (icm, ngu, e3b)."""
+    action: np.ndarray | None
+    """The bonus of every action, with axis A, before it is normalised; None where the method has none."""
+
+
+class Agent:
+    """An agent that was trained: `act`, `values`, `bonuses`, `probabilities`, and `save`.
+
+    `action_balance.load` makes it. All methods take one observation, as the environment returns it, or a batch. A
+    program is compiled for each size of a batch that is a power of two; other sizes are padded.
+
+    Where an agent sees the newest K > 1 frames, an observation is the stack of them, oldest first, e.g. (4, 84, 84)
+    of an Atari game; `stack` makes it. Otherwise the agent keeps nothing between calls but its random numbers.
+    """
+
+    def __init__(self, saved: SavedAgent) -> None:
+        """Prepare an agent for use.
+
+        Args:
+            saved: the agent as `action_balance.load` has read it.
+        """
+        self._saved = saved
+        self._algorithm = Algorithm(saved.config.agent, saved.spec)
+        self._actor = jax.jit(make_actor, static_argnums=1)(saved.state, self._algorithm)
+        self._translator = Translator.of(saved.spec, saved.spaces)
+        self._number_states = _numbering(saved.config) if saved.spec.states else None
+        # As in training on the device: with less precision another action may be chosen.
+        self._precision = "highest" if isinstance(saved.config.env, DeviceEnvConfig) else None
+        self._stack: np.ndarray | None = None
+        self._key, self._calls = jax.random.key(0), 0
+
+    def __repr__(self) -> str:
+        about = f"{self.method} in {self.config.env.name}, seed {self.seed}, after {self.update:,} updates"
+        return f"<Agent: {about}{', policy only' if self.policy_only else ''}>"
+
+    @property
+    def config(self) -> TrainConfig:
+        """Settings of its run, of this agent alone."""
+        return self._saved.config
+
+    @property
+    def spec(self) -> EnvSpec:
+        """Observations and actions that it was built for."""
+        return self._saved.spec
+
+    @property
+    def method(self) -> str:
+        """Name of the method that it was trained with."""
+        return self._saved.method
+
+    @property
+    def seed(self) -> int:
+        """The seed that it was trained with."""
+        return self.config.seed
+
+    @property
+    def update(self) -> int:
+        """Number of updates that made it."""
+        return int(self._saved.state.updates)
+
+    @property
+    def policy_only(self) -> bool:
+        """Whether it was saved without its bonuses."""
+        return self._saved.policy_only
+
+    def reset(self, seed: int | None = None) -> None:
+        """Forget the frames that `stack` has kept, and begin the random numbers again.
+
+        Args:
+            seed: seed of the random numbers from here on (default: 0, as after `action_balance.load`).
+        """
+        self._stack = None
+        self._key, self._calls = jax.random.key(seed or 0), 0
+
+    def act(self, obs: Any, mode: Mode = "sample", mask: Any = None, *, key: Any = None) -> Any:
+        """Choose actions, as ``action-balance evaluate`` does.
+
+        Args:
+            obs: one observation as the environment returns it, or a batch.
+            mode: ``sample`` (from pi), ``greedy`` (the most probable action of pi), or ``behaviour`` (from beta, as in
+                training).
+            mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them; None for all.
+            key: a seed or a JAX key for the draws of this call: of one observation the key itself, of a batch the key
+                with the number of the row folded in; or (B,) JAX keys. By default, the next draws of the agent's own
+                random numbers (see `reset`).
+
+        Returns:
+            An action that the environment's ``step`` takes, or an array of them.
+        """
+        if mode not in _MODES:
+            check_name("mode", mode, get_args(Mode))
+        chosen = _MODES[mode]
+        if chosen == "behaviour":
+            self._need_bonuses("behaviour policy")
+        if chosen == "greedy" and self.config.agent.uniform:
+            raise UserError(f"{self.method} acts uniformly at random and has no most probable action: sample")
+        seen, lead = self._translator.observations(obs)
+        filled = padded(seen)
+        key, kind, number = self._draw(key, lead, len(filled))
+        with jax.default_matmul_precision(self._precision):
+            made = choose(
+                self._actor,
+                filled,
+                self._index(filled),
+                key,
+                np.int32(number),
+                np.int32(ACTION_MODES.index(chosen)),
+                self._mask(mask, lead),
+                algorithm=self._algorithm,
+                keys=kind,
+                with_bonus=chosen == "behaviour",
+            )
+        return self._translator.actions(np.asarray(made)[: len(seen)], lead)
+
+    def probabilities(self, obs: Any, mode: Literal["sample", "behaviour"] = "sample", mask: Any = None) -> np.ndarray:
+        """Probabilities of all actions, one after the other for each action component.
+
+        Args:
+            obs: one observation, or a batch.
+            mode: ``sample`` for pi, ``behaviour`` for beta.
+            mask: which actions are allowed, as for `act`.
+
+        Returns:
+            An array with axis A, after axis B of a batch.
+        """
+        check_name("mode", mode, ("sample", "behaviour"))
+        if mode == "behaviour":
+            self._need_bonuses("behaviour policy")
+        made, lead = self._view(obs, mask)
+        logits = made.pi if mode == "sample" else made.beta
+        softmax = jax.vmap(lambda one: self._algorithm.distribution.per_component(jax.nn.softmax, one))
+        return _cut(softmax(logits), lead)
+
+    def values(self, obs: Any) -> Values:
+        """Values of observations, of both reward streams.
+
+        Args:
+            obs: one observation, or a batch.
+
+        Returns:
+            The extrinsic and the intrinsic value of each.
+        """
+        made, lead = self._view(obs)
+        unit = 1 if self._saved.state.reward_unit is None else self._saved.state.reward_unit
+        return Values(_cut(made.values[:, 1] * unit, lead), _cut(made.values[:, 0], lead))
+
+    def bonuses(self, obs: Any) -> Bonuses:
+        """Bonuses of observations, of those that the method has.
+
+        Args:
+            obs: one observation, or a batch.
+
+        Returns:
+            The next-state bonus of reaching each observation, and the bonus of every action in it.
+        """
+        self._need_bonuses("bonuses")
+        made, lead = self._view(obs)
+        rewards = self._algorithm.intrinsic
+        intrinsic = None
+        if rewards is not None and rewards.rewards_states:
+            frames = padded(self._translator.observations(obs)[0])
+            newest = frames[:, -1] if self.spec.is_stack else frames
+            found = state_bonus(self._saved.state, newest, self._index(frames), algorithm=self._algorithm)
+            intrinsic = _cut(found, lead)
+        balanced = self._algorithm.action_bonus is not None
+        return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
+
+    def stack(self, obs: Any, began: Any = False) -> Any:
+        """Append an observation to the newest ones that the agent keeps, for agents that see K > 1 frames.
+
+        Args:
+            obs: one observation as the environment returns it, or a batch of as many environments as in the last call.
+            began: whether it is the first of an episode, one for all or one for each environment; the frames before it
+                are then zero, as in training. The first call after `reset` always begins.
+
+        Returns:
+            What `act` and the other methods take; the observation itself where the agent sees one frame.
+        """
+        if not self._translator.stacks:
+            return obs
+        frames, lead = self._translator.frames(obs)
+        old = self._stack
+        if old is None or len(old) != len(frames):
+            old = np.zeros((len(frames), *self.spec.shape), self.spec.dtype)
+        first = np.broadcast_to(np.asarray(began, bool), lead).reshape(-1, *[1] * (old.ndim - 1))
+        self._stack = np.concatenate([np.where(first, 0, old[:, 1:]).astype(old.dtype), frames[:, None]], axis=1)
+        return self._stack.reshape((*lead, *self.spec.shape))
+
+    def save(self, path: str | os.PathLike[str], policy_only: bool = False) -> Path:
+        """Write the agent to one file, which `action_balance.load` reads without the run and its environment.
+
+        Args:
+            path: of the file, e.g. ``mine.agent``; a file of that name is replaced.
+            policy_only: leave out the bonuses, for a small file that acts by pi only.
+
+        Returns:
+            The path.
+        """
+        saved = self._saved if self.policy_only or not policy_only else self._saved.without_bonuses()
+        agent_file.save(Path(path), saved)
+        return Path(path)
+
+    def _index(self, observations: np.ndarray) -> Any:
+        if self._number_states is None:
+            return np.zeros(len(observations), np.int32)
+        return self._number_states(observations)
+
+    def _view(self, obs: Any, mask: Any = None) -> tuple[View, tuple[int, ...]]:
+        seen, lead = self._translator.observations(obs)
+        filled, rows = padded(seen), self._mask(mask, lead)
+        with jax.default_matmul_precision(self._precision):
+            made = view(self._actor, filled, self._index(filled), rows, algorithm=self._algorithm)
+        return made, lead
+
+    def _draw(self, key: Any, lead: tuple[int, ...], room: int) -> tuple[Any, Keys, int]:
+        """The random key of a call, what it is, and the number of the call."""
+        if key is None:
+            self._calls += 1
+            return self._key, "stream", self._calls - 1
+        if isinstance(key, (int, np.integer)):
+            key = jax.random.key(int(key))
+        if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+            raise UserError("key must be a whole number, or made by jax.random.key")
+        if key.shape == () and lead:
+            return key, "batch", 0
+        if key.shape != lead:
+            raise UserError(f"the observations have the leading axes {lead} and the keys {key.shape}: one key for each")
+        return key.reshape(-1)[np.minimum(np.arange(room), key.size - 1)], "each", 0
+
+    def _mask(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray | None:
+        """Which choices are allowed, (B, A), padded; None for all."""
+        if mask is None:
+            return None
+        nvec, count = self.spec.nvec, math.prod(lead)
+        try:
+            rows = mask_rows(mask, count, nvec) if lead else mask_vector(mask, nvec)[None]
+            return padded(allowed(rows.reshape(count, -1), nvec))
+        except BadMask as error:
+            raise UserError(str(error)) from None
+        except (TypeError, ValueError):
+            raise UserError(f"mask does not fit: pass a mask for each of the {count} observations") from None
+
+    def _need_bonuses(self, what: str) -> None:
+        if self.policy_only:
+            raise UserError(
+                f"this agent was saved with policy_only=True and has no {what}: load its run, or a whole file"
+            )
+
+
+def _numbering(config: TrainConfig) -> Any:
+    """Numbers the states of observations; None where the family of the environment was not imported."""
+    if not isinstance(config.env, DeviceEnvConfig):
+        return None
+    return jax.jit(jax.vmap(config.environment(jax.random.key(config.seed)).index))
+
+
+def _cut(values: Any, lead: tuple[int, ...]) -> np.ndarray:
+    """Without padding, and with the leading axes of the observations."""
+    found = np.asarray(values)[: math.prod(lead)]
+    return found.reshape((*lead, *found.shape[1:]))[()]

@@ -1,0 +1,160 @@
+"""An agent in one file: its networks, its settings, and what it observes and does. Nothing in the file is executed.
+
+The file is an ``.npz`` that `numpy.load` reads: one array for each leaf of `TrainedAgent`, by its path, and
+``agent.json``, as bytes.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from action_balance._version import __version__
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.learner import init_agent
+from action_balance.agent.state import Params, TrainedAgent
+from action_balance.config.env import EnvConfig
+from action_balance.config.legacy import upgrade_config
+from action_balance.config.policy_only import policy_only
+from action_balance.config.serialization import from_dict
+from action_balance.config.train import TrainConfig
+from action_balance.config.trust import check_trusted
+from action_balance.config.unloaded import UnloadedEnvConfig
+from action_balance.envs.mixed import empty_stats
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+from action_balance.files import Data, write_atomically
+from action_balance.reading import parse_json
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.leaves import Leaf, difference
+from action_balance.runs.trees import describe, to_arrays, to_tree
+
+#: What marks the file, and the version that is written. A change that older programs cannot read is a new one.
+KIND, FORMAT = "action-balance agent", 1
+#: The entry with the settings.
+ABOUT = "agent.json"
+
+
+@dataclass(frozen=True)
+class SavedAgent:
+    """One agent and everything that is needed to use it."""
+
+    config: TrainConfig
+    """Settings of its run, of this agent alone; without bonuses where only its policy is kept."""
+    spec: EnvSpec
+    """What it was built for."""
+    spaces: Data | None
+    """The environment's own spaces, where the spec does not say it all."""
+    state: TrainedAgent
+    """Its networks and statistics."""
+    method: str
+    """What it was trained with."""
+    policy_only: bool = False
+    """Whether it has no bonuses although it was trained with them, or may have been."""
+
+    def without_bonuses(self) -> "SavedAgent":
+        """The policy alone."""
+        state, agent = self.state, policy_only(self.config.agent)
+        kept = TrainedAgent(
+            Params(state.params.policy, {}), {}, state.obs_stats, state.updates, None, state.reward_unit
+        )
+        return replace(self, config=replace(self.config, agent=agent), state=kept, policy_only=True)
+
+
+def save(path: Path, agent: SavedAgent) -> None:
+    """Write a file, or replace one, whole or not at all.
+
+    Args:
+        path: of the file.
+        agent: what to save.
+    """
+    about = {
+        "format": KIND,
+        "version": FORMAT,
+        "made_by": __version__,
+        "method": agent.method,
+        "policy_only": agent.policy_only,
+        "config": agent.config.to_dict(),
+        "env_spec": agent.spec.to_dict(),
+        "spaces": agent.spaces,
+        "leaves": [leaf.to_dict() for leaf in describe(agent.state)],
+    }
+    arrays = {**to_arrays(agent.state), ABOUT: np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)}
+    write_atomically(path, partial(write_arrays, arrays=arrays, compress=True))
+
+
+def load(path: Path, trust: bool = False, plays: bool = False) -> SavedAgent:
+    """Read a file, which somebody else may have made.
+
+    Args:
+        path: of the file.
+        trust: whether modules that the file names may be imported.
+        plays: whether the agent is to play in its environment, so that the family of a user is imported.
+
+    Returns:
+        The agent; a `UserError` if the file is something else, is damaged, or names a module and is not trusted.
+    """
+    about, arrays = _read(path)
+    data = upgrade_config(about["config"])
+    if not trust:
+        check_trusted(data)
+    config = TrainConfig.from_dict(data, trust=True) if plays else _without_packages(data)
+    spec = EnvSpec.from_dict(about["env_spec"])
+    if spec is None or config.seeds != 1:
+        raise _foreign(path)
+    algorithm = Algorithm(config.agent, spec)
+    wanted = jax.eval_shape(lambda: _empty(algorithm))
+    table = about["leaves"]
+    other = difference(table, describe(wanted))
+    if other is not None:
+        raise UserError(f"{path} does not fit its settings ({other}): use another copy of it")
+    try:
+        state = to_tree(arrays, table, wanted)
+    except DamagedArrays:
+        raise _foreign(path) from None
+    return SavedAgent(config, spec, about["spaces"], state, about["method"], about["policy_only"])
+
+
+def _without_packages(data: Data) -> TrainConfig:
+    """Settings from plain data; what the environment needs does not have to be installed."""
+    try:
+        return TrainConfig.for_display(data)
+    except UserError:
+        env = data.get("env")
+        if not isinstance(env, dict) or not isinstance(env.get("name"), str):
+            raise
+        settings = {name: value for name, value in env.items() if name != "name"}
+        plain = {**data, "env": {"name": env["name"], "settings": settings}}
+        return from_dict(TrainConfig, plain, lambda kind, _: UnloadedEnvConfig if kind is EnvConfig else kind)
+
+
+def _empty(algorithm: Algorithm) -> TrainedAgent:
+    return TrainedAgent.of(init_agent(algorithm, empty_stats(algorithm.spec), jax.random.key(0)))
+
+
+def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
+    """What is in a file, if its checksums are right."""
+    try:
+        arrays = read_arrays(path)
+        about: Any = parse_json(arrays.pop(ABOUT).tobytes())
+        kinds = {"config": dict, "env_spec": dict, "spaces": dict | None, "method": str, "policy_only": bool}
+        fine = about["format"] == KIND and all(isinstance(about[name], kind) for name, kind in kinds.items())
+        about["leaves"] = [Leaf.from_dict(leaf) for leaf in about["leaves"]]
+        version = about["version"]
+    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError):
+        raise _foreign(path) from None
+    if not fine:
+        raise _foreign(path)
+    if version != FORMAT:
+        raise UserError(
+            f"{path} has format {version!r:.40}, and this version reads {FORMAT}: use a newer action-balance"
+        )
+    return about, arrays
+
+
+def _foreign(path: Path) -> UserError:
+    return UserError(f"{path} is damaged or is no agent: give a run folder, or a file that Agent.save has written")

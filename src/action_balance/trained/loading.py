@@ -1,0 +1,76 @@
+"""Loading an agent from a run or from a file."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from action_balance.agent.state import TrainedAgent
+from action_balance.config.train import TrainConfig
+from action_balance.engines.factory import state_shapes
+from action_balance.engines.loop import SPACES, trained_on
+from action_balance.engines.restore import restore
+from action_balance.errors import UserError
+from action_balance.reading import is_folder
+from action_balance.runs import RunFolder
+from action_balance.trained import agent_file
+from action_balance.trained.agent import Agent
+from action_balance.trained.agent_file import SavedAgent
+
+
+def load(
+    path: str | os.PathLike[str],
+    checkpoint: Literal["newest", "best"] | int = "newest",
+    seed: int | None = None,
+    trust: bool = False,
+) -> Agent:
+    """Load an agent that was trained.
+
+    Args:
+        path: the folder of a run, or a file that `Agent.save` has written.
+        checkpoint: of a run: ``newest``, ``best`` (highest return in training), or the number of an update.
+        seed: of a run with several agents: the seed of the agent (default: the first).
+        trust: whether modules that the run or the file names may be imported, which runs their code: environments,
+            wrappers and bonuses of your own, or of somebody whom you trust.
+
+    Returns:
+        The agent.
+    """
+    path = Path(path)
+    if is_folder(path):
+        folder = RunFolder.open(path)
+        return of_run(folder, TrainConfig.from_dict(folder.config, trust), checkpoint, seed)
+    saved = agent_file.load(path, trust)
+    if checkpoint != "newest" or seed not in (None, saved.config.seed):
+        raise UserError(f"{path} is one agent of seed {saved.config.seed}: checkpoint and seed are for run folders")
+    return Agent(saved)
+
+
+def of_run(
+    folder: RunFolder, config: TrainConfig, checkpoint: Literal["newest", "best"] | int, seed: int | None
+) -> Agent:
+    """Load an agent of a run whose settings are trusted.
+
+    Args:
+        folder: the folder of the run.
+        config: settings of the run.
+        checkpoint: ``newest``, ``best``, or the number of an update.
+        seed: the seed of the agent; None for the first.
+
+    Returns:
+        The agent.
+    """
+    number = config.seed if seed is None else seed
+    if not config.seed <= number < config.seed + config.seeds:
+        last = config.seed + config.seeds - 1
+        raise UserError(f"{folder.path} has the seeds {config.seed} to {last}, not {number}: choose one of them")
+    spec, spaces = trained_on(folder) or config.env.spec, folder.manifest.get(SPACES)
+    restored = restore(folder, config, str(checkpoint), lambda: state_shapes(config, spec))
+    place = number - config.seed
+    state = TrainedAgent.of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], restored.state))
+    alone = replace(config, seed=number, seeds=1)
+    known = spaces if isinstance(spaces, dict) else config.env.spaces()
+    return Agent(SavedAgent(alone, spec, known, state, config.agent.label))

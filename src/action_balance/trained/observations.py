@@ -1,0 +1,116 @@
+"""Observations and actions as the environment has them, to and from what an agent sees and chooses.
+
+Axes: ... leading axes of a batch, B observations of all of them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.interop.inputs import Spaces
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Translates between an environment and an agent that was built for it; the environment itself is not needed."""
+
+    spec: EnvSpec
+    """What the agent was built for."""
+    spaces: Spaces | None = None
+    """The environment's own spaces; None where an observation is an array as in the spec, and actions count from 0."""
+
+    @classmethod
+    def of(cls, spec: EnvSpec, spaces: Data | None) -> "Translator":
+        """From plain data, which somebody else may have written.
+
+        Args:
+            spec: what the agent was built for.
+            spaces: as `EnvConfig.spaces` returned them.
+
+        Returns:
+            The translator; a `UserError` if the spaces are damaged.
+        """
+        if spaces is None:
+            return cls(spec)
+        try:
+            found = Spaces.from_dict(spaces)
+            same = (found.encoding.shape, found.encoding.dtype, found.nvec) == (spec.frame_shape, spec.dtype, spec.nvec)
+            same = same and len(found.starts) == len(found.nvec)
+            same = same and math.prod(found.action_shape) == len(found.nvec)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UserError):
+            same = False
+        if not same:
+            raise UserError("the spaces of the environment are damaged: use another copy")
+        return cls(spec, found)
+
+    @property
+    def stacks(self) -> bool:
+        """Whether the agent sees several frames."""
+        return self.spec.is_stack and self.spec.shape[0] > 1
+
+    def frames(self, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+        """The frames of one or many observations of the environment.
+
+        Args:
+            obs: as the environment returns it, or many: with leading axes, as vector environments return them, or a
+                list of observations that are dictionaries or tuples.
+
+        Returns:
+            The frames, (B, ...), and the leading axes; a `UserError` if they are no observations.
+        """
+        if self.spaces is None:
+            return _arrays(obs, self.spec.frame_shape, self.spec.dtype)
+        if isinstance(obs, list) and obs and isinstance(obs[0], dict | tuple):
+            return np.concatenate([self.spaces.observations(one)[0] for one in obs]), (len(obs),)
+        return self.spaces.observations(obs)
+
+    def observations(self, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+        """What the agent sees of one or many observations, (B, ...), and the leading axes.
+
+        Args:
+            obs: as for `frames`; stacks of frames where the agent sees several.
+
+        Returns:
+            The observations, and the leading axes.
+        """
+        if self.stacks:
+            return _arrays(obs, self.spec.shape, self.spec.dtype)
+        frames, lead = self.frames(obs)
+        return frames[:, None] if self.spec.is_stack else frames, lead
+
+    def actions(self, chosen: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+        """The actions of the environment.
+
+        Args:
+            chosen: choices from 0 on, (B,) with one action component, else (B, C).
+            lead: leading axes of the observations.
+
+        Returns:
+            Actions that the environment's ``step`` takes, with these leading axes; a number where there is one.
+        """
+        chosen = chosen.astype(np.int64)
+        if self.spaces is None:
+            return chosen.reshape((*lead, *chosen.shape[1:]))[()]
+        starts = np.array(self.spaces.starts) if chosen.ndim > 1 else self.spaces.starts[0]
+        return (chosen + starts).reshape((*lead, *self.spaces.action_shape))[()]
+
+
+def _arrays(given: Any, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Arrays of a known shape, (B, ...), and their leading axes; a `UserError` for anything else."""
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, RuntimeError):  # a ragged list; a tensor with gradients
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise UserError(f"an observation must be an array of numbers of shape {shape}, not {type(given).__name__}")
+    lead = array.shape[: array.ndim - len(shape)]
+    if array.ndim < len(shape) or array.shape[len(lead) :] != shape or not array.size:
+        raise UserError(
+            f"one observation has shape {shape}, and what was given has {array.shape}: pass one, or a batch"
+        )
+    return array.astype(dtype).reshape(-1, *shape), lead

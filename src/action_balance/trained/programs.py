@@ -1,0 +1,118 @@
+"""What is compiled to use an agent, once for each size of a batch. Axes: B observations, A choices."""
+
+from functools import partial
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.rollout import act
+from action_balance.agent.state import Actor, TrainedAgent
+from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
+from action_balance.engines.evaluate import decide
+
+#: Where the random keys of a batch come from: one number of a stream, one key for the batch, or a key for each.
+Keys = Literal["stream", "batch", "each"]
+
+
+class View(eqx.Module):
+    """What an agent makes of observations."""
+
+    pi: Float[Array, "B A"]  # logits of pi
+    beta: Float[Array, "B A"]  # logits of beta
+    values: Float[Array, "B 2"]  # intrinsic and extrinsic
+    action_bonus: Float[Array, "B A"]  # zero without one
+
+
+@partial(jax.jit, static_argnames=("algorithm", "keys", "with_bonus"))
+def choose(
+    actor: Actor,
+    obs: Real[Array, "B ..."],
+    index: Int[Array, " B"],
+    key: PRNGKeyArray,
+    number: Int[Array, ""],
+    mode: Int[Array, ""],
+    mask: Bool[Array, "B A"] | None,
+    *,
+    algorithm: Algorithm,
+    keys: Keys,
+    with_bonus: bool,
+) -> Int[Array, "B ..."]:
+    """Choose an action for each observation, as an evaluation does.
+
+    Args:
+        actor: The agent.
+        obs: Observations as the agent sees them.
+        index: Numbers of the states; 0 where states cannot be enumerated.
+        key: Random key of the stream or of the batch, or (B,) keys.
+        number: Number of the batch in the stream.
+        mode: Place of the action mode in `ACTION_MODES`.
+        mask: Which actions are allowed; None for all.
+        algorithm: Settings, distribution and bonuses.
+        keys: What ``key`` is.
+        with_bonus: Whether beta is needed.
+
+    Returns:
+        The choices, from 0 on.
+    """
+    if keys == "stream":
+        key = jax.random.fold_in(key, number)
+    if keys != "each":
+        key = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.arange(len(obs)))
+
+    def one(obs: Array, index: Array, key: Array, mask: Array | None) -> Array:
+        return decide(actor, obs, index, key, mode, algorithm, with_bonus=with_bonus, mask=mask).action
+
+    return jax.vmap(one)(obs, index, key, mask)
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def view(
+    actor: Actor,
+    obs: Real[Array, "B ..."],
+    index: Int[Array, " B"],
+    mask: Bool[Array, "B A"] | None,
+    *,
+    algorithm: Algorithm,
+) -> View:
+    """Policies, values and the action bonus of observations.
+
+    Args:
+        actor: The agent.
+        obs: Observations as the agent sees them.
+        index: Numbers of the states; 0 where states cannot be enumerated.
+        mask: Which actions are allowed; None for all.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        What the agent makes of them.
+    """
+    logits, values, bonus = jax.vmap(lambda one, i, m: act(actor, one, i, algorithm, m))(obs, index, mask)
+    beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
+    return View(logits, beta, values, bonus)
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def state_bonus(
+    agent: TrainedAgent, frames: Real[Array, "B ..."], index: Int[Array, " B"], *, algorithm: Algorithm
+) -> Float[Array, " B"]:
+    """The next-state bonus of reaching each of some states, for bonuses that depend on nothing else.
+
+    Args:
+        agent: The agent.
+        frames: Newest frames of the states.
+        index: Numbers of the states; 0 where states cannot be enumerated.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The raw bonuses, before they are divided by the scale of their returns.
+    """
+    bonus = algorithm.bonuses[INTRINSIC]
+    taken = jnp.zeros((1, len(frames), *algorithm.distribution.action_shape), jnp.int32)
+    frames, index, ended = frames[None], index[None], jnp.zeros((1, len(frames)), bool)  # a rollout of one step
+    transitions = Transitions(frames, frames, taken, index, index, ended, ended)
+    batch = Batch(transitions, agent.obs_stats, algorithm.config.bonus.observation_clip, jax.random.key(0))
+    return bonus.reward(agent.params.bonuses[INTRINSIC], agent.bonus_states[INTRINSIC], batch)[0][0]

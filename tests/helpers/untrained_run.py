@@ -1,0 +1,64 @@
+"""Runs with a checkpoint of agents that nothing has trained: what loading and acting need, within a second."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.learner import init_agent
+from action_balance.agent.state import TrainState
+from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.engines.factory import make_trainer
+from action_balance.engines.loop import ENV_SPEC, SPACES
+from action_balance.envs.mixed import empty_stats
+from action_balance.runs import RunFolder
+
+UPDATE = 3
+PPO = PPOConfig(rollout_steps=8, epochs=1, minibatches=2)
+BONUS = BonusConfig(warmup_rollouts=1)
+VECTORS = AgentConfig(steps=320, envs=4, ppo=PPO, bonus=BONUS, net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4))
+IMAGES = AgentConfig(
+    steps=320, envs=4, ppo=PPO, bonus=BONUS, image=ImageConfig(channels=1, features=8, trunk=8, bonus_features=8)
+)
+
+
+def make(path: Path, name: str, agent: AgentConfig = VECTORS, seed: int = 0, seeds: int = 1, **env: object) -> Path:
+    """A run with one checkpoint.
+
+    Args:
+        path: its folder.
+        name: of the environment.
+        agent: settings of the agents.
+        seed: of the first.
+        seeds: their number.
+        env: settings of the environment.
+
+    Returns:
+        The folder.
+    """
+    config = TrainConfig(env_config(name, **env), agent, seed, seeds).with_defaults()
+    about = {ENV_SPEC: config.env.spec.to_dict(), SPACES: config.env.spaces()}
+    folder = RunFolder.create(path, config.to_dict(), ["train"], about=about)
+    folder.checkpoints().save(UPDATE, states(config), 0.5)
+    folder.finish("interrupted")
+    return path
+
+
+def states(config: TrainConfig) -> TrainState:
+    """The agents of a run before the first update, with statistics of random frames."""
+    if config.env.engine == "device":
+        return make_trainer(config).init_state()
+    algorithm, spec = Algorithm(config.agent, config.env.spec), config.env.spec
+    generator = np.random.default_rng(0)
+    frames = (
+        generator.integers(0, 256, (20, *spec.frame_shape))
+        if spec.is_image
+        else generator.normal(size=(20, *spec.frame_shape))
+    )
+    stats = empty_stats(spec).update(jnp.asarray(frames.astype(spec.dtype)))
+    keys = jax.random.split(jax.random.key(7), config.seeds)
+    return jax.jit(jax.vmap(lambda key: init_agent(algorithm, stats, key)))(keys)

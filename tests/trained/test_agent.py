@@ -1,0 +1,196 @@
+"""Agents in the hands of a program: the actions of an evaluation, and what else an agent can tell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import minigrid  # noqa: F401  # registers its environments
+import numpy as np
+import pytest
+import untrained_run
+
+import action_balance as ab
+from action_balance.config.train import TrainConfig
+from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Recording
+from action_balance.engines.factory import evaluate_run, make_trainer
+from action_balance.engines.host import evaluate as on_host
+from action_balance.envs.atari.emulator import Atari
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder
+from action_balance.trained.programs import choose
+
+SEED = 5  # of the episodes
+MODES = {"sampled": "sample", "greedy": "greedy", "behaviour": "behaviour"}
+CELLS = np.eye(16, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def sea(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two agents in a deep sea of size 4."""
+    return untrained_run.make(tmp_path_factory.mktemp("runs") / "sea", "deep-sea", seed=3, seeds=2, size=4)
+
+
+@pytest.fixture(scope="module")
+def agent(sea: Path) -> ab.Agent:
+    return ab.load(sea)
+
+
+def evaluated(run: Path, episodes: int) -> dict[ActionMode, Any]:
+    """What an evaluation finds."""
+    folder = RunFolder.open(run)
+    config = TrainConfig.from_dict(folder.config)
+    states = folder.checkpoints().restore(make_trainer(config).state_shapes()).state
+    return evaluate_run(config, states, episodes, SEED, record=True)
+
+
+def key_of(mode: ActionMode, seed: int) -> jax.Array:
+    """The key of an agent's episodes in one mode."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(SEED), seed), ACTION_MODES.index(mode))
+
+
+def test_in_a_deep_sea_it_takes_the_actions_of_the_evaluation(sea: Path, agent: ab.Agent) -> None:
+    for mode, one in evaluated(sea, 1).items():
+        _, steps = jax.random.split(jax.random.fold_in(key_of(mode, 3), 0))
+        keys = jax.vmap(jax.random.split)(jax.random.split(steps, 4))[:, 0]
+        cells = CELLS[one.trace.state]
+        np.testing.assert_array_equal(agent.act(cells, MODES[mode], key=keys), one.trace.decision.action)
+        assert agent.act(cells[2], MODES[mode], key=keys[2]) == one.trace.decision.action[2]
+
+
+@pytest.mark.parametrize(("name", "kwargs"), [("CartPole-v1", {}), ("MiniGrid-DoorKey-5x5-v0", {"max_steps": 30})])
+def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(
+    name: str, kwargs: dict[str, int], tmp_path: Path
+) -> None:
+    run = untrained_run.make(tmp_path / "run", f"gym:{name}", env_kwargs=kwargs)
+    agent = ab.load(run)
+    for mode, one in evaluated(run, 2).items():
+        key = jax.random.fold_in(key_of(mode, 0), 0)
+        for recording in one.recordings[0]:
+            with gymnasium.make(name, **kwargs) as env:
+                actions = played(agent, env, recording, mode, jax.random.fold_in(key, recording.number))
+            np.testing.assert_array_equal(actions, recording.actions)
+
+
+def played(agent: ab.Agent, env: Any, recording: Recording, mode: ActionMode, key: jax.Array) -> list[int]:
+    """An episode of an agent, as a program of anybody plays it."""
+    seeds = np.random.SeedSequence(recording.seed).generate_state(2) % 2**31
+    obs, _ = env.reset(seed=int(seeds[recording.number]))
+    actions = []
+    for time in range(len(recording.actions)):
+        actions.append(agent.act(obs, MODES[mode], key=jax.random.fold_in(key, time)))
+        obs = env.step(actions[-1])[0]
+    return actions
+
+
+def test_in_an_atari_game_it_takes_the_actions_of_the_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_host, "MOST_STEPS", 6)
+    run = untrained_run.make(tmp_path / "run", "atari:montezuma_revenge", untrained_run.IMAGES)
+    agent = ab.load(run)
+    assert agent.spec.shape == (4, 84, 84)
+    for mode, one in evaluated(run, 2).items():
+        game = Atari("montezuma_revenge", 2, seed=one.recordings[0][0].seed, threads=1)
+        frames, numbers, key = game.reset()[0], np.arange(2), key_of(mode, 0)
+        agent.reset()
+        for time in range(6):
+            keys = jax.vmap(lambda n, t=time, k=key: jax.random.fold_in(jax.random.fold_in(k, n), t))(numbers)
+            actions = agent.act(agent.stack(frames), MODES[mode], key=keys)
+            np.testing.assert_array_equal(actions, [episode.actions[time] for episode in one.recordings[0]])
+            game.send(0, actions)
+            frames = game.receive(0).frame
+        game.close()
+
+
+def test_one_observation_is_as_it_is_in_a_batch_of_any_shape(agent: ab.Agent) -> None:
+    expected = agent.values(CELLS[:6])
+    for row in range(6):
+        assert agent.values(CELLS[row]).extrinsic == pytest.approx(expected.extrinsic[row], rel=1e-5)
+    grid = agent.values(CELLS[:6].reshape(2, 3, 16))
+    np.testing.assert_allclose(grid.intrinsic, expected.intrinsic.reshape(2, 3), rtol=1e-5)
+    assert agent.act(CELLS[:6].reshape(2, 3, 16)).shape == (2, 3)
+
+
+def test_it_is_compiled_once_for_all_batches_up_to_a_power_of_two(agent: ab.Agent) -> None:
+    agent.act(CELLS[:8])
+    before = choose._cache_size()
+    for size in (5, 6, 7, 8):
+        agent.act(CELLS[:size])
+        agent.act(CELLS[:size], "greedy")
+    assert choose._cache_size() == before
+
+
+def test_its_own_random_numbers_begin_again_after_a_reset(agent: ab.Agent) -> None:
+    agent.reset(seed=1)
+    first = [agent.act(CELLS).tolist() for _ in range(3)]
+    agent.reset(seed=1)
+    assert [agent.act(CELLS).tolist() for _ in range(3)] == first
+    assert first[0] != first[1]  # 16 coins
+    agent.reset(seed=2)
+    assert agent.act(CELLS).tolist() != first[0]
+
+
+def test_samples_have_the_probabilities_that_it_tells(agent: ab.Agent) -> None:
+    for mode in ("sample", "behaviour"):
+        expected = agent.probabilities(CELLS[0], mode)
+        assert expected.sum() == pytest.approx(1)
+        actions = agent.act(np.repeat(CELLS[:1], 4096, axis=0), mode, key=0)
+        assert actions.mean() == pytest.approx(expected[1], abs=4 * 0.5 / 64)
+
+
+def test_beta_differs_from_pi_by_the_normalised_bonus(agent: ab.Agent) -> None:
+    pi, beta = (np.log(agent.probabilities(CELLS[0], mode)) for mode in ("sample", "behaviour"))
+    bonus = agent.bonuses(CELLS[0]).action
+    added = bonus / np.sqrt((bonus**2).sum())  # c = 1
+    np.testing.assert_allclose((beta - pi)[1] - (beta - pi)[0], added[1] - added[0], rtol=1e-4)
+
+
+def test_forbidden_actions_are_not_taken(agent: ab.Agent) -> None:
+    mask = np.tile([[True, False], [False, True]], (8, 1))
+    for mode in ("sample", "greedy", "behaviour"):
+        np.testing.assert_array_equal(agent.act(CELLS, mode, mask), np.tile([0, 1], 8))
+    assert agent.probabilities(CELLS[0], mask=[0, 1]).tolist() == [0, 1]
+    with pytest.raises(UserError, match="allows no action"):
+        agent.act(CELLS[0], mask=[0, 0])
+
+
+def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
+    """Nothing was counted: 1 / sqrt(1 + 0) everywhere."""
+    from dataclasses import replace
+
+    counting = replace(untrained_run.VECTORS, intrinsic="count", action_bonus="count")
+    agent = ab.load(untrained_run.make(tmp_path / "run", "deep-sea", counting, size=4))
+    found = agent.bonuses(CELLS)
+    np.testing.assert_array_equal(found.intrinsic, np.ones(16))
+    np.testing.assert_array_equal(found.action, np.ones((16, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda agent: agent.act(np.zeros(5)), r"one observation has shape \(16,\)"),
+        (lambda agent: agent.act("left"), "must be an array of numbers"),
+        (lambda agent: agent.act(CELLS[0], "best"), "unknown mode"),
+        (lambda agent: agent.act(CELLS[:3], key=jax.random.split(jax.random.key(0), 2)), "one key for each"),
+        (lambda agent: agent.act(CELLS[0], key=0.5), "must be a whole number"),
+        (lambda agent: agent.act(CELLS[:2], mask=[[1, 1]]), "mask"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(agent: ab.Agent, call: Callable[[ab.Agent], Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        call(agent)
+
+
+def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(tmp_path: Path) -> None:
+    name = "MiniGrid-DoorKey-5x5-v0"
+    agent = ab.load(untrained_run.make(tmp_path / "run", f"gym:{name}"))
+    each = []
+    for seed in range(3):
+        with gymnasium.make(name) as env:
+            each.append(env.reset(seed=seed)[0])
+    together = {key: np.stack([one[key] for one in each]) for key in ("image", "direction")}
+    expected = [agent.values(one).extrinsic for one in each]
+    np.testing.assert_allclose(agent.values(each).extrinsic, expected, rtol=1e-5)
+    np.testing.assert_allclose(agent.values(together).extrinsic, expected, rtol=1e-5)
