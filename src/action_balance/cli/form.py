@@ -1,8 +1,9 @@
 """What a command takes: a flag for every setting of its dataclass.
 
-A field without a default is positional, a field that is a dataclass is a group of flags, and the string below a field
-is its help. The metadata of a field may hold a ``metavar``, ``parse`` (makes the value from all words after the flag)
-and ``action``: ``"append"`` (the flag takes one word and may be given several times).
+A field without a default, or with ``positional`` in its metadata, is positional, a field that is a dataclass is a group
+of flags, and the string below a field is its help. The metadata of a field may also hold a ``metavar``, ``parse``
+(makes the value from all words after the flag) and ``action``: ``"append"`` (the flag takes one word and may be given
+several times).
 """
 
 import inspect
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PROGRAM = "action-balance"
+
+#: Adds where a setting stands to an error about it.
+Locate = Callable[[UserError], UserError]
 
 #: Placeholders of values in help texts.
 METAVARS = {int: "N", float: "X", str: "NAME", Path: "PATH"}
@@ -179,6 +183,25 @@ class Command:
         """Everything that the command can take, by what each variant is called."""
         return {name: cls.form(name, ())}
 
+    @classmethod
+    def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
+        """Replace files of settings among the words by what they stand for.
+
+        Args:
+            name: The command.
+            words: What was typed after it.
+
+        Returns:
+            The words, and a function that adds the file to an error about a setting in it.
+        """
+        del name
+        return list(words), lambda error: error
+
+    @property
+    def is_light(self) -> bool:
+        """Whether it only prints something, and needs neither JAX nor the handling of signals."""
+        return False
+
     def load(self) -> Callable[["Console"], None]:
         """Import what the command needs, which may take seconds.
 
@@ -218,7 +241,8 @@ def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | Non
             nested.append((member, where, start if isinstance(start, member) else None))
         else:
             required = one.default is MISSING and one.default_factory is MISSING
-            name = str(one.metadata.get("metavar", one.name.upper())) if required else flag(one.name)
+            positional = required or one.metadata.get("positional")
+            name = str(one.metadata.get("metavar", one.name.upper())) if positional else flag(one.name)
             yield Flag(name, where, member, start, form.docs.get(where, docs.get(one.name, "")), group, one.metadata)
     for settings, where, start in nested:
         about = (inspect.getdoc(settings) or "").partition("\n\n")[0].replace("`", "")

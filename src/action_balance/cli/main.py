@@ -79,10 +79,14 @@ def parse(arguments: Sequence[str]) -> Command:
         if not rest or rest[0].startswith("-"):
             raise UserError(f"{name} needs an experiment: choose from {', '.join(members)}")
         name, rest = f"{name} {check_name('experiment', rest[0], members)}", rest[1:]
-    form = COMMANDS[name].form(name, rest)
-    if wants_help(rest):
-        return Show(command_help(form, everything=HELP_ALL in rest))
-    command: Command = parse_form(form, rest, partial(_owner, arguments))
+    rest, located = COMMANDS[name].expand(name, rest)
+    try:
+        form = COMMANDS[name].form(name, rest)
+        if wants_help(rest):
+            return Show(command_help(form, everything=HELP_ALL in rest))
+        command: Command = parse_form(form, rest, partial(_owner, arguments))
+    except UserError as error:
+        raise located(error) from None
     return command
 
 
@@ -129,6 +133,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(command: Command) -> None:
+    if command.is_light:
+        from action_balance.terminal.console import OutputConsole
+
+        command.load()(OutputConsole())
+        return
+    _prepare_and_run(command)
+
+
+def _prepare_and_run(command: Command) -> None:
     from action_balance.config.registry import describe_error
     from action_balance.engines.device.seeds import use_all_cores
     from action_balance.plots.settings import ignore_settings_here

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any
 
@@ -71,6 +71,27 @@ def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], 
         kind = options[name].kind if name in options else bool
         raise UserError(f"{name} takes {'no value' if kind is bool else values.expected(kind)}") from None
     return {path: _as_typed(raw) for path, raw in vars(found).items()}, others + list(words[len(known) + 1 :])
+
+
+def without(words: Sequence[str], options: Mapping[str, int]) -> list[str]:
+    """Leave out some options.
+
+    Args:
+        words: The words after a command.
+        options: The words that follow each option, by its name.
+
+    Returns:
+        All other words; those after ``--`` are no options.
+    """
+    made, known, skip = list[str](), before_marker(words), 0
+    for word in known:
+        if skip:
+            skip -= 1
+        elif word in options:
+            skip = options[word]
+        elif word.partition("=")[0] not in options:
+            made.append(word)
+    return made + list(words[len(known) :])
 
 
 def _as_typed(raw: Any) -> Any:

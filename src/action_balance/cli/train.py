@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from action_balance.cli.form import Command, Flag, Form
-from action_balance.cli.parser import split
+from action_balance.cli.form import Command, Flag, Form, Locate
+from action_balance.cli.parser import split, without
+from action_balance.cli.print_config import Kind, setting, settings_text, with_kind
 from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
 from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.env import EnvConfig
@@ -27,7 +28,8 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
-from action_balance.errors import UserError, check_name
+from action_balance.errors import UserError, check_name, flag
+from action_balance.files import Data
 from action_balance.reading import Damaged, is_file, read_json
 from action_balance.tracking.base import Name, TrackConfig
 
@@ -39,7 +41,7 @@ BONUSES = "settings.agent.bonus_settings"
 #: What the short help shows for every environment and every bonus.
 COMMON = (
     *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.preset"),
-    *("config", "trust"),
+    *("config", "trust", "print_config"),
     *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite", "track"),
     *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
     *("settings.agent.bonus.action_coef", "settings.env"),
@@ -75,9 +77,12 @@ class Train(Command):
 
     settings: TrainConfig
     config: Path | None = None
-    """Start from the settings of an earlier run, including its environment: its config.json or its folder."""
+    """Start from the settings in a TOML, YAML or JSON file of yours, which has only what differs from the defaults, or
+    from those of an earlier run: its config.json or its folder. Flags override them."""
     trust: bool = False
-    """With --config: import the modules that the earlier run names, which runs their code."""
+    """With --config: import the modules that the file or the earlier run names, which runs their code."""
+    print_config: Kind | None = None
+    """Print all settings, as TOML unless yaml or json follows, and end: --config reads them back."""
     out: Path | None = None
     """Folder of the run (default: runs/ENV-METHOD-SEED)."""
     overwrite: bool = False
@@ -89,13 +94,33 @@ class Train(Command):
     """With --track: project in which the run is shown (default: action-balance)."""
 
     @classmethod
+    def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
+        """Replace ``--config my.toml`` by what is in the file."""
+        words = with_kind(list(words), "--print-config")
+        flags = {one.name: one for form in cls.variants(name).values() for one in form.flags}
+        found, others = split(flags.values(), words)
+        path = Path(found["config"][-1]) if found.get("config") else None
+        if path is None:
+            return words, lambda error: error
+        from action_balance.config.settings_file import is_settings_file
+
+        if not is_settings_file(path):
+            return words, lambda error: error
+        from action_balance.cli.config_file import file_words
+
+        env = _environment(others)
+        approved = None if found.get("trust") else lambda config: _typed(config, env, found)
+        typed = without(words, {"--config": 1, "--trust": 0, "--no-trust": 0})
+        made = file_words(path, typed, env is not None, partial(cls.form, name), flags.values(), approved)
+        return [*made.words, *typed], made.located
+
+    @classmethod
     def form(cls, name: str, words: Sequence[str]) -> Form:
         """The flags of the environment that was typed, or of that of the earlier run."""
         variants = tuple(cls.variants(name).values())
         flags = {one.name: one for form in variants for one in form.flags}
         found, others = split(flags.values(), words)
-        plain = [word for word in others if not word.startswith("-")]
-        env = next((word for word in plain if _has_family(word)), plain[0] if plain else None)
+        env = _environment(others)
         typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
         start = _start(typed.get("settings.agent.preset"), typed.get("config"), env, found)
         if env is None and "settings" in start:
@@ -136,14 +161,40 @@ class Train(Command):
                 found[f"{name} --action-bonus ucb --counter {counter}"] = form
         return found
 
+    @property
+    def is_light(self) -> bool:
+        """Whether the settings are printed only."""
+        return self.print_config is not None
+
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""
+        if self.print_config is not None:
+            return partial(_print_config, self, self.print_config)
         from action_balance.terminal.training import train
 
         config = self.settings.with_defaults()
         label = re.sub(r"[^\w.+-]", "-", config.agent.label)
         out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
         return partial(train, config, out, self.overwrite, TrackConfig(self.track, self.track_project))
+
+
+def _print_config(command: Train, kind: Kind, console: "Console") -> None:
+    from action_balance.terminal.console import say
+
+    agent = command.settings.agent
+    chosen = {one: getattr(agent, one) for one in ("preset", "method", "intrinsic", "action_bonus")}
+    words = [command.settings.env.name]
+    for name, value in {**chosen, "action_coef": agent.bonus.action_coef}.items():
+        words += [f"{flag(name)}={value}"] if value is not None else []
+    form = Train.form("train", words)
+    words += [f"{one.name}={value}" for one in form.flags if _is_bonus(one) and (value := setting(command, one.path))]
+    say(console, *settings_text(Train.form("train", words), command, kind).splitlines())
+
+
+def _environment(others: Sequence[str]) -> str | None:
+    """The environment among the words that follow no flag."""
+    plain = [word for word in others if not word.startswith("-")]
+    return next((word for word in plain if _has_family(word)), plain[0] if plain else None)
 
 
 def _start(preset: str | None, config: str | None, env: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,6 +296,11 @@ def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConf
         except Damaged:
             raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
     data = read_config(path)
+    return TrainConfig.from_dict(data, bool(found.get("trust")), _typed(data, env, found), typing=True)
+
+
+def _typed(data: Data, env: str | None, found: Mapping[str, Any]) -> set[str]:
+    """The settings and names that were typed, which replace those of a file."""
     typed = {one.removeprefix("settings.") for one in found}
     if env is not None:
         typed.add(env)
@@ -253,4 +309,4 @@ def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConf
             typed |= {FAMILY, NAME}
         if built_in(env) != FAMILIES["gym:"]:  # no setting of a Gymnasium environment is kept
             typed |= {*OF_GYMNASIUM}
-    return TrainConfig.from_dict(data, bool(found.get("trust")), typed, typing=True)
+    return typed

@@ -1,0 +1,161 @@
+"""Settings that a person has written to a file: TOML, YAML or JSON, and only what differs from the defaults.
+
+The file may be a stranger's: it is read as plain data, of a limited size and depth, without tags, anchors or aliases of
+YAML, which could build objects or grow without end.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.reading import Damaged, check_depth, is_folder, parse_json, read_text
+
+#: The kinds of files by suffix.
+KINDS = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON"}
+
+#: Most bytes of a file.
+MOST_BYTES = 200_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One setting in a file."""
+
+    key: tuple[str, ...]
+    """Names of the tables that it is in, and its own."""
+    value: Any
+    """Plain data; a table that is a value itself, such as ``env-kwargs``, is an entry as well as each of its items."""
+    line: int | None
+    """Where it stands, if that was found."""
+
+    @property
+    def name(self) -> str:
+        """The key as it is written with dots."""
+        return ".".join(self.key)
+
+
+def is_settings_file(path: Path) -> bool:
+    """Whether a path is a person's settings, and not a run or its config.json, which has a format.
+
+    Args:
+        path: of a file or a folder.
+    """
+    if is_folder(path) or path.suffix.lower() not in KINDS:
+        return False
+    return path.suffix.lower() != ".json" or (path.name != "config.json" and "format" not in read_settings(path))
+
+
+def read_settings(path: Path) -> Data:
+    """The content of a file with settings.
+
+    Args:
+        path: of the file; its suffix says what it holds.
+
+    Returns:
+        Plain data; a `UserError` that names the file, and the line where it is known, if it holds something else.
+    """
+    kind = KINDS[path.suffix.lower()]
+    expected = f"settings in {kind} are"
+    text = read_text(path, f"a file of settings in {kind}", MOST_BYTES)
+    try:
+        found = _PARSERS[kind](text)
+        check_depth(found)
+    except RecursionError:
+        raise Damaged(f"{path} has too many tables inside each other, and {expected} expected") from None
+    except ValueError as error:
+        raise Damaged(f"{path} cannot be read as {kind}: {' '.join(str(error).split()):.160}") from None
+    if found is None:  # an empty file in YAML
+        return {}
+    if not isinstance(found, dict):
+        raise Damaged(f"{path} holds no settings by name, and {expected} expected")
+    return found
+
+
+def entries(path: Path) -> list[Entry]:
+    """The settings in a file.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        The entries of all tables in order, tables before what is in them.
+    """
+    found = read_settings(path)
+    lines = read_text(path, "a file of settings", MOST_BYTES).splitlines()
+    return [Entry(key, value, _line(lines, key)) for key, value in _walk(found, ())]
+
+
+def _walk(table: Data, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, value in table.items():
+        yield (*above, name), value
+        if isinstance(value, dict):
+            yield from _walk(value, (*above, name))
+
+
+def _line(lines: list[str], key: tuple[str, ...]) -> int | None:
+    """The line of a key, found by the names that lead to it, each below the one before."""
+    start, found = 0, None
+    for name in key:
+        word = rf"(?:[\"']?{re.escape(name)}[\"']?)"
+        as_key, as_table = (
+            rf"^[\s{{,]*(?:[\w.-]+\.)?{word}(?:\.[\w.-]+)?\s*[=:]",
+            rf"^\s*\[+(?:[\w.-]+\.)?{word}(?:\.|\])",
+        )
+        for number in range(start, len(lines)):
+            if re.search(as_key, lines[number]) or re.search(as_table, lines[number]):
+                start, found = number, number + 1
+                break
+    return found
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases, and without a name twice in one table."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError(f"line {self.peek_event().start_mark.line + 1} has an alias: write the value itself")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        made = super().construct_mapping(node, deep)
+        for name in made:
+            if not isinstance(name, str):
+                raise ValueError(f"line {node.start_mark.line + 1}: {name!r:.40} is not the name of a setting")
+        if len(made) < len(node.value):
+            raise ValueError(f"line {node.start_mark.line + 1} begins a table that has a name twice")
+        return made
+
+
+def _yaml(text: str) -> Any:
+    loader = _PlainLoader(text)
+    try:
+        return loader.get_single_data()
+    except yaml.MarkedYAMLError as error:
+        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(f"{where}{error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+    finally:
+        loader.dispose()
+
+
+_PARSERS = {"TOML": tomllib.loads, "YAML": _yaml, "JSON": parse_json}
+
+
+def refuse(path: Path, entry: Entry, why: str) -> UserError:
+    """The error for one setting in a file.
+
+    Args:
+        path: of the file.
+        entry: the setting.
+        why: what is wrong, and what to do; the setting is the subject of the sentence.
+    """
+    where = f", line {entry.line}" if entry.line else ""
+    return UserError(f"{path}{where}: {entry.name:.80} {why}")

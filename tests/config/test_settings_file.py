@@ -1,0 +1,84 @@
+"""Files of settings that people write: read as plain data, whoever wrote them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from action_balance.config.settings_file import entries, is_settings_file, read_settings
+from action_balance.errors import UserError
+
+CONTENT: dict[str, str] = {
+    "a.toml": '# mine\nseed = 3\n\n[agent.ppo]\nclip = 0.2\n"learning_rate" = 1e-3\n',
+    "a.yaml": "# mine\nseed: 3\nagent:\n  ppo:\n    clip: 0.2\n    learning_rate: 0.001\n",
+    "a.json": '{\n  "seed": 3,\n  "agent": {"ppo": {\n    "clip": 0.2,\n    "learning_rate": 0.001}}}\n',
+}
+LINES = {"a.toml": (2, 5, 6), "a.yaml": (2, 5, 6), "a.json": (2, 4, 5)}
+
+
+def write(path: Path, content: str) -> Path:
+    path.write_text(content)
+    return path
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_entries_have_their_tables_their_value_and_their_line(name: str, tmp_path: Path) -> None:
+    found = {one.name: (one.value, one.line) for one in entries(write(tmp_path / name, CONTENT[name]))}
+    seed, clip, rate = LINES[name]
+    assert found["seed"] == (3, seed)
+    assert found["agent.ppo.clip"] == (0.2, clip)
+    assert found["agent.ppo.learning_rate"] == (0.001, rate)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_one"),
+    [
+        ("a.toml", "", True),
+        ("a.yml", "", True),
+        ("a.json", "{}", True),
+        ("a.json", '{"format": "action-balance run"}', False),
+        ("config.json", "{}", False),
+        ("a.txt", "", False),
+    ],
+)
+def test_a_run_and_its_config_are_no_settings_of_a_person(
+    name: str, content: str, is_one: bool, tmp_path: Path
+) -> None:
+    assert is_settings_file(write(tmp_path / name, content)) is is_one
+
+
+def test_an_empty_file_has_no_settings(tmp_path: Path) -> None:
+    assert [read_settings(write(tmp_path / name, "")) for name in ("a.toml", "a.yaml")] == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("a.toml", "seed = [", "cannot be read as TOML"),
+        ("a.toml", "seed = 1\nseed = 2", "cannot be read as TOML"),
+        ("a.toml", "seed = " + "[" * 100_000, "too many tables inside each other"),
+        ("a.toml", "seed = " + "9" * 5000, "cannot be read as TOML"),
+        ("a.toml", "# " + "x" * 300_000, "300,002 bytes or more"),
+        ("a.yaml", "seed: [", "line 1"),
+        ("a.yaml", "a: &x [1]\nb: *x", "line 2 has an alias"),
+        ("a.yaml", "a: &x {s: 1}\nb:\n  <<: *x", "line 3 has an alias"),
+        ("a.yaml", "a: !!python/object/apply:os.system [exit]", "line 1: could not determine a constructor"),
+        ("a.yaml", "seed: 1\nseed: 2", "a name twice"),
+        ("a.yaml", "1: 2", "1 is not the name of a setting"),
+        ("a.yaml", "- 1", "holds no settings by name"),
+        ("a.yaml", "a: 1\n---\nb: 2", "cannot be read as YAML"),
+        ("a.yaml", "{" * 3000, "too many tables inside each other"),
+        ("a.yaml", "a: " + "[" * 60 + "]" * 60, "more than 50"),
+        ("a.json", "[1]", "holds no settings by name"),
+        ("a.json", '{"a": NaN}', "not a finite number"),
+        ("missing.toml", None, "No such file"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_one_line(name: str, content: Any, hint: str, tmp_path: Path) -> None:
+    if content is not None:
+        write(tmp_path / name, content)
+    with pytest.raises(UserError) as error:
+        read_settings(tmp_path / name)
+    assert name in str(error.value)
+    assert hint in str(error.value)
+    assert "\n" not in str(error.value)
