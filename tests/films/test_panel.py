@@ -43,6 +43,13 @@ def test_bars_of_the_bonus_show_its_distance_from_the_mean() -> None:
     assert lengths(panel.draw(1, NUMBERS), BONUS) == [0] * 4
 
 
+def test_forbidden_actions_have_no_bar_and_no_part_in_the_mean_of_the_bonus() -> None:
+    allowed = np.array([[True, True, False, False]] * 2)
+    panel = Panel(replace(BALANCED, bonus=np.array([[0.6, 0.2, 0.0, 0.0]] * 2), allowed=allowed))
+    # 0.2 above the mean and below it; a bar has 53 pixels for 0.2.
+    assert lengths(panel.draw(0, NUMBERS), BONUS) == [53, 53, 0, 0]
+
+
 def test_without_an_action_bonus_there_is_only_pi_with_wide_bars() -> None:
     panel = Panel(replace(BALANCED, beta=None, bonus=None)).draw(0, NUMBERS)
     assert lengths(panel, PI) == [236, 118, 59, 59]

@@ -34,6 +34,7 @@ class Decision(eqx.Module):
     logits: Float[AnyArray, "*e A"]  # of pi
     behaviour: Float[AnyArray, "*e A"]  # logits of beta
     action_bonus: Float[AnyArray, "*e A"]
+    mask: Bool[AnyArray, "*e A"] | None = None  # which choices were allowed; None if all of them were
 
 
 class Trace(eqx.Module):
@@ -103,4 +104,4 @@ def decide(
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
     chosen = algorithm.distribution.mode(preferences)
-    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus))
+    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 from PIL import Image, ImageDraw
 
 from action_balance.films.pixels import BETA, BONUS, PI, blend, fitting_font, font, rgb
@@ -38,6 +38,7 @@ class Story:
     beta: Float[np.ndarray, "T A"] | None  # probabilities; None where beta is pi
     bonus: Float[np.ndarray, "T A"] | None  # normalised as in Eq. 5
     verdict: str  # how the episode ended
+    allowed: Bool[np.ndarray, "T A"] | None = None  # None if all actions were
 
 
 class Panel:
@@ -54,7 +55,7 @@ class Panel:
         self._most = _round_up(highest, (0.1, 0.25, 0.5, 1.0))
         self._bars = BARS if story.bonus is None else (BARS[0], NARROW)
         # Adding a constant to all bonuses does not change beta: what counts is the distance from their mean.
-        self._bonus = None if story.bonus is None else story.bonus - story.bonus.mean(axis=1, keepdims=True)
+        self._bonus = None if story.bonus is None else _around_mean(story.bonus, story.allowed)
         self._reach = 0.0 if self._bonus is None else _round_up(float(np.abs(self._bonus).max()))
         self._empty = self._draw_empty()
         self._thinking = self._draw_rows()
@@ -178,6 +179,13 @@ def _draw_key(draw: ImageDraw.ImageDraw, left: float, middle: float, text: str, 
     draw.rectangle((left, middle - 5, left + 9, middle + 4), rgb(colour))
     draw.text((left + 16, middle), text, rgb(MUTED), font(12), anchor="lm")
     return left + 16 + draw.textlength(text, font(12))
+
+
+def _around_mean(bonus: Float[np.ndarray, "T A"], allowed: Bool[np.ndarray, "T A"] | None) -> Float[np.ndarray, "T A"]:
+    """Bonuses minus the mean of those of the allowed actions; 0 for the others."""
+    if allowed is None:
+        return bonus - bonus.mean(axis=1, keepdims=True)
+    return np.where(allowed, bonus - bonus.mean(axis=1, keepdims=True, where=allowed), 0.0)
 
 
 def _round_up(value: float, steps: tuple[float, ...] = ()) -> float:

@@ -33,7 +33,8 @@ def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Ca
 def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
     """What the panel shows, with actions in the given order, (T, A)."""
     decision, agent = trace.decision, config.agent
-    bonuses = jax.vmap(lambda one: normalize(one, config.agent.normalize))(jnp.asarray(decision.action_bonus))
+    mask = None if decision.mask is None else jnp.asarray(decision.mask)
+    bonuses = jax.vmap(lambda one, m: normalize(one, agent.normalize, m))(jnp.asarray(decision.action_bonus), mask)
     parts = (jax.nn.softmax(decision.logits), jax.nn.softmax(decision.behaviour), bonuses)
     pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
     return Story(
@@ -44,5 +45,6 @@ def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.
         pi=pi,
         beta=beta if agent.beta_differs else None,
         bonus=bonus if agent.balances else None,
+        allowed=None if mask is None else np.take_along_axis(np.asarray(mask), order, axis=1),
         verdict=f"ended by {config.env.end_name if trace.terminated[-1] else 'time limit'}",
     )
