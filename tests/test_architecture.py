@@ -18,7 +18,7 @@ LEVELS = (
     {"config"},
     {"nets", "runs", "tracking"},
     {"envs"},
-    {"bonuses"},
+    {"bonuses", "catalog"},
     {"agent", "tabular"},
     {"engines", "interop", "gym"},
     {"plots", "trained", "training", "terminal"},

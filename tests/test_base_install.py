@@ -33,6 +33,7 @@ folder.finish("interrupted")
 main(["resume", run])
 main(["evaluate", run, "--episodes", "1"])
 main(["view", run, "--save", run + ".html"])
+main(["list"])
 """
 
 

@@ -27,6 +27,8 @@ def test_scripts_are_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> 
         (("train", "deep"), ["deep-sea"]),
         (("train", "--view", ""), ["coordinates", "one-hot"]),
         (("train", "--preset", "s"), ["study"]),
+        (("train", "--track", "m"), ["mlflow"]),
+        (("list", "me"), ["methods"]),
     ],
 )
 def test_bash_completes(words: tuple[str, ...], offered: list[str], capsys: pytest.CaptureFixture[str]) -> None:

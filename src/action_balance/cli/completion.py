@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,8 @@ def _fill(parser: argparse.ArgumentParser, forms: list[Form], files: object) -> 
                 continue
             known.add(one.name)
             if one.positional:
-                action = parser.add_argument(
-                    one.path, nargs="+" if one.many else None, help=one.help.replace("%", "%%")
-                )
+                several = "+" if one.many else None if one.default is MISSING else "?"
+                action = parser.add_argument(one.path, nargs=several, help=one.help.replace("%", "%%"))
             else:
                 action = add_option(parser, one)
             kind = values.element(one.kind) or one.kind

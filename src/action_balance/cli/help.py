@@ -4,7 +4,7 @@ import argparse
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, replace
 
 from action_balance.cli.form import PROGRAM, Flag, Form, Group
 from action_balance.cli.parser import add_option, before_marker
@@ -69,6 +69,7 @@ def command_help(form: Form, everything: bool) -> str:
     flags = form.flags if everything else _common(form)
     positional = [one for one in form.flags if one.positional]
     words = [f"{one.name} [{one.name} ...]" if one.many else one.name for one in positional]
+    words = [word if one.default is MISSING else f"[{word}]" for word, one in zip(words, positional, strict=True)]
     parser = _parser(" ".join([form.program, *words, "[options]"]), form.about)
     if positional:
         group = parser.add_argument_group("arguments")

@@ -13,6 +13,7 @@ from action_balance.cli.evaluate import Evaluate
 from action_balance.cli.explore import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
+from action_balance.cli.list import List
 from action_balance.cli.parser import parse as parse_form
 from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Grid, Neural
 from action_balance.cli.resume import Resume
@@ -39,6 +40,7 @@ COMMANDS: dict[str, type[Command]] = {
     "evaluate": Evaluate,
     "compare": Compare,
     "view": View,
+    "list": List,
     "doctor": Doctor,
 }
 GROUPS = {"reproduce": "Reproduce the paper's experiments"}

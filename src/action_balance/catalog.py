@@ -1,0 +1,170 @@
+"""What there is: environments, methods, bonuses, presets and games. Nothing here imports JAX."""
+
+import importlib
+import importlib.util
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any, Literal, get_args
+
+from action_balance.config.bonuses import BUILT_IN
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS
+from action_balance.config.presets import PRESETS
+from action_balance.config.registry import families
+from action_balance.config.trust import GYM
+from action_balance.envs.atari.games import PAPER_GAMES, games, title
+from action_balance.errors import UserError, flag
+from action_balance.files import missing
+
+#: What can be listed.
+Kind = Literal["environments", "methods", "bonuses", "presets", "games"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: An entry: ``name`` and ``about`` first, then what else there is to say, as plain data.
+Item = dict[str, Any]
+
+#: Environments that share a family, in a few words.
+ABOUT_ENVIRONMENTS = {
+    "open": "Empty grid world (Section IV-A)",
+    "goal": "Grid world with a goal (Section IV-B)",
+    "corridor": "Grid world of two rooms and a corridor (Figure 1)",
+}
+#: The methods in a few words.
+ABOUT_METHODS = {
+    "random": "acts uniformly at random and learns nothing",
+    "ppo": "PPO without a bonus",
+    "epsilon-greedy": "PPO with 10 % random actions",
+    "entropy": "PPO with ten times the entropy bonus",
+    "count": "PPO with counts of states, where they can be enumerated",
+    "hash": "PPO with counts of hashed observations",
+    "rnd": "PPO with random network distillation, the paper's baseline",
+    "action-balance": "PPO with action balance alone (Section III-D)",
+    "action-balance-rnd": "action balance with RND: Algorithm 1 of the paper, the default",
+    "action-balance-rnd-channel": "the same with the action channel (Section IV-C), for images",
+    "action-balance-hash": "action balance with counts of hashed pairs, and a coefficient that adapts",
+}
+#: The bonuses in a few words.
+ABOUT_BONUSES = {
+    "rnd": "error of a predictor of random features of the next state (RND)",
+    "distillation": "error of a predictor of random features of every pair, the paper's action bonus",
+    "count": "exact counts, where states can be enumerated",
+    "hash": "counts of hashed observations",
+    "coin-flip": "counts that a network estimates from random labels",
+    "icm": "error of predicted features of the next state (intrinsic curiosity)",
+    "ngu": "novelty within the episode times RND (Never Give Up)",
+    "e3b": "elliptical bonus within the episode",
+    "ucb": "upper confidence bound of every action (UCB1)",
+}
+#: The presets in a few words.
+ABOUT_PRESETS = {
+    "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
+    "study": "small networks and few environments, the default elsewhere",
+    "atari-paper": "the paper's Atari experiments",
+    "atari-rnd": "RND as its authors ran it on Atari",
+}
+#: Modules that register environments with Gymnasium when they are imported.
+REGISTER = ("ale_py", "minigrid", "miniworld", "action_balance.gym")
+
+
+def catalog(kind: Kind, gym: bool = False) -> list[Item]:
+    """Everything of one kind.
+
+    Args:
+        kind: what to list.
+        gym: whether environments include the ids that are registered with Gymnasium, which is imported.
+
+    Returns:
+        Entries with ``name``, ``about`` and more, in the order in which they are documented.
+    """
+    if kind == "environments":
+        return environments() + (gymnasium_ids() if gym else [])
+    return _LISTS[kind]()
+
+
+def environments() -> list[Item]:
+    """The built-in families, and how a family of one's own is named."""
+    found = []
+    for family in families():
+        about = (family.__doc__ or "").partition("\n\n")[0].rstrip(".")
+        flags = [flag(one.name) for one in fields(family) if one.name != "name"]
+        found += [
+            {"name": form, "about": ABOUT_ENVIRONMENTS.get(form, about), "settings": flags} for form in family.forms
+        ]
+    return [*found, {"name": "MODULE:CLASS", "about": "A family of your own", "settings": []}]
+
+
+def gymnasium_ids() -> list[Item]:
+    """The environments that are registered with Gymnasium here, each in its newest version."""
+    if importlib.util.find_spec("gymnasium") is None:
+        raise missing("gymnasium", "--gym", "gym")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of libraries that are not ours
+        import gymnasium
+
+        for module in REGISTER:
+            with suppress(Exception):  # not installed, or broken: it registers nothing
+                importlib.import_module(module)
+    newest: dict[str, int] = {}
+    for name in gymnasium.registry:
+        stem, _, version = name.rpartition("-v")
+        if stem and version.isdigit():
+            newest[stem] = max(newest.get(stem, 0), int(version))
+    ids = [f"{stem}-v{version}" for stem, version in newest.items() if not re.match(r"GymV\d+", stem)]
+    return [{"name": f"{GYM}{name}", "about": "registered with Gymnasium", "settings": []} for name in sorted(ids)]
+
+
+def _methods() -> list[Item]:
+    return [
+        {
+            "name": name,
+            "about": ABOUT_METHODS.get(name, ""),
+            "intrinsic": one.intrinsic,
+            "action_bonus": one.action_bonus,
+        }
+        for name, one in METHODS.items()
+    ]
+
+
+def _bonuses() -> list[Item]:
+    return [
+        {
+            "name": name,
+            "about": ABOUT_BONUSES.get(name, ""),
+            "intrinsic": name in INTRINSIC_BONUSES,
+            "action_bonus": name in ACTION_BONUSES,
+            "settings": [flag(one.name) for one in fields(BUILT_IN[name])] if name in BUILT_IN else [],
+        }
+        for name in dict.fromkeys([*INTRINSIC_BONUSES, *ACTION_BONUSES])
+    ]
+
+
+def _presets() -> list[Item]:
+    return [
+        {
+            "name": name,
+            "about": ABOUT_PRESETS.get(name, ""),
+            "method": one.method,
+            "envs": one.envs,
+            "steps": one.steps,
+            "learning_rate": one.ppo.learning_rate,
+        }
+        for name, one in PRESETS.items()
+    ]
+
+
+def _games() -> list[Item]:
+    try:
+        names = games()
+    except UserError:  # without ale-py, the games of the paper are known
+        names = [*PAPER_GAMES]
+    return [{"name": f"atari:{name}", "about": title(name), "of_paper": name in PAPER_GAMES} for name in names]
+
+
+_LISTS: Mapping[str, Callable[[], list[Item]]] = {
+    "methods": _methods,
+    "bonuses": _bonuses,
+    "presets": _presets,
+    "games": _games,
+}

@@ -1,0 +1,36 @@
+"""The command ``list``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from action_balance.cli.form import Command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class List(Command):
+    """List environments, methods, bonuses, presets and games."""
+
+    kind: Literal["environments", "methods", "bonuses", "presets", "games"] | None = field(
+        default=None, metadata={"positional": True}
+    )
+    """Only one kind: environments, methods, bonuses, presets or games."""
+    gym: bool = False
+    """Also list the environments that are registered with Gymnasium here."""
+    json: bool = False
+    """Print JSON, with all that is known."""
+
+    @property
+    def is_light(self) -> bool:
+        """It is."""
+        return True
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the lists."""
+        from action_balance.terminal.listing import show
+
+        return partial(show, self.kind, self.gym, self.json)
