@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
 
-from action_balance.agent import rollout, update
+from action_balance.agent import minibatches, rollout, update
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Transitions
 from action_balance.bonuses.distillation import Distillation
@@ -165,6 +165,17 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
     assert update.advantages(trajectory, last, bonus, cut)[0][1, 0] == 20 - 1
     kept = replace(config, ppo=replace(config.ppo, intrinsic_ends="terminated"))
     assert update.advantages(trajectory, last, bonus, kept)[0][1, 0] == 20 + 0.25 - 1
+    # Bootstrapped: the time limit after the second step continues with the values of what was reached, 6 and 10.
+    reached = jnp.full((3, 1, 2), jnp.nan).at[1, 0].set(jnp.array([6.0, 10.0]))
+    intrinsic, extrinsic = update.advantages(trajectory, last, bonus, config, reached)
+    assert extrinsic[:, 0].tolist() == [1 + 0.5 - 1, 2 + 0.5 * 10 - 1, 3 + 0.5 * 8 - 1]
+    assert intrinsic[1, 0] == 20 + 0.25 - 1  # never cut
+    assert update.advantages(trajectory, last, bonus, cut, reached)[0][1, 0] == 20 + 0.25 * 6 - 1
+    # A task that ends at its time limit has ended, and the sum over later steps stops at every end.
+    long = replace(cut, ppo=replace(cut.ppo, gae_lambda=1.0))
+    both = replace(trajectory, terminated=trajectory.truncated)
+    assert update.advantages(both, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 1, 1, 6]
+    assert update.advantages(trajectory, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 6, 6, 6]
 
 
 def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Trajectory]) -> None:
@@ -198,12 +209,12 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
 
 def test_a_proportion_is_the_same_number_of_steps_of_each_environment() -> None:
     config = replace(SMALL, bonus=replace(SMALL.bonus, update_proportion=0.25))
-    chosen = np.asarray(update.chosen_steps(jax.random.key(0), 8, 500, config))
+    chosen = np.asarray(minibatches.chosen_steps(jax.random.key(0), 8, 500, config))
     assert chosen.shape == (2, 500)
     assert (chosen[0] != chosen[1]).all()
     # Each of the 8 steps has the same chance; 125 of 500 are expected, with a standard deviation of 9.7.
     assert np.bincount(chosen.ravel(), minlength=8) == pytest.approx(125, abs=45)
-    assert update.chosen_steps(jax.random.key(0), 8, 500, SMALL).tolist() == list(range(8))
+    assert minibatches.chosen_steps(jax.random.key(0), 8, 500, SMALL).tolist() == list(range(8))
 
 
 def test_the_proportion_concerns_bonuses_only() -> None:

@@ -35,3 +35,23 @@ def test_the_surrogate_pulls_only_where_it_is_not_clipped() -> None:
 def test_value_loss_is_half_the_squared_error_without_clipping() -> None:
     actual = jax.jit(jax.vmap(ppo.value_loss))(jnp.array([3.0, -100.0]), jnp.array([1.0, 100.0]))
     np.testing.assert_allclose(actual, [2.0, 20_000.0])
+
+
+def test_standardised_advantages_are_those_of_the_whole_minibatch() -> None:
+    whole = jnp.array([[1.0, 3.0], [5.0, 7.0]])  # mean 4, deviations -3, -1, 1, 3: variance 5
+    np.testing.assert_allclose(ppo.standardize(whole[0], whole), np.array([-3, -1]) / 5**0.5, rtol=1e-6)
+    np.testing.assert_array_equal(ppo.standardize(jnp.ones(3), jnp.ones(3)), np.zeros(3))
+
+
+def test_gradients_longer_than_the_limit_keep_their_direction() -> None:
+    gradients = {"a": jnp.array([3.0, 0.0]), "b": jnp.array([[4.0]])}  # of norm 5
+    clipped = ppo.clip_by_norm(gradients, 0.5)
+    np.testing.assert_allclose(clipped["a"], [0.3, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(clipped["b"], [[0.4]], rtol=1e-6)
+    for kept, norm in ((gradients, 5.0), ({"a": jnp.zeros(2)}, 0.5)):
+        unchanged = ppo.clip_by_norm(kept, norm)
+        assert jax.tree.all(jax.tree.map(lambda x, y: bool((x == y).all()), unchanged, kept))
+
+
+def test_a_linear_decay_ends_at_its_end() -> None:
+    assert [float(ppo.linear_decay(4.0, 1.0, x)) for x in (0.0, 0.25, 1.0, 2.0)] == [4.0, 3.25, 1.0, 1.0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.core.running_stats import ReturnScale, RunningMeanStd
+from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
 
 #: Compiled once for each size of a batch.
 update = jax.jit(RunningMeanStd.update)
@@ -158,3 +158,25 @@ def test_seeds_keep_their_own_scale() -> None:
     scales = jax.jit(jax.vmap(ReturnScale.update, in_axes=(0, 0, None)))(empty, jnp.stack([REWARDS, 2 * REWARDS]), 0.5)
     np.testing.assert_allclose(scales.filtered, [[5.25, 2.5], [10.5, 5.0]])
     np.testing.assert_allclose(scales.scale, [VARIANCE**0.5, 2 * VARIANCE**0.5], rtol=1e-6)
+
+
+# --- Extrinsic rewards --------------------------------------------------------
+
+
+def test_the_scale_of_rewards_begins_again_with_each_episode() -> None:
+    # Two environments with gamma 0.5. The first: 2, 1 + 1 = 2 (the end), 4; the second: 0, 6, 3 + 0 = 3.
+    rewards = jnp.array([[2.0, 0.0], [1.0, 6.0], [4.0, 0.0]])
+    ended = jnp.array([[False, False], [True, False], [False, False]])
+    for cut in (0, 1, 2):  # rollouts of any length
+        scale = RewardScale.empty(2)
+        for part in (slice(0, cut), slice(cut, 3)) if cut else (slice(0, 3),):
+            scale = scale.update(rewards[part], ended[part], 0.5)
+        np.testing.assert_allclose(scale.filtered, [4.0, 3.0])
+        np.testing.assert_allclose(scale.scale, np.std([2, 0, 2, 6, 4, 3]), rtol=1e-6)
+
+
+def test_a_rare_reward_is_at_most_ten_units() -> None:
+    scale = RewardScale.empty(1).update(jnp.zeros((99, 1)), jnp.zeros((99, 1), bool), 0.9)
+    np.testing.assert_array_equal(scale.scale, 1.0)  # nothing has been rewarded yet
+    scale = scale.update(jnp.full((1, 1), -3.0), jnp.ones((1, 1), bool), 0.9)
+    np.testing.assert_allclose(scale.scale, 0.3, rtol=1e-6)  # the standard deviation of 99 x 0 and -3 is 0.2985

@@ -74,3 +74,12 @@ def test_push_forgets_the_oldest_frame_or_all_of_them() -> None:
     stack = jnp.array([1, 2, 3], jnp.uint8)
     np.testing.assert_array_equal(push(stack, jnp.uint8(4), jnp.asarray(False)), [2, 3, 4])
     np.testing.assert_array_equal(push(stack, jnp.uint8(4), jnp.asarray(True)), [0, 0, 4])
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_single_stacks_are_those_of_their_times_and_environments(depth: int) -> None:
+    frame = numbered(depth + 5, 4)
+    began = jnp.zeros(frame.shape[:2], bool).at[depth + 1, 2].set(True)
+    frames = Frames(jnp.asarray(frame), began, depth)
+    times, environments = jnp.array([5, 2, 0, 3]), jnp.array([0, 2, 3, 2])
+    np.testing.assert_array_equal(frames.at(times, environments), frames.stacks()[times, environments])

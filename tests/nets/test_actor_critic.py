@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.nets.actor_critic import ActorCritic
+from action_balance.nets.actor_critic import ActorCritic, SeparateActorCritic
 
 NET = ActorCritic(12, 8, 2, 3, key=jax.random.key(0))
 
@@ -62,3 +62,42 @@ def test_without_trunk_layers_the_heads_see_the_observation() -> None:
     logits, _ = net(x)
     residual = x + jax.nn.relu(net.actor.weight @ x)
     np.testing.assert_allclose(logits, net.policy_head.weight @ residual, rtol=1e-4, atol=1e-6)
+
+
+# --- Separate trunks ----------------------------------------------------------
+
+
+SEPARATE = SeparateActorCritic(12, 8, 2, 3, activation="tanh", key=jax.random.key(0))
+
+
+def test_separate_trunks_share_no_gradient() -> None:
+    x = jax.random.normal(jax.random.key(1), (12,))
+
+    def touched(output: int) -> set[str]:
+        """The layers that the gradient of the logits (0) or of the values (1) reaches."""
+        gradients = jax.grad(lambda net: net(x)[output].sum())(SEPARATE)
+        names = ("policy_trunk", "policy_head", "value_trunk", "value_head")
+        return {name for name in names if any(leaf.any() for leaf in jax.tree.leaves(getattr(gradients, name)))}
+
+    assert touched(0) == {"policy_trunk", "policy_head"}
+    assert touched(1) == {"value_trunk", "value_head"}
+
+
+def test_separate_trunks_by_hand() -> None:
+    net = SeparateActorCritic(1, 1, 1, 2, activation="tanh", key=jax.random.key(1))
+
+    def places(n: SeparateActorCritic) -> list[jax.Array]:
+        return [layer.weight for layer in (n.policy_trunk[0], n.policy_head, n.value_trunk[0], n.value_head)]
+
+    weights = [[[2.0]], [[1.0], [-3.0]], [[-1.0]], [[5.0], [10.0]]]
+    logits, values = eqx.tree_at(places, net, [jnp.array(value) for value in weights])(jnp.array([0.5]))
+    np.testing.assert_allclose(logits, np.tanh(1.0) * np.array([1, -3]), rtol=1e-6)
+    np.testing.assert_allclose(values, np.tanh(-0.5) * np.array([5, 10]), rtol=1e-6)
+
+
+def test_separate_trunks_are_orthogonal_with_their_gains() -> None:
+    for layer in (*SEPARATE.policy_trunk, *SEPARATE.value_trunk):
+        np.testing.assert_allclose(jnp.linalg.svd(layer.weight, compute_uv=False), 2**0.5, rtol=1e-5)
+    for layer, gain in ((SEPARATE.policy_head, 0.01), (SEPARATE.value_head, 1.0)):
+        np.testing.assert_allclose(jnp.linalg.svd(layer.weight, compute_uv=False), gain, rtol=1e-4)
+    assert float(jnp.abs(SEPARATE.policy_trunk[0].weight - SEPARATE.value_trunk[0].weight).max()) > 0.01

@@ -5,15 +5,16 @@ M minibatches of all epochs.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.minibatches import Samples, Totals, UpdateBatch, pick
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
@@ -28,45 +29,6 @@ Losses = dict[str, Float[Array, "..."]]
 
 #: The term of which the largest value counts; all others add up over the parts of a minibatch.
 LARGEST = "furthest_ratio"
-
-
-class Samples(eqx.Module):
-    """What the policy's loss needs of each sample; axes (T, N), or (B,) inside a minibatch."""
-
-    observation: Any  # (..., *shape), or `Frames` of stacks
-    action: Int[Array, "..."]
-    log_prob: Float[Array, "*b"]
-    action_bonus: Float[Array, "*b A"]
-    advantage: Float[Array, "*b"]
-    value_targets: Float[Array, "*b 2"]
-    mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
-    weight: Float[Array, "*b"] | None = None  # importance, where advantages are standardised before they are weighted
-
-
-class Totals(NamedTuple):
-    """The numbers of samples that the means of a minibatch are over."""
-
-    samples: int
-    transitions: int
-
-
-class UpdateBatch(eqx.Module):
-    """What the minibatches of an update learn from; it does not change between them."""
-
-    samples: Samples  # (T, N)
-    transitions: Transitions  # (T, N), for the bonuses
-    obs_stats: RunningMeanStd  # with this rollout
-    coef: Float[Array, ""]  # c of Eq. 5 when acting
-    order: Int[Array, "M n"]  # of each minibatch: its environments, or its samples, numbered t * N + environment
-    subset_keys: Key[Array, " M"]  # of the steps that the bonuses learn from
-    acting_stats: RunningMeanStd | None = None  # those that acted, where the policy sees normalised observations
-    rate: Float[Array, ""] | None = (
-        None  # learning rate, in units of that of the first update, where it is not constant
-    )
-
-    def decayed(self, changes: PyTree) -> PyTree:
-        """What the optimiser adds to the parameters, with the learning rate of this update."""
-        return changes if self.rate is None else jax.tree.map(lambda leaf: self.rate * leaf, changes)
 
 
 class UpdateInfo(eqx.Module):
@@ -399,78 +361,11 @@ def gradients(
     Returns:
         Gradients, and the terms of the loss.
     """
-    config = algorithm.config
-    pick = _whole_environments if config.ppo.minibatch_of == "environments" else _shuffled
-    samples, transitions, totals, whole = pick(batch, number, config, part, parts)
-    if config.ppo.normalize_advantages:
-        advantage = ppo.standardize(samples.advantage, whole)
-        if samples.weight is not None:
-            advantage = samples.weight * advantage
-        samples = replace(samples, advantage=advantage)
+    samples, transitions, totals = pick(batch, number, algorithm.config, part, parts)
     gradient: Any = jax.grad(loss, has_aux=True)
     key = jax.random.fold_in(batch.subset_keys[number], part)
     found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm, key)
     return found
-
-
-#: A minibatch or one of its parts, (B,): samples, transitions for bonuses, totals, and all advantages of the minibatch.
-_Picked = tuple[Samples, Transitions, Totals, Float[Array, "..."]]
-
-
-def _whole_environments(
-    batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int
-) -> _Picked:
-    """All steps of some environments."""
-    environments, steps = batch.order[number], len(batch.samples.action)
-    whole = batch.samples.advantage[:, environments]
-    chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), config)
-    totals = Totals(steps * len(environments), len(chosen) * len(environments))
-    if parts > 1:
-        each = len(environments) // parts
-        environments = jax.lax.dynamic_slice_in_dim(environments, part * each, each)
-        chosen = jax.lax.dynamic_slice_in_dim(chosen, part * each, each, axis=1) if chosen.ndim > 1 else chosen
-    samples = _flat(jax.tree.map(lambda leaf: leaf[:, environments], batch.samples))
-    rows = chosen if chosen.ndim > 1 else slice(None)
-    transitions = jax.tree.map(lambda leaf: _merge_axes(leaf[rows, environments]), batch.transitions)
-    return samples, transitions, totals, whole
-
-
-def _shuffled(batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int) -> _Picked:
-    """Samples of any steps and environments; bonuses learn from the first of them, whose order is random."""
-    members, envs = batch.order[number], batch.samples.action.shape[1]
-    whole = batch.samples.advantage[members // envs, members % envs]
-    each = len(members) // parts
-    count = max(1, round(config.bonus.update_proportion * each))
-    totals = Totals(each * parts, count * parts)
-    if parts > 1:
-        members = jax.lax.dynamic_slice_in_dim(members, part * each, each)
-    time, environment = members // envs, members % envs
-    obs, rest = batch.samples.observation, replace(batch.samples, observation=None)
-    samples: Samples = jax.tree.map(lambda leaf: leaf[time, environment], rest)
-    seen = obs.at(time, environment) if isinstance(obs, Frames) else obs[time, environment]
-    transitions = jax.tree.map(lambda leaf: leaf[time[:count], environment[:count]], batch.transitions)
-    return replace(samples, observation=seen), transitions, totals, whole
-
-
-def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) -> Int[Array, "..."]:
-    """The steps that bonuses learn from: the same number of each environment, at random.
-
-    RND drops every sample with the same probability instead; here the number of dropped samples is fixed, so that
-    nothing has to be computed for them.
-
-    Args:
-        key: Random key.
-        steps: T.
-        envs: Environments of the minibatch.
-        config: Settings of the agent.
-
-    Returns:
-        (P, envs), or (T,) where all steps are used.
-    """
-    count = max(1, round(config.bonus.update_proportion * steps))
-    if count == steps:
-        return jnp.arange(steps)
-    return jax.random.uniform(key, (steps, envs)).argsort(axis=0)[:count]
 
 
 def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tuple[TrainState, UpdateInfo]:
@@ -500,16 +395,3 @@ def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tu
     numbers = jnp.arange(len(batch.order))
     (params, optimizer_state), losses = jax.lax.scan(minibatch, (state.params, state.optimizer), numbers)
     return replace(state, params=params, optimizer=optimizer_state), replace(info, losses=losses)
-
-
-def _flat(samples: Samples) -> Samples:
-    """Samples of a minibatch, (T, n), as (B,); frames become stacks."""
-    obs = samples.observation
-    samples = replace(samples, observation=obs.stacks() if isinstance(obs, Frames) else obs)
-    flat: Samples = jax.tree.map(_merge_axes, samples)
-    return flat
-
-
-def _merge_axes(leaf: Array) -> Array:
-    """Time and environments as one axis."""
-    return leaf.reshape(-1, *leaf.shape[2:])

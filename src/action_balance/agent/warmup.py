@@ -19,6 +19,11 @@ def warmup_steps(algorithm: Algorithm) -> int:
     return config.warmup_rollouts * config.ppo.rollout_steps if algorithm.uses_obs_stats else 0
 
 
+def random_steps(algorithm: Algorithm) -> int:
+    """Environment steps of the warm-up of one seed, of all its environments together."""
+    return warmup_steps(algorithm) * algorithm.config.envs
+
+
 def warm_up(
     stats: RunningMeanStd,
     step: RandomStep,

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.state import TrainState
+from action_balance.agent.warmup import random_steps
 from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
@@ -16,6 +18,7 @@ from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
 from action_balance.engines.messages import MessageLog, OnMessage
 from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
+from action_balance.engines.stall import StallWatch
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
@@ -33,6 +36,9 @@ VISITS_LOGGED, MOST_PAIRS = 60, 40_000
 ENV_SPEC, SEEN = "env_spec", "seen"
 #: Where it has the environment's own spaces, where the `EnvSpec` does not say it all.
 SPACES = "spaces"
+
+#: Where the manifest has the environment steps of a random agent before the first update, of each seed.
+WARMUP = "warmup_steps"
 
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
@@ -127,7 +133,8 @@ def _told(path: Path, config: TrainConfig) -> RunInfo:
 
 def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
     spaces = config.env.spaces()
-    return {ENV_SPEC: trainer.spec.to_dict()} | ({SPACES: spaces} if spaces is not None else {})
+    known = {ENV_SPEC: trainer.spec.to_dict(), WARMUP: random_steps(Algorithm(config.agent, trainer.spec))}
+    return known | ({SPACES: spaces} if spaces is not None else {})
 
 
 #: An update, what gives the state after it, and its score.
@@ -168,6 +175,7 @@ class _Session:
             with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):
                 try:
                     if state is None:
+                        self._tell_warmup()
                         state = self.trainer.init_state(self.stop.is_set)
                     if self.stop.is_set():
                         raise KeyboardInterrupt
@@ -190,9 +198,15 @@ class _Session:
         if self.stop.is_set():  # a stop requested during the last update also ends a study
             raise KeyboardInterrupt(f"the run in {self.folder.path} had just finished")
 
+    def _tell_warmup(self) -> None:
+        if steps := self.folder.manifest.get(WARMUP):
+            of_each = " of each seed" if self.config.seeds > 1 else ""
+            self.messages(f"warm-up: {steps:,} steps{of_each} of a random agent, in addition to --steps")
+
     def _train(self, done: int) -> None:
         config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
         saved = kept = began = time.perf_counter()
+        stall = StallWatch(config.agent, config.seed)
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()
@@ -214,6 +228,8 @@ class _Session:
                 # Until the next update begins, the trainer itself has the state.
                 fallback, self.now.unsaved = self.now.unsaved, (update, self.trainer.state, score(metrics))
                 self.now.update, self.now.trained = update, True
+            if line := stall(metrics):
+                self.messages(line)
             self.report(progress(metrics, update, steps))  # as long as a terminal may take
             self.tracking.log(made, timing)
             self._record_tracking()

@@ -10,7 +10,7 @@ import optax
 import pytest
 from host_world import agent
 
-from action_balance.agent import update
+from action_balance.agent import minibatches, update
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.rollout import act
@@ -350,7 +350,7 @@ def test_training_begins_with_terms_worked_out_by_hand_under_the_new_statistics(
     assert losses["value_int"] == pytest.approx(0.5 * (intrinsic[:, first] ** 2).mean(), rel=1e-3)
     assert losses["value_ext"] == pytest.approx(0.5 * (extrinsic[:, first] ** 2).mean(), rel=1e-3)
     # Predictors learn from four of the six steps of each environment, normalised with this rollout.
-    chosen = np.asarray(update.chosen_steps(updated.lesson.subset_keys[0], STEPS, 4, CONFIG))
+    chosen = np.asarray(minibatches.chosen_steps(updated.lesson.subset_keys[0], STEPS, 4, CONFIG))
     assert chosen.shape == (4, 4)
     action = made.action.ravel()
     arguments = (played.state.params, played.state.bonus_states, updated.state.obs_stats)
@@ -436,7 +436,7 @@ def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_r
 
 def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
     config = replace(CONFIG, bonus=BonusConfig(update_proportion=0.25))
-    choose = jax.jit(jax.vmap(lambda key: update.chosen_steps(key, 8, 3, config)))
+    choose = jax.jit(jax.vmap(lambda key: minibatches.chosen_steps(key, 8, 3, config)))
     drawn = np.asarray(choose(jax.random.split(jax.random.key(0), 1000)))  # draws, 2 of 8 steps, environments
     assert drawn.shape == (1000, 2, 3)
     assert (drawn[:, 0] != drawn[:, 1]).all()
@@ -444,7 +444,7 @@ def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -
         # 250 of each on average, with a standard deviation of 14.
         np.testing.assert_allclose(np.bincount(drawn[:, :, env].ravel(), minlength=8), 250, atol=60)
     assert (drawn[:, :, 0] != drawn[:, :, 1]).any(axis=1).mean() > 0.9  # every environment has its own
-    whole = update.chosen_steps(jax.random.key(0), 8, 3, replace(config, bonus=BonusConfig(update_proportion=1.0)))
+    whole = minibatches.chosen_steps(jax.random.key(0), 8, 3, replace(config, bonus=BonusConfig(update_proportion=1.0)))
     np.testing.assert_array_equal(whole, range(8))
 
 

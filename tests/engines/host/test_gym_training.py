@@ -96,8 +96,10 @@ def test_environments_of_others_are_trained_in(
     assert call(*given, *SMALL, *(POLICY if method == "ppo" else VECTORS)) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"observations: {seen}"
     check_rows(tmp_path / "run", bonuses=method != "ppo")
-    (start,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["starts"]
-    assert start["warnings"] == [f"observations: {seen}"]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    warmup = "warm-up: 32 steps of a random agent, in addition to --steps"  # 4 environments x 8 steps
+    assert manifest["starts"][0]["warnings"] == [f"observations: {seen}", warmup]
+    assert manifest["warmup_steps"] == 32
 
 
 def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(

@@ -1,0 +1,154 @@
+"""What the minibatches of an update consist of: all steps of some environments, or shuffled samples.
+
+Axes: T steps, N environments, A choices of all action components, B samples and P bonus samples of a minibatch,
+M minibatches of all epochs.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
+
+from action_balance.bonuses.base import Transitions
+from action_balance.config.agent import AgentConfig
+from action_balance.core import ppo
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.frame_stack import Frames
+
+
+class Samples(eqx.Module):
+    """What the policy's loss needs of each sample; axes (T, N), or (B,) inside a minibatch."""
+
+    observation: Any  # (..., *shape), or `Frames` of stacks
+    action: Int[Array, "..."]
+    log_prob: Float[Array, "*b"]
+    action_bonus: Float[Array, "*b A"]
+    advantage: Float[Array, "*b"]
+    value_targets: Float[Array, "*b 2"]
+    mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
+    weight: Float[Array, "*b"] | None = None  # importance, where advantages are standardised before they are weighted
+
+
+class Totals(NamedTuple):
+    """The numbers of samples that the means of a minibatch are over."""
+
+    samples: int
+    transitions: int
+
+
+class UpdateBatch(eqx.Module):
+    """What the minibatches of an update learn from; it does not change between them."""
+
+    samples: Samples  # (T, N)
+    transitions: Transitions  # (T, N), for the bonuses
+    obs_stats: RunningMeanStd  # with this rollout
+    coef: Float[Array, ""]  # c of Eq. 5 when acting
+    order: Int[Array, "M n"]  # of each minibatch: its environments, or its samples, numbered t * N + environment
+    subset_keys: Key[Array, " M"]  # of the steps that the bonuses learn from
+    acting_stats: RunningMeanStd | None = None  # those that acted, where the policy sees normalised observations
+    rate: Float[Array, ""] | None = None  # learning rate, as a multiple of the first one; None where it is constant
+
+    def decayed(self, changes: PyTree) -> PyTree:
+        """What the optimiser adds to the parameters, with the learning rate of this update."""
+        return changes if self.rate is None else jax.tree.map(lambda leaf: self.rate * leaf, changes)
+
+
+#: A minibatch or one of its parts, (B,): samples, transitions for bonuses, totals, and all advantages of the minibatch.
+_Picked = tuple[Samples, Transitions, Totals, Float[Array, "..."]]
+
+
+def pick(
+    batch: UpdateBatch, number: Int[Array, ""], config: AgentConfig, part: Int[Array, ""] | int = 0, parts: int = 1
+) -> tuple[Samples, Transitions, Totals]:
+    """A minibatch, or one of its parts.
+
+    Args:
+        batch: The update.
+        number: Number of the minibatch.
+        config: Settings of the agent.
+        part: Number of the part.
+        parts: Number of parts.
+
+    Returns:
+        Its samples, (B,), with standardised advantages where the config says so; the transitions that bonuses learn
+        from, (P,); and what the means of the whole minibatch are over.
+    """
+    choose = _whole_environments if config.ppo.minibatch_of == "environments" else _shuffled
+    samples, transitions, totals, whole = choose(batch, number, config, part, parts)
+    if config.ppo.normalize_advantages:
+        advantage = ppo.standardize(samples.advantage, whole)
+        weighted = advantage if samples.weight is None else samples.weight * advantage
+        samples = replace(samples, advantage=weighted)
+    return samples, transitions, totals
+
+
+def _whole_environments(
+    batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int
+) -> _Picked:
+    """All steps of some environments."""
+    environments, steps = batch.order[number], len(batch.samples.action)
+    whole = batch.samples.advantage[:, environments]
+    chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), config)
+    totals = Totals(steps * len(environments), len(chosen) * len(environments))
+    if parts > 1:
+        each = len(environments) // parts
+        environments = jax.lax.dynamic_slice_in_dim(environments, part * each, each)
+        chosen = jax.lax.dynamic_slice_in_dim(chosen, part * each, each, axis=1) if chosen.ndim > 1 else chosen
+    samples = _flat(jax.tree.map(lambda leaf: leaf[:, environments], batch.samples))
+    rows = chosen if chosen.ndim > 1 else slice(None)
+    transitions = jax.tree.map(lambda leaf: _merge_axes(leaf[rows, environments]), batch.transitions)
+    return samples, transitions, totals, whole
+
+
+def _shuffled(batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int) -> _Picked:
+    """Samples of any steps and environments; bonuses learn from the first of them, whose order is random."""
+    members, envs = batch.order[number], batch.samples.action.shape[1]
+    whole = batch.samples.advantage[members // envs, members % envs]
+    each = len(members) // parts
+    count = max(1, round(config.bonus.update_proportion * each))
+    totals = Totals(each * parts, count * parts)
+    if parts > 1:
+        members = jax.lax.dynamic_slice_in_dim(members, part * each, each)
+    time, environment = members // envs, members % envs
+    obs, rest = batch.samples.observation, replace(batch.samples, observation=None)
+    samples: Samples = jax.tree.map(lambda leaf: leaf[time, environment], rest)
+    seen = obs.at(time, environment) if isinstance(obs, Frames) else obs[time, environment]
+    transitions = jax.tree.map(lambda leaf: leaf[time[:count], environment[:count]], batch.transitions)
+    return replace(samples, observation=seen), transitions, totals, whole
+
+
+def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) -> Int[Array, "..."]:
+    """The steps that bonuses learn from: the same number of each environment, at random.
+
+    RND drops every sample with the same probability instead; here the number of dropped samples is fixed, so that
+    nothing has to be computed for them.
+
+    Args:
+        key: Random key.
+        steps: T.
+        envs: Environments of the minibatch.
+        config: Settings of the agent.
+
+    Returns:
+        (P, envs), or (T,) where all steps are used.
+    """
+    count = max(1, round(config.bonus.update_proportion * steps))
+    if count == steps:
+        return jnp.arange(steps)
+    return jax.random.uniform(key, (steps, envs)).argsort(axis=0)[:count]
+
+
+def _flat(samples: Samples) -> Samples:
+    """Samples of a minibatch, (T, n), as (B,); frames become stacks."""
+    obs = samples.observation
+    samples = replace(samples, observation=obs.stacks() if isinstance(obs, Frames) else obs)
+    flat: Samples = jax.tree.map(_merge_axes, samples)
+    return flat
+
+
+def _merge_axes(leaf: Array) -> Array:
+    """Time and environments as one axis."""
+    return leaf.reshape(-1, *leaf.shape[2:])

@@ -1,0 +1,102 @@
+"""A run that does not learn because its values drown its policy: found in its metrics, and said once.
+
+One network, or one clipped gradient, is shared by the policy and the values. Where returns are large, the value loss is
+larger than the policy's by orders of magnitude, and the policy stays as it was. Axis: S seeds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from action_balance.config.agent import AgentConfig
+from action_balance.engines.metrics_rows import HostMetrics
+
+#: Updates with finished episodes whose mean return is compared: the first and the last of a run, and how many must have
+#: passed.
+WINDOW, LONG = 20, 60
+#: Least improvement that counts, as a share of the return.
+IMPROVED = 0.01
+#: The value loss dwarfs the policy's from this ratio on; smaller policy losses than this count as this.
+DWARFS, LEAST_POLICY_LOSS = 1000.0, 0.01
+
+
+def stalled(first: Sequence[float], last: Sequence[float], value_loss: float, policy_loss: float) -> bool:
+    """Whether a return has not improved while the value loss dwarfs the policy's.
+
+    Args:
+        first: Mean returns of the first updates.
+        last: Mean returns of the last updates.
+        value_loss: Extrinsic value loss of the last update.
+        policy_loss: Policy loss of the last update.
+
+    Returns:
+        True if the mean of the last is not above that of the first by at least 1 % of its size, and the value loss is
+        at least 1000 times the policy's, and 10.
+    """
+    before, now = float(np.mean(first)), float(np.mean(last))
+    improved = now > before + IMPROVED * abs(before)
+    return not improved and value_loss >= DWARFS * max(abs(policy_loss), LEAST_POLICY_LOSS)
+
+
+def advice(seed: int, first: Sequence[float], last: Sequence[float], value_loss: float, config: AgentConfig) -> str:
+    """What to say about a seed that is stalled.
+
+    Args:
+        seed: The seed.
+        first: Mean returns of its first updates.
+        last: Mean returns of its last updates.
+        value_loss: Its extrinsic value loss.
+        config: Settings of the agent.
+
+    Returns:
+        One line with what to try.
+    """
+    settings = (
+        ("--normalize-returns", config.ppo.normalize_returns),
+        ("--trunks separate", config.net.trunks != "shared"),
+    )
+    missing = [name for name, has in settings if not has]
+    what = f"--preset classic, or {' and '.join(missing)}" if missing else "a smaller --reward-scale or --value-coef"
+    return (
+        f"seed {seed}: the return has not improved since the first updates (from {np.mean(first):.4g} to "
+        f"{np.mean(last):.4g}), and the value loss of {value_loss:.3g} dwarfs that of the policy, which may learn "
+        f"nothing. Try {what}"
+    )
+
+
+@dataclass
+class StallWatch:
+    """Watches the metrics of a run, and says once that a seed is stalled."""
+
+    config: AgentConfig
+    first_seed: int = 0
+    returns: dict[int, list[float]] = field(default_factory=dict)  # of each seed: the first and the last updates'
+    updates: dict[int, int] = field(default_factory=dict)  # with finished episodes, of each seed
+    is_done: bool = False
+
+    def __call__(self, metrics: HostMetrics) -> str | None:
+        """Look at the metrics of an update.
+
+        Args:
+            metrics: Of all seeds.
+
+        Returns:
+            A line for the user; None if there is nothing to say.
+        """
+        if self.is_done or "loss_value_ext" not in metrics:
+            return None
+        for place, value in enumerate(np.asarray(metrics["episode_return"], float).tolist()):
+            if not math.isfinite(value):
+                continue
+            known = self.returns.setdefault(place, [])
+            known.append(value)
+            del known[WINDOW : len(known) - WINDOW]
+            self.updates[place] = self.updates.get(place, 0) + 1
+            first, last = known[:WINDOW], known[-WINDOW:]
+            value_loss, policy_loss = (float(metrics[name][place]) for name in ("loss_value_ext", "loss_policy"))
+            if self.updates[place] >= LONG and stalled(first, last, value_loss, policy_loss):
+                self.is_done = True
+                return advice(self.first_seed + place, first, last, value_loss, self.config)
+        return None

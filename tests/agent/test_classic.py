@@ -1,0 +1,122 @@
+"""PPO as the preset ``classic`` has it: shuffled minibatches, normalised advantages and returns, clipping and decay."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
+
+from action_balance.agent import minibatches, rollout, update
+from action_balance.agent.state import Params, TrainState, Trajectory
+from action_balance.config.agent import AgentConfig
+
+PPO = replace(
+    SMALL.ppo,
+    minibatches=4,
+    minibatch_of="samples",
+    learning_rate_end=0.0,
+    max_grad_norm=0.5,
+    normalize_advantages=True,
+    normalize_returns=True,
+    bootstrap_truncation=True,
+)
+CLASSIC = replace(SMALL, steps=256, ppo=PPO, net=replace(SMALL.net, trunks="separate", activation="tanh"))
+SAMPLES = 16 * 4  # of a rollout
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[TrainState, Trajectory]:
+    """An agent in the middle of its training after one more rollout, and the rollout."""
+    return jax.jit(lambda state: rollout.rollout(WORLD, state, algorithm(CLASSIC)))(trained(CLASSIC)[0])
+
+
+def prepared(made: tuple[TrainState, Trajectory], config: AgentConfig = CLASSIC) -> update.UpdateBatch:
+    """What the minibatches learn from."""
+    return update.prepare(*made, jnp.zeros((4, 2)), jnp.ones(()), algorithm(config))[1]
+
+
+def test_every_epoch_has_every_sample_once_in_an_order_of_its_own(made: tuple[TrainState, Trajectory]) -> None:
+    order = np.asarray(prepared(made).order).reshape(2, SAMPLES)
+    np.testing.assert_array_equal(np.sort(order), [np.arange(SAMPLES)] * 2)
+    assert (order[0] != order[1]).any()
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_shuffled_minibatch_has_its_samples_and_bonuses_learn_from_a_proportion(
+    made: tuple[TrainState, Trajectory], parts: int
+) -> None:
+    config = replace(CLASSIC, bonus=replace(CLASSIC.bonus, update_proportion=0.25))
+    batch = prepared(made, config)
+    order = np.asarray(batch.order)[3].reshape(parts, -1)
+    whole = np.asarray(batch.samples.advantage).ravel()[order]
+    for part in range(parts):
+        samples, transitions, totals = minibatches.pick(batch, jnp.asarray(3), config, part, parts)
+        time, environment = np.divmod(order[part], 4)
+        np.testing.assert_array_equal(samples.observation, made[1].observation[time, environment])
+        np.testing.assert_array_equal(samples.action, made[1].action[time, environment])
+        expected = (whole[part] - whole.mean()) / (whole.std() + 1e-8)
+        np.testing.assert_allclose(samples.advantage, expected, rtol=1e-4, atol=1e-6)
+        seen = len(order[part]) // 4
+        np.testing.assert_array_equal(transitions.next_frame, made[1].next_obs[time[:seen], environment[:seen]])
+        assert totals == (16, 4)
+
+
+def test_a_sample_is_weighted_after_advantages_are_standardised(made: tuple[TrainState, Trajectory]) -> None:
+    drift = jnp.log(jnp.arange(1.0, SAMPLES + 1).reshape(16, 4))  # importance 1 to 64
+    rest = (jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC))
+    weighted, plain = (update.prepare(*made, *rest, drift=one)[1] for one in (drift, None))
+    found, usual = (minibatches.pick(one, jnp.asarray(0), CLASSIC)[0].advantage for one in (weighted, plain))
+    np.testing.assert_allclose(found, (np.asarray(plain.order)[0] + 1) * usual, rtol=1e-4)
+
+
+def test_values_after_a_time_limit_are_those_of_the_observation_that_was_reached(
+    made: tuple[TrainState, Trajectory],
+) -> None:
+    state, trajectory = made
+    assert trajectory.truncated.any()
+    found = update.final_values(trajectory, state.params, None, algorithm(CLASSIC))
+    place = tuple(np.argwhere(np.asarray(trajectory.truncated))[0])
+    np.testing.assert_allclose(found[place], state.params.policy(trajectory.next_obs[place])[1], rtol=1e-5)
+    none = replace(trajectory, truncated=jnp.zeros_like(trajectory.truncated))
+    assert not update.final_values(none, state.params, None, algorithm(CLASSIC)).any()
+
+
+def test_values_are_in_units_of_the_return(made: tuple[TrainState, Trajectory]) -> None:
+    state, trajectory = made
+    rewards = trajectory.reward.at[3].set(7.0)
+    found = []
+    for unit in (1.0, 1000.0):
+        rest = (jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC))
+        scale = replace(state, reward_scale=begun(CLASSIC).reward_scale)
+        found.append(update.prepare(scale, replace(trajectory, reward=unit * rewards), *rest)[2].value_targets)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_the_policy_are_clipped_and_those_of_bonuses_are_not() -> None:
+    params = trained(CLASSIC)[0].params
+    ones: Params = jax.tree.map(jnp.ones_like, params)
+    clipped = update.clip_gradients(ones, CLASSIC)
+    norm = np.sqrt(sum((leaf**2).sum() for leaf in leaves(clipped.policy)))
+    np.testing.assert_allclose(norm, 0.5, rtol=1e-5)
+    assert same(clipped.bonuses, ones.bonuses)
+    assert same(update.clip_gradients(ones, SMALL), ones)
+
+
+def test_the_learning_rate_falls_over_the_planned_updates() -> None:
+    config = replace(CLASSIC, ppo=replace(PPO, learning_rate=1e-2, learning_rate_end=2e-3))
+    assert config.updates == 4
+    rates = [update.learning_rate_factor(jnp.asarray(done), config) for done in range(4)]
+    np.testing.assert_allclose(rates, [1.0, 0.8, 0.6, 0.4], rtol=1e-6)
+    longer = replace(config, steps=512)  # a run that is extended is on the line of its new length
+    np.testing.assert_allclose(update.learning_rate_factor(jnp.asarray(4), longer), 0.6, rtol=1e-6)
+    assert update.learning_rate_factor(jnp.asarray(3), SMALL) is None
+
+
+def test_the_first_ratio_is_one_and_nothing_is_learned_at_the_end_of_the_line() -> None:
+    state, metrics = trained(CLASSIC, updates=4)
+    assert metrics["first_ratio"] < 2e-6
+    after, metrics = make_step(CLASSIC)(state)
+    assert same(after.params, state.params)
+    assert float(metrics["reward_scale"]) == float(after.reward_scale.scale)

@@ -1,0 +1,56 @@
+"""A run that does not learn because its values drown its policy says so once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from action_balance.config.agent import AgentConfig
+from action_balance.config.presets import PRESETS
+from action_balance.engines.stall import LONG, StallWatch, advice, stalled
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "value", "policy", "expected"),
+    [
+        ([-500.0, -490.0], [-500.0, -500.0], 8000.0, 0.02, True),  # worse than at first
+        ([-500.0], [-496.0], 8000.0, 0.02, True),  # better by less than 1 %
+        ([-500.0], [-494.0], 8000.0, 0.02, False),  # better by more
+        ([-500.0], [-500.0], 8000.0, -9.0, False),  # 8000 < 1000 x 9
+        ([-500.0], [-500.0], 9.0, 0.0, False),  # 9 < 1000 x 0.01
+        ([-500.0], [-500.0], 10.0, 0.0, True),
+        ([0.0], [0.0], 10.0, 0.0, True),
+        ([20.0], [500.0], 8000.0, 0.0, False),
+    ],
+)
+def test_a_return_is_stalled_where_it_has_not_improved_and_the_value_loss_is_a_thousand_times_the_policys(
+    first: list[float], last: list[float], value: float, policy: float, expected: bool
+) -> None:
+    assert stalled(first, last, value, policy) is expected
+
+
+def test_what_to_try_is_what_the_settings_lack() -> None:
+    study, classic = AgentConfig(), PRESETS["classic"]
+    line = advice(3, [-500.0, -400.0], [-500.0], 8000.0, study)
+    assert line.startswith("seed 3: the return has not improved since the first updates (from -450 to -500)")
+    assert line.endswith("--preset classic, or --normalize-returns and --trunks separate")
+    scaled = replace(study, ppo=replace(study.ppo, normalize_returns=True))
+    assert advice(0, [0.0], [0.0], 10.0, scaled).endswith("--preset classic, or --trunks separate")
+    assert advice(0, [0.0], [0.0], 10.0, classic).endswith("a smaller --reward-scale or --value-coef")
+
+
+def test_a_seed_is_watched_from_its_60th_update_with_episodes_and_named_once() -> None:
+    watch, said = StallWatch(AgentConfig(), first_seed=5), []
+    losses = {"loss_value_ext": np.array([1e4, 1e4]), "loss_policy": np.array([0.01, 0.01])}
+    for update in range(200):
+        # The first seed learns. The second ends an episode in every other update only.
+        returns = np.array([update, -500.0 if update % 2 else np.nan])
+        if line := watch({**losses, "episode_return": returns}):
+            said.append((update, line))
+    assert [update for update, _ in said] == [2 * LONG - 1]
+    assert said[0][1].startswith("seed 6: ")
+
+
+def test_what_learns_nothing_is_not_watched() -> None:
+    watch = StallWatch(AgentConfig(method="random"))
+    assert all(watch({"episode_return": np.array([-500.0])}) is None for _ in range(LONG + 1))
