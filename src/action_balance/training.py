@@ -5,7 +5,6 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
-from action_balance.config.trust import OF_GYMNASIUM
 from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
@@ -63,17 +61,17 @@ def train(
 
 def resume(
     run: str | Path,
-    env: "Callable[[], Env[Any, Any]] | None" = None,
+    env: "Callable[[], Env[Any, Any]] | str | None" = None,
     trust: bool = False,
     *,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
 ) -> Path:
-    """Train the rest of a run that was interrupted.
+    """Train the rest of a run that was interrupted; of a finished one, a line says that nothing is left.
 
     Args:
         run: its folder.
-        env: the function that makes its environment, if it was trained with one.
+        env: the function that makes its environment, or MODULE:FUNCTION, if it was trained with one.
         trust: whether modules that the run names may be imported, which runs their code: environments, wrappers and
             bonuses of your own, or of somebody whom you trust.
         report: called after every update.
@@ -84,8 +82,7 @@ def resume(
     """
     use_all_cores()
     folder = RunFolder.open(Path(run))
-    config = TrainConfig.from_dict(folder.config, trust, () if env is None else OF_GYMNASIUM)
-    if env is not None:
-        config = replace(config, env=config.env.with_function(env))
-    loop.resume(folder, config, sys.argv, report, on_message)
+    config = TrainConfig.of_run(folder.config, trust, env)
+    if not loop.says_finished(folder, on_message):
+        loop.resume(folder, config, sys.argv, report, on_message)
     return Path(run)

@@ -152,6 +152,10 @@ class Dials(gymnasium.Env[Any, Any]):
         return self.see(), float(self.dials == [2, 1]), False, self.steps == 10, {}
 
 
+def small_dials() -> Dials:
+    return Dials(3)
+
+
 class SlowDials(Dials):
     """Its clock goes too far."""
 

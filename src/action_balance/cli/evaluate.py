@@ -24,6 +24,8 @@ class Evaluate(Command):
     """latest, best (highest return in training), or the number of an update."""
     seed: int = 0
     """Random seed of the evaluation episodes."""
+    env: str | None = field(default=None, metadata={"metavar": "MODULE:FUNCTION"})
+    """Function that makes the environment, for a run that was trained with a function of a script."""
     trust: bool = False
     """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
 
@@ -31,4 +33,4 @@ class Evaluate(Command):
         """Import the evaluation."""
         from action_balance.studies.evaluation.run import evaluate
 
-        return partial(evaluate, self.run_folder, self.episodes, self.checkpoint, self.seed, self.trust)
+        return partial(evaluate, self.run_folder, self.episodes, self.checkpoint, self.seed, self.trust, env=self.env)

@@ -18,6 +18,8 @@ class Resume(Command):
 
     run_folder: Path = field(metadata={"metavar": "RUN"})
     """Folder of the run."""
+    env: str | None = field(default=None, metadata={"metavar": "MODULE:FUNCTION"})
+    """Function that makes the environment, for a run that was trained with a function of a script."""
     trust: bool = False
     """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
 
@@ -25,4 +27,4 @@ class Resume(Command):
         """Import the training."""
         from action_balance.terminal.training import resume
 
-        return partial(resume, self.run_folder, self.trust)
+        return partial(resume, self.run_folder, self.trust, env=self.env)

@@ -120,6 +120,23 @@ def resume(
         _Session(folder, config, trainer, log, report, stop, messages, tracking).run(restored.state, restored.update)
 
 
+def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
+    """Whether nothing is left of a run to train, which the user is told.
+
+    Args:
+        folder: of the run.
+        on_message: called with the line that the user should read.
+
+    Returns:
+        True for a finished run; a `UserError` if its settings were changed.
+    """
+    folder.check_unchanged()
+    if folder.manifest.get("status") != "finished":
+        return False
+    on_message(f"{folder.path} is finished: nothing is left to train")
+    return True
+
+
 def trained_on(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were built for; None if the run did not record it."""
     known = folder.manifest.get(ENV_SPEC) or upgrade_env_spec(folder.manifest.get(SEEN), folder.config)

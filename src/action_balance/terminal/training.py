@@ -41,19 +41,18 @@ def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, c
     say(console, f"trained {out}")
 
 
-def resume(path: Path, trust: bool, console: Console) -> None:
+def resume(path: Path, trust: bool, console: Console, env: str | None = None) -> None:
     """Train the rest of a run.
 
     Args:
         path: Folder of the run.
         trust: Whether modules that the run names may be imported.
         console: Where progress is shown.
+        env: MODULE:FUNCTION that makes the environment, if the run was trained with a function.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.from_dict(folder.config, trust)
-    folder.check_unchanged()
-    if folder.manifest.get("status") == "finished":
-        say(console, f"{path} is finished: nothing is left to train")
+    config = TrainConfig.of_run(folder.config, trust, env)
+    if loop.says_finished(folder, partial(say, console)):
         return
 
     with training_progress(console, config) as report:

@@ -29,6 +29,7 @@ from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
 from action_balance.errors import UserError
+from action_balance.files import fingerprint
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.studies.compare.analysis import compare
 
@@ -234,6 +235,16 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
     assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
+def as_trained_by_a_script(run: Path) -> None:
+    """Replace the name of a run's environment by that of a function that no module has."""
+    config = json.loads((run / "config.json").read_text())
+    config["config"]["env"]["name"] = "gym:__main__:make"
+    (run / "config.json").write_text(json.dumps(config))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["config_sha256"] = fingerprint(config["config"])
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
 @pytest.mark.parametrize("lag", ["0", "1"])
 def test_updates_before_an_environment_fails_are_kept(
     lag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -310,9 +321,26 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
     assert [one.update for one in reports] == [1, 2]
     check_rows(out)
     assert messages[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
-    with pytest.raises(UserError, match="is a function of a script"):
-        action_balance.resume(out)
+    said = len(messages)
     assert action_balance.resume(out, lambda: gym_cases.Dials(3), on_message=messages.append) == out
+    assert messages[said:] == [f"{out} is finished: nothing is left to train"]
+
+
+def test_a_run_of_a_script_is_evaluated_and_resumed_with_its_function_named_again(
+    dials: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(dials, run)
+    as_trained_by_a_script(run)
+    assert call("evaluate", str(run), "--episodes", "1") == 2
+    assert "is a function of a script: give it again" in capsys.readouterr().err
+    assert (
+        call("evaluate", str(run), "--episodes", "1", "--env", "gym_cases:small_dials") == 0
+    )  # typed: needs no --trust
+    assert call("evaluate", str(run), "--episodes", "1", "--env", "gym_cases:Counter") == 2
+    assert "has changed: the run was trained with" in capsys.readouterr().err
+    assert call("resume", str(run), "--env", "gym_cases:small_dials") == 0
+    assert "is finished: nothing is left to train" in capsys.readouterr().out
 
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:

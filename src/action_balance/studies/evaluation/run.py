@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,6 +25,9 @@ from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 
+if TYPE_CHECKING:
+    from gymnasium import Env
+
 #: Part of the work with an episode that its replay for the rooms takes.
 REPLAYING = 0.2
 
@@ -34,7 +38,15 @@ FILMED: ActionMode = "sampled"
 Replays = Mapping[ActionMode, list[list[Replay]]]
 
 
-def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool, console: Console) -> None:
+def evaluate(
+    path: Path,
+    episodes: int,
+    checkpoint: str,
+    seed: int,
+    trust: bool,
+    console: Console,
+    env: "Callable[[], Env[Any, Any]] | str | None" = None,
+) -> None:
     """Play episodes with every agent of a run, print their results and write them to its folder if it is writable.
 
     Args:
@@ -44,9 +56,10 @@ def evaluate(path: Path, episodes: int, checkpoint: str, seed: int, trust: bool,
         seed: random seed of the episodes.
         trust: whether modules that the run names may be imported.
         console: the screen.
+        env: the function that makes the environment, or MODULE:FUNCTION, if the run was trained with one.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.from_dict(folder.config, trust)
+    config = TrainConfig.of_run(folder.config, trust, env)
     _check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {path} ...")
