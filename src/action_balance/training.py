@@ -4,7 +4,7 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from action_balance.engines import loop
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
+from action_balance.tracking import track_config
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -30,6 +31,8 @@ def train(
     seeds: int = 1,
     checkpoint_every: int | None = None,
     overwrite: bool = False,
+    track: str | Sequence[str] = (),
+    track_project: str | None = None,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
     **settings: Any,
@@ -45,6 +48,9 @@ def train(
         seeds: number of agents, trained together.
         checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
         overwrite: replace a run that is in the folder.
+        track: trackers that settings and metrics are sent to: ``"wandb"``, ``"mlflow"``, or several; ``"tensorboard"``
+            makes sure that event files are written, as they are wherever TensorBoard is installed.
+        track_project: project in which trackers show the run (default: action-balance).
         report: called after every update.
         on_message: called with each line that the user should read.
         **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
@@ -55,7 +61,7 @@ def train(
     use_all_cores()
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     config = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, report, overwrite, on_message)
+    loop.begin(Path(out), config, sys.argv, report, overwrite, on_message, track_config(track, track_project))
     return Path(out)
 
 

@@ -1,5 +1,6 @@
 """What an offline run of Weights & Biases has written: records in the log format of LevelDB, after a header."""
 
+import importlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,8 @@ from typing import Any
 
 import pytest
 import wandb
-from wandb.proto.wandb_internal_pb2 import Record
+
+Record: Any = importlib.import_module("wandb.proto.wandb_internal_pb2").Record  # made when it is imported
 
 HEADER, BLOCK, RECORD = 7, 32_768, 7
 FULL, FIRST, LAST = 1, 2, 4
@@ -26,7 +28,7 @@ def offline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         wandb.teardown()
 
 
-def records(file: Path) -> list[Record]:
+def records(file: Path) -> list[Any]:
     """All records of a file, in order."""
     content, place, part, found = file.read_bytes(), HEADER, b"", []
     while place + RECORD <= len(content):
@@ -42,7 +44,7 @@ def records(file: Path) -> list[Record]:
     return found
 
 
-def history(some: list[Record]) -> list[dict[str, Any]]:
+def history(some: list[Any]) -> list[dict[str, Any]]:
     """The rows that were logged, by the names of their numbers."""
     return [
         {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in one.history.item}
@@ -51,6 +53,6 @@ def history(some: list[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def offline_runs(folder: Path) -> list[list[Record]]:
+def offline_runs(folder: Path) -> list[list[Any]]:
     """The records of every offline run below a folder, oldest first."""
     return [records(file) for file in sorted(folder.glob("wandb/offline-run-*/*.wandb"))]

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.tracking.registry import CLASSES, NAMES, check_installed, make
+from action_balance.tracking.base import TrackConfig
+from action_balance.tracking.registry import CLASSES, NAMES, check_installed, make, track_config
 
 
 def test_all_trackers_are_installed_here_and_can_be_made() -> None:
@@ -15,6 +16,11 @@ def test_all_trackers_are_installed_here_and_can_be_made() -> None:
     assert {name: type(make(name)).__module__.rpartition(".")[2] for name in CLASSES} == dict(
         zip(CLASSES, CLASSES, strict=True)
     )
+
+
+def test_one_name_or_several_are_taken() -> None:
+    assert track_config("wandb", "mine") == TrackConfig(("wandb",), "mine")
+    assert track_config(["wandb", "mlflow"]) == TrackConfig(("wandb", "mlflow"))
 
 
 def test_an_unknown_tracker_gets_a_suggestion() -> None:

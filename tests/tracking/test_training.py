@@ -1,5 +1,6 @@
 """A run that is tracked, from the command line: trained, interrupted, resumed. Nothing is sent anywhere."""
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def test_a_tracker_that_fails_does_not_end_the_training(
 def test_a_tracker_that_is_not_installed_is_one_line_before_anything_begins(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(registry.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert call("train", *WORDS, *SMALL, "--out", str(tmp_path / "run"), "--track", name) == 2
     error = capsys.readouterr().err
     assert f"{name} is not installed, and --track {name} needs it" in error

@@ -6,7 +6,7 @@ Every key is the name of a flag, ``learning-rate``; the tables of Python's setti
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin
@@ -58,7 +58,7 @@ def file_words(
     has_env: bool,
     form: Callable[[Sequence[str]], Form],
     flags: Iterable[Flag],
-    approved: Callable[[Data], Iterable[str]] | None,
+    approved: Callable[[Data], Collection[str]] | None,
 ) -> FileWords:
     """The words of a file.
 

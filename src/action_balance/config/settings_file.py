@@ -6,7 +6,7 @@ YAML, which could build objects or grow without end.
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def _line(lines: list[str], key: tuple[str, ...]) -> int | None:
     return found
 
 
-class _PlainLoader(yaml.SafeLoader):
+class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
     """YAML without aliases, and without a name twice in one table."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -146,7 +146,7 @@ def _yaml(text: str) -> Any:
         loader.dispose()
 
 
-_PARSERS = {"TOML": tomllib.loads, "YAML": _yaml, "JSON": parse_json}
+_PARSERS: dict[str, Callable[[str], Any]] = {"TOML": tomllib.loads, "YAML": _yaml, "JSON": parse_json}
 
 
 def refuse(path: Path, entry: Entry, why: str) -> UserError:

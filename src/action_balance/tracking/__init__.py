@@ -5,7 +5,7 @@ A tracker is one file with the three methods of `Tracker`. Its library is import
 """
 
 from action_balance.tracking.base import RunInfo, TrackConfig, Tracker
-from action_balance.tracking.registry import NAMES, check_installed
+from action_balance.tracking.registry import NAMES, check_installed, track_config
 from action_balance.tracking.session import Tracking
 
-__all__ = ["NAMES", "RunInfo", "TrackConfig", "Tracker", "Tracking", "check_installed"]
+__all__ = ["NAMES", "RunInfo", "TrackConfig", "Tracker", "Tracking", "check_installed", "track_config"]

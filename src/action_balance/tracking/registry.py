@@ -2,12 +2,12 @@
 
 import importlib
 import importlib.util
-from collections.abc import Iterable
-from typing import get_args
+from collections.abc import Iterable, Sequence
+from typing import cast, get_args
 
 from action_balance.errors import check_name
 from action_balance.files import missing
-from action_balance.tracking.base import Name, Tracker
+from action_balance.tracking.base import Name, TrackConfig, Tracker
 
 #: Names of all trackers.
 NAMES: tuple[str, ...] = get_args(Name)
@@ -30,6 +30,21 @@ def check_installed(names: Iterable[str]) -> None:
         found = importlib.util.find_spec(name)
         if found is None or found.origin is None:  # a folder without code, such as the one that wandb writes to
             raise missing(name, f"--track {name}", name)
+
+
+def track_config(names: str | Sequence[str] = (), project: str | None = None) -> TrackConfig:
+    """Trackers by name, checked.
+
+    Args:
+        names: one tracker, or several.
+        project: in which they show the run.
+
+    Returns:
+        The settings; a `UserError` if a name is unknown, or its package is not installed.
+    """
+    known = (names,) if isinstance(names, str) else tuple(names)
+    check_installed(known)
+    return TrackConfig(cast(tuple[Name, ...], known), project)
 
 
 def make(name: str) -> Tracker:
