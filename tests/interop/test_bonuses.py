@@ -483,12 +483,16 @@ def test_a_foreign_file_is_refused_and_never_executed(tmp_path: Path) -> None:
 # --- The package --------------------------------------------------------------
 
 
-def test_the_optimiser_is_imported_only_when_it_is_needed() -> None:
-    code = (
-        "import sys, action_balance; print('optax' in sys.modules); action_balance.RND; print('optax' in sys.modules)"
-    )
+def test_the_optimiser_is_imported_only_when_it_is_needed_and_pytorch_never() -> None:
+    code = """
+import sys, action_balance
+print('optax' in sys.modules)
+rnd = action_balance.RND.create((1,), width=1)
+rnd.reward([0.0]), rnd.state_dict()
+print('optax' in sys.modules, 'torch' in sys.modules)
+"""
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["False", "True"]
+    assert ran.stdout.split() == ["False", "True", "False"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = action_balance.nothing
 
