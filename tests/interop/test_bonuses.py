@@ -169,14 +169,14 @@ def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
 def test_other_batch_sizes_settings_and_seeds_compile_nothing_new() -> None:
     def use(module: ActionBalance, size: int) -> None:
         obs = np.resize(OBS, (size, *SHAPE))
-        module.logits(obs, np.zeros((size, ACTIONS)))
+        module.bonus(obs)
         module.learn(obs, np.zeros(size, int))
 
     for size in (1, 2, 4, 8):
         use(make(), size)
     with counted_compilations() as compiled:
         use(make(), 16)
-    assert len(compiled) == 2  # one to act, one to learn
+    assert len(compiled) == 2  # one to score, one to learn
     with counted_compilations() as compiled:
         for size in range(1, 17):
             use(make(seed=size, coef=0.1 * size, learning_rate=1e-3), size)

@@ -20,6 +20,7 @@ from action_balance.interop.learner import Learner
 from action_balance.interop.minibatches import Minibatches
 from action_balance.interop.module import Module, counted, cut
 from action_balance.interop.settings import BalanceSettings, RNDSettings, check_number, default_width
+from action_balance.interop.small import SmallShift
 from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
@@ -40,6 +41,11 @@ class ActionBalance(Module):
         self._settings = settings
         self._shifts = compiled.shifts(settings.bonus, settings.normalize)
         self._replace(state)
+
+    def _replace(self, learner: Learner) -> None:
+        super()._replace(learner)
+        kind, nvec = self._settings.normalize, self._settings.bonus.spec.nvec
+        self._small = SmallShift(learner, kind, nvec) if SmallShift.fits(learner) else None
 
     @classmethod
     def create(
@@ -125,8 +131,8 @@ class ActionBalance(Module):
             One bonus per action, (..., A) float32.
         """
         seen, lead = self._settings.spaces.observations(to_numpy(obs))
-        errors = compiled.action_errors(self._settings.bonus)
-        return like(cut(errors(self._acting, padded(seen)), lead), obs)
+        errors = compiled.action_errors(self._settings.bonus, self._acting, padded(seen))
+        return like(cut(errors, lead), obs)
 
     def observe(self, obs: Any) -> None:
         """Update the observation statistics only.
@@ -174,8 +180,9 @@ class ActionBalance(Module):
     def _shift(
         self, seen: np.ndarray, lead: tuple[int, ...], allowed: np.ndarray | None, coef: float | None
     ) -> np.ndarray:
-        settings = self._settings
-        strength = settings.coef if coef is None else check_number("coef", coef, 0, 1e6)
+        strength = self._settings.coef if coef is None else check_number("coef", coef, 0, 1e6)
+        if self._small is not None and self._small.is_for(len(seen)):
+            return self._small(seen, allowed, strength).reshape(*lead, -1)
         mask = None if allowed is None else padded(allowed)
         return cut(self._shifts(self._acting, padded(seen), mask, strength), lead)
 
@@ -251,8 +258,8 @@ class RND(Module):
             One error per observation, (...) float32.
         """
         seen, lead = self._settings.spaces.observations(to_numpy(next_obs), "next_obs")
-        errors = compiled.state_errors(self._settings.bonus)
-        return like(cut(errors(self._acting, padded(seen)), lead), next_obs)
+        errors = compiled.state_errors(self._settings.bonus, self._acting, padded(seen))
+        return like(cut(errors, lead), next_obs)
 
     def reward(self, next_obs: Any, valid: Any = None) -> Any:
         """Intrinsic rewards: errors of the states that were reached, over the standard deviation of their returns.

@@ -27,13 +27,13 @@ from action_balance.envs.mixed import empty_stats
 from action_balance.interop.inputs import Spaces
 
 #: Normalised observations are clipped to +- this.
-_CLIP = 5.0
-#: A program that runs once is compiled quickly: with the optimisations, this took most of the time of short loops.
-_QUICK = {
-    "xla_backend_optimization_level": 0,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
+CLIP = 5.0
+#: For a CPU, programs are compiled in half the time with a simpler code generator, and run about a seventh longer:
+#: compiling took most of the time of short loops.
+_LEAN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+#: A program that runs once needs no optimisation.
+_QUICK = {"xla_backend_optimization_level": 0, **_LEAN}
+_lean = partial(jax.jit, static_argnums=0, compiler_options=_LEAN)
 
 
 class Learner(eqx.Module):
@@ -101,7 +101,7 @@ def _batch(stats: RunningMeanStd, obs: Array, actions: Array | None) -> Batch:
     zeros = jnp.zeros(len(obs), jnp.int32)
     taken = zeros if actions is None else actions
     transitions = Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0)
-    return Batch(transitions, stats, _CLIP, jax.random.key(0))  # these bonuses draw nothing
+    return Batch(transitions, stats, CLIP, jax.random.key(0))  # these bonuses draw nothing
 
 
 @lru_cache(maxsize=64)
@@ -111,50 +111,52 @@ def _acting_tree(bonus: Bonus) -> Any:
     return jax.tree.structure((like.params, like.state, like.obs_stats))
 
 
-@lru_cache(maxsize=64)
-def state_errors(bonus: Bonus) -> Callable[..., Float[Array, " B"]]:
-    """Make the program of the errors of states (Eq. 1).
+def _state_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
+    params, state, stats = jax.tree.unflatten(_acting_tree(bonus), acting)
+    return bonus.loss(params, state, _batch(stats, obs, None))
+
+
+def _action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
+    params, state, stats = jax.tree.unflatten(_acting_tree(bonus), acting)
+    zero = jnp.zeros((), jnp.int32)
+    return jax.vmap(lambda one: bonus.scores(params, state, BonusObs(one, zero, stats, CLIP)))(obs)
+
+
+@_lean
+def state_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
+    """Errors of states (Eq. 1).
 
     Args:
         bonus: Its class and settings.
+        acting: `Learner.acting`.
+        obs: Observations.
 
     Returns:
-        A function of `Learner.acting` and observations: one error per observation.
+        One error per observation.
     """
-    tree = _acting_tree(bonus)
-
-    @jax.jit
-    def errors(acting: tuple[Array, ...], obs: Array) -> Array:
-        params, state, stats = jax.tree.unflatten(tree, acting)
-        return bonus.loss(params, state, _batch(stats, obs, None))
-
-    return errors
+    return _state_errors(bonus, acting, obs)
 
 
-@lru_cache(maxsize=64)
-def action_errors(bonus: Bonus) -> Callable[..., Float[Array, "B A"]]:
-    """Make the program of the bonus vectors of states (Eq. 4).
+@_lean
+def action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
+    """The bonus vectors of states (Eq. 4).
 
     Args:
         bonus: Its class and settings.
+        acting: `Learner.acting`.
+        obs: Observations.
 
     Returns:
-        A function of `Learner.acting` and observations: one vector per observation.
+        One vector per observation.
     """
-    tree = _acting_tree(bonus)
-
-    @jax.jit
-    def errors(acting: tuple[Array, ...], obs: Array) -> Array:
-        params, state, stats = jax.tree.unflatten(tree, acting)
-        zero = jnp.zeros((), jnp.int32)
-        return jax.vmap(lambda one: bonus.scores(params, state, BonusObs(one, zero, stats, _CLIP)))(obs)
-
-    return errors
+    return _action_errors(bonus, acting, obs)
 
 
 @lru_cache(maxsize=64)
 def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A"]]:
     """Make the program of what action balance adds to logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5).
+
+    It is made once, because settings take long to compare, and this is called in every step of a loop.
 
     Args:
         bonus: Its class and settings.
@@ -163,19 +165,22 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     Returns:
         A function of `Learner.acting`, observations, (B, A) allowed actions or None if all are, and the coefficient c.
     """
-    errors, distribution = action_errors(bonus), bonus.distribution
+    distribution = bonus.distribution
 
     def normalized(scores: Array, allowed: Array | None) -> Array:
         return distribution.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
 
-    @jax.jit
     def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
-        return coef * jax.vmap(normalized)(errors(acting, obs), allowed)
+        return coef * jax.vmap(normalized)(_action_errors(bonus, acting, obs), allowed)
 
-    return shift
+    return jax.jit(shift, compiler_options=_LEAN)
 
 
-@jax.jit
+def _absorbed(stats: RunningMeanStd, obs: Array, size: Array | int) -> RunningMeanStd:
+    return stats.update(obs, jnp.arange(len(obs)) < size)
+
+
+@partial(jax.jit, compiler_options=_QUICK)
 def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
     """The statistics with one more batch.
 
@@ -187,10 +192,10 @@ def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Arr
     Returns:
         The new statistics.
     """
-    return stats.update(obs, jnp.arange(len(obs)) < size)
+    return _absorbed(stats, obs, size)
 
 
-@partial(jax.jit, static_argnums=0)
+@_lean
 def learn(
     bonus: Bonus,
     learner: Learner,
@@ -216,7 +221,7 @@ def learn(
     Returns:
         The learner after the steps, and the mean error of the samples of each step before it.
     """
-    stats = update_stats(learner.obs_stats, obs, size)
+    stats = _absorbed(learner.obs_stats, obs, size)
 
     def step(carry: tuple[Any, Any], which: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
         params, optimizer = carry
@@ -235,7 +240,7 @@ def learn(
     return Learner(params, learner.state, optimizer, stats), errors
 
 
-@partial(jax.jit, static_argnums=0)
+@_lean
 def rewards(
     bonus: Bonus,
     acting: tuple[Array, ...],
@@ -258,7 +263,7 @@ def rewards(
         The new scale, and the rewards, which are 0 until there are rewards of a second step: before that, the spread
         along time is not known.
     """
-    errors = state_errors(bonus)(acting, next_obs.reshape(-1, *next_obs.shape[2:])).reshape(counted.shape)
+    errors = _state_errors(bonus, acting, next_obs.reshape(-1, *next_obs.shape[2:])).reshape(counted.shape)
     scale = scale.update(errors, gamma, counted)
     known = scale.moments.count > counted.shape[1]
     return scale, jnp.where(counted & known, errors / scale.scale, 0.0)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from action_balance.nets.layers import Linear
 
-_SLOPE = 0.2
+SLOPE = 0.2
 
 
 class BonusNet(eqx.Module):
@@ -48,7 +48,7 @@ class BonusNet(eqx.Module):
         """Features of a state."""
         x = observation.ravel()
         for layer in self.encoder:
-            x = jax.nn.leaky_relu(layer(x), _SLOPE)
+            x = jax.nn.leaky_relu(layer(x), SLOPE)
         return x
 
     def __call__(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
@@ -63,7 +63,7 @@ class BonusNet(eqx.Module):
         """
         x = self.joined[0](self.encode(observation), action)
         for layer in self.joined[1:]:
-            x = layer(jax.nn.leaky_relu(x, _SLOPE), action)
+            x = layer(jax.nn.leaky_relu(x, SLOPE), action)
         return x
 
     def all_actions(self, observation: Float[Array, "..."]) -> Float[Array, "A D"]:
@@ -77,5 +77,5 @@ class BonusNet(eqx.Module):
         """
         x = self.joined[0].all_actions(self.encode(observation))
         for layer in self.joined[1:]:
-            x = layer.all_actions(jax.nn.leaky_relu(x, _SLOPE))
+            x = layer.all_actions(jax.nn.leaky_relu(x, SLOPE))
         return x

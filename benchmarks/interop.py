@@ -1,0 +1,114 @@
+"""Cost of action balance and RND in a loop of PyTorch: ``python benchmarks/interop.py [--quick] [--env ID]``.
+
+The loop is `examples/cleanrl_ppo.py`, with its networks of 64 units, four epochs of four minibatches and eight
+environments. What is measured is the processor time of all threads: in the calls of `ActionBalance` and `RND`, and in
+all of the training. The first call of each kind compiles; its time is counted, and shown on its own.
+"""
+
+import argparse
+import functools
+import runpy
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import machine, table, wide_console
+from rich.console import Console
+
+from action_balance import RND, ActionBalance
+
+#: Target: the largest share of the modules in the processor time of the loop.
+TARGET = 0.25
+#: What the loop calls.
+CALLS = {ActionBalance: ("create", "observe", "shift", "learn"), RND: ("create", "observe", "reward", "learn")}
+EXAMPLE = Path(__file__).parents[1] / "examples" / "cleanrl_ppo.py"
+
+
+class Meter:
+    """Processor seconds of every call, by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def watch(self, owner: type, name: str) -> None:
+        """Measure the calls of a method from now on.
+
+        Args:
+            owner: The class.
+            name: Name of the method.
+        """
+        method, times = getattr(owner, name), self.seconds[f"{owner.__name__}.{name}"]
+
+        @functools.wraps(method)
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            start = time.process_time()
+            result = method(*args, **kwargs)
+            times.append(time.process_time() - start)
+            return result
+
+        setattr(owner, name, staticmethod(measured) if name == "create" else measured)
+
+    @property
+    def total(self) -> float:
+        """Seconds of all calls."""
+        return sum(sum(times) for times in self.seconds.values())
+
+
+def run(env: str, steps: int, console: Console) -> float:
+    """Train once, and print what the modules took.
+
+    Args:
+        env: Gymnasium id of the environment.
+        steps: Number of steps of all environments together.
+        console: Where the table is printed.
+
+    Returns:
+        The share of the modules.
+    """
+    example, meter = runpy.run_path(str(EXAMPLE)), Meter()
+    for owner, names in CALLS.items():
+        for name in names:
+            meter.watch(owner, name)
+    args = example["Args"](env=env)
+    updates = max(2, round(steps / args.envs / args.steps))
+    start = time.process_time()
+    example["train"](example["Args"](env=env, updates=updates))
+    total = time.process_time() - start
+    rows = [
+        (
+            name,
+            f"{len(times):,}",
+            f"{times[0]:.2f} s",
+            f"{1e6 * sorted(times)[len(times) // 2]:,.0f} us",
+            _s(sum(times)),
+        )
+        for name, times in meter.seconds.items()
+        if times
+    ]
+    rows.append(("both modules", "", "", "", _s(meter.total)))
+    rows.append(("whole training", "", "", "", _s(total)))
+    columns = ("call", "calls", "first call", "median", "all")
+    title = f"Processor time, {env}, {updates * args.envs * args.steps:,} steps"
+    shown = table(title, columns)
+    for row in rows:
+        shown.add_row(*row)
+    console.print(shown)
+    share = meter.total / total
+    console.print(f"share of the modules: {share:.0%} (target: below {TARGET:.0%})")
+    return share
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:.2f} s"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="10,000 steps instead of 100,000")
+    parser.add_argument("--env", default="CartPole-v1", help="Gymnasium id (default: CartPole-v1)")
+    options = parser.parse_args()
+    console = wide_console()
+    console.print(machine(f"PyTorch {torch.__version__}"))
+    run(options.env, 10_000 if options.quick else 100_000, console)

@@ -1,0 +1,119 @@
+"""The shift of a few vectors, in NumPy: for a handful of environments, starting a compiled program takes longer.
+
+It is the same arithmetic as in `learner.shifts`, and agrees with it up to rounding. Axes: B samples, A choices of all
+action components, R = B x A pairs, D outputs.
+"""
+
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from action_balance.core.options import Normalization
+from action_balance.interop.learner import CLIP, Learner
+from action_balance.nets.bonus import SLOPE, BonusNet
+
+#: Most products of the widest layer for which NumPy is faster.
+MOST_PRODUCTS = 1_000_000
+
+
+class SmallShift:
+    """The networks and statistics of a `Learner` as NumPy arrays."""
+
+    def __init__(self, learner: Learner, kind: Normalization, nvec: tuple[int, ...]) -> None:
+        """Copy what acting needs.
+
+        Args:
+            learner: The learner; see `fits`.
+            kind: How bonus vectors are normalised.
+            nvec: Number of choices of each action component, in which they are normalised.
+        """
+        count, squares = np.asarray(learner.obs_stats.count), np.asarray(learner.obs_stats.squares)
+        variance = squares / np.maximum(count, np.float32(1)) if count > 0 else np.ones_like(squares)
+        self._mean, self._deviation = np.asarray(learner.obs_stats.mean), np.sqrt(variance + np.float32(1e-8))
+        self._target, self._predictor = _layers(learner.state), _layers(learner.params)
+        self._kind, self._components = kind, [slice(*ends) for ends in pairwise([0, *accumulate(nvec)])]
+        products = max(weight.size for weight, _ in self._predictor) * sum(nvec)
+        self._most = MOST_PRODUCTS // products
+
+    @staticmethod
+    def fits(learner: Learner) -> bool:
+        """Whether the networks are those of vectors.
+
+        Args:
+            learner: The learner.
+
+        Returns:
+            Whether they are fully connected, without a further encoder.
+        """
+        return isinstance(learner.params, BonusNet) and not learner.params.encoder
+
+    def is_for(self, size: int) -> bool:
+        """Whether NumPy is the faster way.
+
+        Args:
+            size: B.
+
+        Returns:
+            Whether there are few enough observations.
+        """
+        return size <= self._most
+
+    def __call__(self, obs: np.ndarray, allowed: np.ndarray | None, coef: float) -> np.ndarray:
+        """What action balance adds to logits (Eq. 5).
+
+        Args:
+            obs: Observations, (B, ...).
+            allowed: Allowed actions, (B, A) bool; None if all of them are.
+            coef: c of Eq. 5.
+
+        Returns:
+            The shifts, (B, A) float32.
+        """
+        seen = np.clip((obs - self._mean) / self._deviation, -CLIP, CLIP)
+        difference = _outputs(self._predictor, seen)
+        difference -= _outputs(self._target, seen)
+        bonus = np.square(difference, out=difference).mean(axis=-1)
+        parts = [
+            _normalize(bonus[:, part], None if allowed is None else allowed[:, part], self._kind)
+            for part in self._components
+        ]
+        return np.float32(coef) * (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+
+
+def _normalize(bonus: np.ndarray, mask: np.ndarray | None, kind: Normalization) -> np.ndarray:
+    counts = np.float32(bonus.shape[1]) if mask is None else mask.sum(axis=1, keepdims=True, dtype=np.float32)
+    bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
+    if kind == "raw":
+        return bonus
+    if kind == "standard":
+        # Bonuses are not negative, and forbidden ones are 0: the largest is an allowed one.
+        bonus = bonus - bonus.max(axis=1, keepdims=True)
+        bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
+        bonus = bonus - bonus.sum(axis=1, keepdims=True) / counts
+        bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
+    largest = np.abs(bonus).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1
+    scaled = bonus / largest
+    square = (scaled * scaled).sum(axis=1, keepdims=True)
+    square = square / counts if kind == "standard" else square
+    square[square == 0] = 1
+    return scaled / np.sqrt(square)
+
+
+def _layers(net: BonusNet) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights, (in, out), and for every action what is added to their product, (A, out)."""
+    return [
+        (np.ascontiguousarray(np.asarray(one.weight).T), np.asarray(one.bias) + np.asarray(one.action_weight))
+        for one in net.joined
+    ]
+
+
+def _outputs(layers: list[tuple[np.ndarray, np.ndarray]], seen: np.ndarray) -> np.ndarray:
+    """Outputs of all actions, (B, A, D)."""
+    (weight, added), *others = layers
+    x = (seen @ weight)[:, None] + added
+    for weight, added in others:
+        np.maximum(x, np.float32(SLOPE) * x, out=x)
+        x = x @ weight
+        x += added
+    return x
