@@ -130,6 +130,14 @@ def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     return made
 
 
+def test_an_environment_without_masks_keeps_none(
+    rollouts: Rollouts, trajectories: list[tuple[Trajectory, jax.Array]]
+) -> None:
+    buffer = rollouts.whole[0][0]
+    assert (buffer.mask, trajectories[0][0].mask) == (None, None)
+    assert buffer.notes.shape[-1] == 1 + 3 + 2 * ACTIONS
+
+
 def stacks() -> np.ndarray:
     """What is seen at every time of the script, (2 T + 1, N, K, H, W), frame by frame."""
     shown = script()
