@@ -59,7 +59,14 @@ def config(env: dict[str, Any], bonus: dict[str, Any] | None = None, method: str
         (
             {"name": "gym:A-v0", "env_kwargs": '{"size": 6}', "wrapper": ["a:B"], "stack": 4, "reward_scale": 0.5},
             env_config(
-                "gym:A-v0", env_kwargs='{"size": 6}', wrapper=("a:B",), stack=4, reward_scale=0.5, action_masks="ignore"
+                "gym:A-v0",
+                env_kwargs='{"size": 6}',
+                wrapper=("a:B",),
+                stack=4,
+                reward_scale=0.5,
+                action_masks="ignore",
+                layout="flat",
+                max_image_side=0,
             ),
         ),
     ],

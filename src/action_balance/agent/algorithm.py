@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from jaxtyping import Array, Bool, Float, Int, Real
+from jaxtyping import Array, Bool, Float, Int, Real, UInt8
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import balance, mask_logits, mix_uniform
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import MultiCategorical
+from action_balance.envs.mixed import MixedStats, split_frame, split_images, state_number
 from action_balance.envs.spec import EnvSpec
+from action_balance.nets.mixed import MixedObs
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class Algorithm:
         policy = self.spec.normalize_obs and not self.config.uniform
         return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
 
-    def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Real[Array, "..."]:
+    def policy_obs(
+        self, observation: Real[Array, "..."], stats: RunningMeanStd | None
+    ) -> Real[Array, "..."] | MixedObs:
         """An observation as the policy sees it: normalised where its scale is unknown, images as stacks.
 
         Args:
@@ -62,11 +66,22 @@ class Algorithm:
         Returns:
             The input of the policy network.
         """
+        if self.spec.is_mixed:
+            return self._mixed_obs(observation, stats)
         if self.spec.normalize_obs:
             if stats is None:
                 raise ValueError("this policy sees normalised observations: pass the statistics")
             observation = stats.normalize(observation, self.config.bonus.observation_clip)
         return observation[None] if self.spec.kind == "image" else observation
+
+    def _mixed_obs(self, observation: UInt8[Array, "*k bytes"], stats: RunningMeanStd | None) -> MixedObs:
+        stack = observation if self.spec.is_stack else observation[None]
+        pixels, vector = split_frame(stack, self.spec.pixels)
+        if self.spec.normalize_obs:
+            if not isinstance(stats, MixedStats):
+                raise ValueError("this policy sees normalised vectors: pass the statistics")
+            vector = stats.normalize_vector(vector, self.config.bonus.observation_clip)
+        return MixedObs(tuple(split_images(pixels, self.spec.images)), vector)
 
     def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:
         """An observation as a bonus sees it.
@@ -80,6 +95,7 @@ class Algorithm:
             The input of a bonus.
         """
         frame = observation[-1] if self.spec.is_stack else observation
+        index = state_number(self.spec, frame) if self.spec.discrete else index
         return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
 
     def behaviour_logits(

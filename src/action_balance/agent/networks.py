@@ -9,8 +9,9 @@ from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.actor_critic import ActorCritic, SeparateActorCritic
 from action_balance.nets.image import ImageActorCritic
+from action_balance.nets.mixed import MixedActorCritic, MixedSizes
 
-Policy = ActorCritic | SeparateActorCritic | ImageActorCritic
+Policy = ActorCritic | SeparateActorCritic | ImageActorCritic | MixedActorCritic
 
 
 def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy:
@@ -22,9 +23,14 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
         key: Random key of its weights.
 
     Returns:
-        A convolutional network for images, a fully connected one otherwise.
+        A convolutional network for images, a fully connected one for vectors; both side by side for both.
     """
     actions = MultiCategorical(spec.nvec).choices
+    if spec.is_mixed:
+        sizes = MixedSizes(config.image.channels, config.image.features, config.net.hidden, config.image.trunk)
+        stack = spec.shape[0] if spec.is_stack else 1
+        precision = config.image.precision
+        return MixedActorCritic(spec.images, spec.vector, stack, sizes, actions, dtype=precision, key=key)
     if spec.is_image:
         widths = (config.image.features, config.image.trunk)
         shape = spec.shape if spec.is_stack else (1, *spec.shape)

@@ -23,7 +23,7 @@ def check_enumerable(spec: EnvSpec, instead: str) -> None:
         spec: Observations and actions of the environment.
         instead: Option that selects another bonus, for the message.
     """
-    if not spec.states:
+    if not spec.countable:
         raise UserError(
             "the states of this environment cannot be enumerated, so exact counts do not work: use another bonus, "
             f"e.g. {instead}"
@@ -47,7 +47,7 @@ class StateCounts(Bonus):
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, " S"]]:
         """No visits."""
         del key, stats
-        return None, jnp.zeros(self.spec.states, jnp.int32)
+        return None, jnp.zeros(self.spec.countable, jnp.int32)
 
     def reward(self, params: Any, state: Int[Array, " S"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every state that was reached, and the counts with this rollout."""
@@ -71,7 +71,7 @@ class PairCounts(PairCounter):
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, "S A"]]:
         """No visits."""
         del key, stats
-        return None, jnp.zeros((self.spec.states, self.distribution.choices), jnp.int32)
+        return None, jnp.zeros((self.spec.countable, self.distribution.choices), jnp.int32)
 
     def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
         """The counts of the state's actions."""

@@ -93,7 +93,8 @@ class PairDistillation(Bonus):
     def check(self) -> None:
         """An action channel needs images."""
         if self.config.embedding == "channel" and not self.spec.is_image:
-            raise UserError("an action channel needs images, and this environment has none: use action-balance-rnd")
+            what = "also vectors" if self.spec.is_mixed else "none"
+            raise UserError(f"an action channel needs images, and this environment has {what}: use action-balance-rnd")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         """A fresh predictor and its target."""

@@ -1,9 +1,10 @@
 """Counts of hashed observations (Tang et al., 2017, https://arxiv.org/abs/1611.04717).
 
-An observation becomes a code, a short vector of small integers: observations with the same code share a count. A code
-is either a SimHash, the signs of random projections; or, for images, a cell as in Go-Explore (Ecoffet et al., 2019,
-https://arxiv.org/abs/1901.10995), the image in very few pixels and grey levels. A random hash function maps the code to
-a row of a table of counts, which is part of the bonus's state.
+An observation becomes a code, a short vector of small integers: observations with the same code share a count. The code
+of discrete observations is their numbers. Any other code is either a SimHash, the signs of random projections; or, for
+images, a cell as in Go-Explore (Ecoffet et al., 2019, https://arxiv.org/abs/1901.10995), the image in very few pixels
+and grey levels. A random hash function maps the code to a row of a table of counts, which is part of the bonus's state;
+discrete observations that are not more than the rows have a row each, and are counted exactly.
 
 Axes: T steps, N environments, f axes of a frame, D numbers of a frame and a constant, K integers of a code, R rows of
 the table, A columns of a row: one per choice of the action components, or a single one for the state itself.
@@ -24,6 +25,7 @@ from action_balance.bonuses.counter import PairCounter
 from action_balance.config.bonuses import HashConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.mixed import component_values, state_number
 from action_balance.errors import UserError
 
 #: Bits of the numbers that hash functions compute with.
@@ -111,7 +113,7 @@ class Hashed(Bonus):
     @property
     def uses_obs_stats(self) -> bool:
         """A SimHash is one of normalised observations."""
-        return not self.hashes_cells
+        return not self.hashes_cells and not self.spec.discrete
 
     @property
     def hashes_cells(self) -> bool:
@@ -143,12 +145,16 @@ class Hashed(Bonus):
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, HashTable]:
         """An empty table, with hash functions that are drawn once and never change."""
         config, projections = self.config, None
-        length = config.cell_rows * config.cell_columns
-        if not self.hashes_cells:
+        length = len(self.spec.discrete) or config.cell_rows * config.cell_columns
+        if not self.hashes_cells and not self.spec.discrete:
             length = config.hash_bits
             # Frozen: if the running statistics moved a hash, an observation would lose its count.
-            shape = (length, math.prod(self.spec.frame_shape) + 1)
-            projections = Projections(stats, jax.random.normal(named_key(key, "directions"), shape))
+            shape = (length, math.prod(self.spec.stats_shape) + 1)
+            directions = jax.random.normal(named_key(key, "directions"), shape)
+            if self.spec.vector:  # it counts as much as all pixels do
+                scale = (self.spec.pixels / self.spec.vector) ** 0.5
+                directions = directions.at[:, self.spec.pixels : -1].multiply(scale)
+            projections = Projections(stats, directions)
         rows = 2**config.table_bits
         return None, HashTable(
             projections=projections,
@@ -175,6 +181,8 @@ class Hashed(Bonus):
             Small integers; observations with the same ones share a count.
         """
         config = self.config
+        if self.spec.discrete:
+            return jnp.stack(component_values(self.spec, frame)).astype(jnp.uint32)
         if state.projections is not None:
             return simhash(frame, state.projections, self.agent.bonus.observation_clip)
         white = 256.0 if np.issubdtype(np.dtype(self.spec.dtype), np.integer) else 1.0
@@ -193,6 +201,10 @@ class Hashed(Bonus):
         Returns:
             Number of the row, and the fingerprint, which is not 0.
         """
+        rows = 2**self.config.table_bits
+        if 0 < self.spec.countable <= rows and self.spec.discrete:  # every state has a row of its own
+            number = state_number(self.spec, frame)
+            return number, number.astype(jnp.uint32) + 1
         sums = (state.multipliers * self.code(state, frame)).sum(axis=1, dtype=jnp.uint32) + state.offsets
         return (sums[0] >> (WORD - self.config.table_bits)).astype(jnp.int32), sums[1] | 1
 

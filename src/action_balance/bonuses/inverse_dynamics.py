@@ -26,6 +26,7 @@ from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageBonusNet
+from action_balance.nets.mixed import MixedBonusNet
 
 
 def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
@@ -38,7 +39,7 @@ def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
     Returns:
         The width of the bonus networks for these observations.
     """
-    return agent.image.bonus_features if spec.is_image else agent.net.bonus_hidden
+    return agent.image.bonus_features if spec.is_image or spec.is_mixed else agent.net.bonus_hidden
 
 
 class Encoded(eqx.Module):
@@ -65,7 +66,7 @@ class Encoded(eqx.Module):
 class InverseDynamics(eqx.Module):
     """An encoder and an inverse model, both trained by the inverse loss."""
 
-    encoder: BonusNet | ImageBonusNet  # with the layers of RND's target
+    encoder: BonusNet | ImageBonusNet | MixedBonusNet  # with the layers of RND's target
     inverse: BonusNet  # logits of all action components from the features of s and s'
     distribution: MultiCategorical = eqx.field(static=True)
 

@@ -9,6 +9,7 @@ from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.bonus import BonusNet
 from action_balance.nets.image import ImageBonusNet
+from action_balance.nets.mixed import MixedBonusNet
 
 #: Additional layers of a predictor of images, compared with its target (RND).
 MORE_IMAGE_LAYERS = 2
@@ -24,7 +25,7 @@ def bonus_network(
     outputs: int | None = None,
     action_bonus: bool = False,
     key: PRNGKeyArray,
-) -> BonusNet | ImageBonusNet:
+) -> BonusNet | ImageBonusNet | MixedBonusNet:
     """Create a target or predictor network, or one of its size.
 
     Args:
@@ -41,8 +42,25 @@ def bonus_network(
         The network.
     """
     actions = MultiCategorical(spec.nvec).choices if pairs else 0
+    sizes = agent.image
+    # Actions of a state differ by little: bfloat16 would round away an action channel, for example, which contributes
+    # about a hundredth of the features.
+    precision = "float32" if pairs or action_bonus else sizes.precision
+    image_layers = 1 + (MORE_IMAGE_LAYERS if predictor else 0)
+    if spec.is_mixed:
+        return MixedBonusNet(
+            spec.images,
+            spec.vector,
+            sizes.channels,
+            agent.net.bonus_hidden,
+            sizes.bonus_features,
+            actions=actions,
+            layers=image_layers,
+            outputs=outputs,
+            dtype=precision,
+            key=key,
+        )
     if spec.is_image:
-        sizes = agent.image
         return ImageBonusNet(
             spec.frame_shape,
             sizes.channels,
@@ -50,10 +68,8 @@ def bonus_network(
             actions=actions,
             as_channel=as_channel,
             outputs=outputs,
-            layers=1 + (MORE_IMAGE_LAYERS if predictor else 0),
-            # Actions of a state differ by little: bfloat16 would round away an action channel, for example, which
-            # contributes about a hundredth of the features.
-            dtype="float32" if pairs or action_bonus else sizes.precision,
+            layers=image_layers,
+            dtype=precision,
             key=key,
         )
     net = agent.net

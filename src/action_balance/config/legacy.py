@@ -27,7 +27,8 @@ def upgrade_config(data: Data) -> Data:
     In 0.1.0, ``env`` had the settings of all families, ``bonus.update_proportion`` was ``bonus.share``, and what the
     distillation of pairs learns from was a setting of all bonuses. Before there was ``ppo.epsilon``, defaults that the
     method decides now were stored as numbers; and so was the normalisation that the bonus decides now. Before there was
-    ``env.action_masks``, all actions were allowed.
+    ``env.action_masks``, all actions were allowed. Before Gymnasium environments had ``layout``, theirs was what is
+    called flat now, and images kept their size.
 
     Args:
         data: ``config`` of a ``config.json``.
@@ -42,6 +43,8 @@ def upgrade_config(data: Data) -> Data:
     env = data.get("env")
     if isinstance(env, dict) and env.keys() == _UNMASKED:
         data = {**data, "env": {**env, "action_masks": "ignore"}}
+    if isinstance(env, dict) and str(env.get("name")).startswith("gym:") and "layout" not in env:
+        data = {**data, "env": {**data["env"], "layout": "flat", "max_image_side": 0}}
     if not isinstance(agent, dict) or not all(isinstance(agent.get(group), dict) for group in ("ppo", "bonus")):
         return data
     defaults: list[tuple[str, str, Any]] = [] if "epsilon" in agent["ppo"] else [*_DEFAULTS]

@@ -53,7 +53,8 @@ class TrainConfig:
         Args:
             spec: observations and actions, for families that do not know them before an environment is made.
         """
-        self._check_networks(spec.is_image)
+        if not spec.is_mixed:  # which has networks of both kinds
+            self._check_networks(spec.is_image)
 
     def _check_networks(self, images: bool | None) -> None:
         start = PRESETS.get(self.agent.preset or "")

@@ -23,11 +23,21 @@ _SLOPE = 0.2
 _GAIN = 2**0.5
 
 
-def _convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
+def make_convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
     """Three convolutions for images of this height and width.
 
     Those of RND have 8x8 pixels with stride 4, 4x4 with stride 2, and ``last`` x ``last`` with stride 1. Small images,
     such as symbolic grids, keep their resolution: at most 3x3 pixels, with stride 1.
+
+    Args:
+        inputs: Channels of the images.
+        shape: Their height and width.
+        channels: Channels of the first convolution; the others have twice as many.
+        last: Side of the last kernel.
+        key: Random key of the weights.
+
+    Returns:
+        The convolutions.
     """
     side, needed = min(shape), 8 + 4 * (4 + 2 * (last - 1) - 1)  # so that one output is left
     kernels = [(8, 4), (4, 2), (last, 1)] if side >= needed else [(min(3, 1 + (side - 1) // 3), 1)] * 3
@@ -36,8 +46,16 @@ def _convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, k
     return [Conv(a, b, *kernel, key=k) for a, b, kernel, k in zip(widths[:-1], widths[1:], kernels, keys, strict=True)]
 
 
-def _outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
-    """Number of outputs of the convolutions for images of this height and width."""
+def count_outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
+    """Number of outputs of the convolutions for images of this height and width.
+
+    Args:
+        shape: Height and width.
+        convolutions: The convolutions.
+
+    Returns:
+        Numbers of the last one.
+    """
     height, width = shape
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
@@ -55,7 +73,7 @@ def cast_kernels(tree: Tree) -> Tree:
     """
 
     def is_net(node: object) -> bool:
-        return isinstance(node, ImageActorCritic | ImageBonusNet)
+        return isinstance(node, ImageActorCritic | ImageBonusNet | ImageEncoder)
 
     def cast(node: Any) -> Any:
         if not is_net(node):
@@ -65,6 +83,39 @@ def cast_kernels(tree: Tree) -> Tree:
 
     made: Tree = jax.tree.map(cast, tree, is_leaf=is_net)
     return made
+
+
+class ImageEncoder(eqx.Module):
+    """The convolutions of one image alone, for networks that see something else beside it."""
+
+    convolutions: list[Conv]
+    features: int = eqx.field(static=True)
+    slope: float = eqx.field(static=True)
+    dtype: jnp.dtype = eqx.field(static=True)
+
+    def __init__(
+        self, shape: tuple[int, int, int], channels: int, last: int, slope: float, dtype: str, *, key: PRNGKeyArray
+    ) -> None:
+        """For images of this shape, (H, W, C); ``slope`` is that of the ReLU below 0."""
+        self.convolutions = make_convolutions(shape[2], shape[:2], channels, last, key)
+        self.features = count_outputs(shape[:2], self.convolutions)
+        self.slope = slope
+        self.dtype = jnp.dtype(dtype)
+
+    def __call__(self, image: Real[Array, "H W C"]) -> Float[Array, " features"]:
+        """Features of an image.
+
+        Args:
+            image: The image; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
+
+        Returns:
+            Its features.
+        """
+        x = image.astype(self.dtype)
+        x = x / 255 if image.dtype == jnp.uint8 else x
+        for layer in self.convolutions:
+            x = jax.nn.leaky_relu(layer(x), self.slope)
+        return x.ravel().astype(jnp.float32)
 
 
 class ImageActorCritic(eqx.Module):
@@ -93,8 +144,8 @@ class ImageActorCritic(eqx.Module):
     ) -> None:
         """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
-        self.convolutions = _convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
-        inputs = _outputs(shape[1:3], self.convolutions)
+        self.convolutions = make_convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
+        inputs = count_outputs(shape[1:3], self.convolutions)
         first, width = widths
         self.trunk = [
             Linear(inputs, first, gain=_GAIN, key=first_key),
@@ -168,7 +219,7 @@ class ImageBonusNet(eqx.Module):
         """
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
-        self.convolutions = _convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
+        self.convolutions = make_convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
         self.channel = None
         if as_channel:
             # Both are drawn together, so that the whole kernel is orthogonal.
@@ -176,7 +227,9 @@ class ImageBonusNet(eqx.Module):
             self.channel = both[:, :, colours:]
             self.convolutions[0] = eqx.tree_at(lambda conv: conv.weight, self.convolutions[0], both[:, :, :colours])
         widths = (
-            [_outputs(shape[:2], self.convolutions)] + [width] * (layers - 1) + [width if outputs is None else outputs]
+            [count_outputs(shape[:2], self.convolutions)]
+            + [width] * (layers - 1)
+            + [width if outputs is None else outputs]
         )
         keys = jax.random.split(joined_key, layers)
         self.joined = [

@@ -21,6 +21,7 @@ from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Trajectory
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.frame_stack import Frames
+from action_balance.envs.mixed import state_number
 
 
 class EpisodeEnds(NamedTuple):
@@ -312,7 +313,7 @@ def trajectory(
     depth = buffers[0].frames.depth
     after = Frames(frame[-depth:], began[-depth:], depth).stacks()[0]
     last_values = jax.vmap(lambda obs: actor.policy(algorithm.policy_obs(obs, actor.obs_stats))[1])(after)
-    index = jnp.zeros(reward.shape, jnp.int32)
+    index, next_index = (state_number(algorithm.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
     return (
         Trajectory(
             observation=Frames(frame[:-1], began[:-1], depth),
@@ -320,7 +321,7 @@ def trajectory(
             terminated=terminated,
             truncated=truncated,
             index=index,
-            next_index=index,
+            next_index=next_index,
             **made,
         ),
         last_values,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from action_balance.config.env import HostEnvConfig
 from action_balance.envs.gymnasium.vectorize import ActionMasks, Vectorize
+from action_balance.envs.gymnasium.view import MAX_SIDE, ObsLayout, View
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import UserError, check_name, check_numbers, flag
+from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
 from action_balance.reading import check_depth
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ class GymnasiumConfig(HostEnvConfig):
     vector class)."""
     stack: int = 1
     """Number of newest observations that the policy sees."""
+    layout: ObsLayout = "auto"
+    """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels and more are images, and their other axes
+    channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see the newest),
+    vector, or flat (as in 0.1.0: a Dict is one vector, and discrete numbers are one-hot however many there are)."""
+    max_image_side: int = MAX_SIDE
+    """Images with a longer side are made smaller: each pixel becomes the mean of a block of k x k pixels, with the
+    smallest k that suffices; 0: images keep their size."""
     reward_scale: float = 1.0
     """Factor of the rewards that the agent learns from; reported returns are not scaled."""
     action_masks: ActionMasks = "auto"
@@ -96,6 +104,8 @@ class GymnasiumConfig(HostEnvConfig):
         check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
         check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
         check_numbers(self, "stack", low=1, high=64)
+        check_name(flag("layout"), self.layout, get_args(ObsLayout))
+        check_numbers(self, "max_image_side", high=MOST)
         check_numbers(self, "reward_scale", above=True)
         if isinstance(self.env_kwargs, Mapping):  # from Python
             given = json.dumps(dict(self.env_kwargs), sort_keys=True) if self.env_kwargs else ""
@@ -141,8 +151,10 @@ class GymnasiumConfig(HostEnvConfig):
         return self.vectorize != "async"
 
     def comparable(self) -> Self:
-        """Without who steps it, and without what becomes of its masks: that is a part of the method."""
-        return replace(self, vectorize="sync", action_masks="auto")
+        """Without who steps it, what becomes of its masks, which is a part of the method, and whether it was written by
+        a version that had one layout only."""
+        made = replace(self, vectorize="sync", action_masks="auto")
+        return replace(made, layout="auto", max_image_side=MAX_SIDE) if self.layout == "flat" else made
 
     @cached_property
     def task(self) -> "Task":
@@ -150,7 +162,12 @@ class GymnasiumConfig(HostEnvConfig):
         from action_balance.envs.gymnasium.make import find
 
         kwargs = json.loads(self.env_kwargs or "{}")
-        return find(self.short_name, kwargs, self.wrapper, self.vectorize, self.action_masks == "auto")
+        return find(self.short_name, kwargs, self.wrapper, self.vectorize, self.action_masks == "auto", self.view)
+
+    @property
+    def view(self) -> View:
+        """How observations are laid out."""
+        return View(self.layout, self.max_image_side)
 
     def with_function(self, make: "Callable[[], Env[Any, Any]] | str") -> Self:
         """The same settings, with a function that makes the environment in place of its name.
@@ -167,7 +184,7 @@ class GymnasiumConfig(HostEnvConfig):
         check_maker(make)
         made = replace(self)
         made.__dict__["task"] = examine(
-            self.name, make, self.vectorize, self.action_masks == "auto"
+            self.name, make, self.vectorize, self.action_masks == "auto", self.view
         )  # where `cached_property` keeps it
         return made
 

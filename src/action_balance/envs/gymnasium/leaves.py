@@ -7,15 +7,13 @@ Axes: B observations, H, W pixels, C channels, n numbers or components of a part
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float32, Integer, Shaped, UInt8
 
+from action_balance.envs.gymnasium.view import AUTO, ObsLayout, View
 from action_balance.errors import UserError, check_name
-
-#: How arrays are laid out; see `GymnasiumConfig.layout`.
-ObsLayout = Literal["auto", "hwc", "chw", "stack", "vector", "flat"]
 
 #: The smallest height and width for the kernels and strides of RND; smaller arrays are vectors unless the layout says
 #: that they are images.
@@ -179,24 +177,24 @@ def _bits(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray,
     return (2 * (numbers[:, None] >> np.arange(width) & 1) - 1).astype(np.float32)
 
 
-def find_leaves(space: Any, layout: ObsLayout = "auto", max_side: int = 0) -> tuple[list[Leaf], list[str]]:
+def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
     """The parts of an observation space in their order.
 
     Args:
         space: of Gymnasium.
-        layout: how its arrays are laid out.
-        max_side: images with a longer side are made smaller; 0: none are.
+        view: how its arrays are laid out.
 
     Returns:
         The parts, and names of those that are text, which are left out; a `UserError` if the agent cannot use such
         observations.
     """
+    layout = view.layout
     check_name("layout", layout, get_args(ObsLayout))
     leaves, texts = list[Leaf](), list[str]()
     for path, inner in _arrays(space, ()):
         name, kind = ".".join(str(key) for key in path), kind_of(inner)
         if kind == "Box":
-            leaves.append(_box(inner, name, path, layout, max_side))
+            leaves.append(_box(inner, name, path, view))
         elif kind == "MultiBinary":
             leaves.append(Leaf(name, path, tuple(inner.shape)))
         elif kind in ("Discrete", "MultiDiscrete"):
@@ -214,22 +212,23 @@ def find_leaves(space: Any, layout: ObsLayout = "auto", max_side: int = 0) -> tu
     return leaves, texts
 
 
-def array_leaf(shape: Sequence[int], layout: ObsLayout = "auto") -> Leaf:
+def array_leaf(shape: Sequence[int], view: View = AUTO) -> Leaf:
     """The part of an observation that is one array of any numbers.
 
     Args:
         shape: of the array.
-        layout: how it is laid out.
+        view: how it is laid out.
 
     Returns:
         The part.
     """
+    layout = view.layout
     check_name("layout", layout, get_args(ObsLayout))
     given = tuple(int(size) for size in shape)
     order, newest = _image_axes(given, layout, "", inside=False)
     if layout in ("hwc", "chw", "stack") and not order:
         raise UserError(f"layout {layout} does not fit observations of shape {given}: use another one, or vector")
-    return Leaf("", (), given, order, newest, None)
+    return Leaf("", (), given, order, newest, None, _block(given, order, view))
 
 
 def _arrays(space: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -255,9 +254,9 @@ def inner_spaces(space: Any) -> list[tuple[Any, Any]]:
     return list(enumerate(space.spaces)) if kind == "Tuple" else []
 
 
-def _box(space: Any, name: str, path: tuple[str | int, ...], layout: ObsLayout, max_side: int) -> Leaf:
+def _box(space: Any, name: str, path: tuple[str | int, ...], view: View) -> Leaf:
     shape = tuple(int(size) for size in space.shape)
-    order, newest = _image_axes(shape, layout, name, inside=bool(path))
+    order, newest = _image_axes(shape, view.layout, name, inside=bool(path))
     if not order:
         return Leaf(name, path, shape)
     low, high = float(np.min(space.low)), float(np.max(space.high))
@@ -266,9 +265,13 @@ def _box(space: Any, name: str, path: tuple[str | int, ...], layout: ObsLayout, 
             f"images of {space.dtype}{f' ({name})' if name else ''} need bounds: give the observation_space a low and "
             f"a high, or make it uint8; if they are not images, use the layout vector (--layout vector)"
         )
-    longest = max(shape[axis] for axis in order[:2])
-    shrink = -(-longest // max_side) if max_side else 1
-    return Leaf(name, path, shape, order, newest, (low, high), shrink)
+    return Leaf(name, path, shape, order, newest, (low, high), _block(shape, order, view))
+
+
+def _block(shape: tuple[int, ...], order: tuple[int, ...], view: View) -> int:
+    """Side of the blocks of pixels that are averaged so that an image is small enough."""
+    longest = max((shape[axis] for axis in order[:2]), default=1)
+    return -(-longest // view.max_side) if view.max_side else 1
 
 
 def _image_axes(shape: tuple[int, ...], layout: ObsLayout, name: str, inside: bool) -> tuple[tuple[int, ...], bool]:
@@ -294,14 +297,10 @@ def _image_axes(shape: tuple[int, ...], layout: ObsLayout, name: str, inside: bo
 
 
 def _discrete(space: Any, kind: str, name: str, path: tuple[str | int, ...], layout: ObsLayout) -> Leaf:
-    if kind == "Discrete":
-        shape, counts, starts = (), (int(space.n),), (int(getattr(space, "start", 0)),)
-    else:
-        nvec = np.asarray(space.nvec)
-        begins = np.asarray(getattr(space, "start", np.zeros_like(nvec)))
-        shape, counts = tuple(space.shape), tuple(int(count) for count in nvec.ravel())
-        starts = tuple(int(start) for start in begins.ravel())
+    nvec = np.asarray(space.n if kind == "Discrete" else space.nvec)
+    begins = np.asarray(getattr(space, "start", np.zeros_like(nvec)))
+    counts, starts = (tuple(int(number) for number in numbers.ravel()) for numbers in (nvec, begins))
     widths = counts
     if layout != "flat" and sum(counts) > MOST_ONE_HOT:
         widths = (CODE,) if len(counts) == 1 else tuple(max(1, (count - 1).bit_length()) for count in counts)
-    return Leaf(name, path, shape, starts=starts, counts=counts, widths=widths)
+    return Leaf(name, path, nvec.shape, starts=starts, counts=counts, widths=widths)

@@ -18,6 +18,7 @@ import numpy as np
 
 from action_balance.config.registry import describe_error, load_library, load_module
 from action_balance.config.trust import is_of_script, is_standard
+from action_balance.envs.gymnasium.view import AUTO, View
 from action_balance.envs.masks import BadMask, allowed, mask_rows, sample_allowed
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -85,7 +86,7 @@ class Task:
         return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
 
 
-def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True) -> Task:
+def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, view: View = AUTO) -> Task:
     """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins.
 
     Args:
@@ -93,6 +94,7 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True) 
         make: makes it.
         vectorize: sync or async; only an id has a vector environment of its own.
         masks: whether to respect action masks.
+        view: how observations are laid out.
 
     Returns:
         The tested environment; a `UserError` says what is wrong with it.
@@ -104,7 +106,7 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True) 
         if not isinstance(env, Env):
             raise _no_environment(name, type(env))
         try:
-            layout, choices = Layout.of(env.observation_space), Choices.of(env.action_space)
+            layout, choices = Layout.of(env.observation_space, view), Choices.of(env.action_space)
         except AttributeError as error:
             raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
         except UserError as error:
@@ -116,7 +118,9 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True) 
     return Task(name, make, layout, choices, masks=found)
 
 
-def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]], masks: bool = True) -> Task:
+def examine_own(
+    name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]], masks: bool = True, view: View = AUTO
+) -> Task:
     """Check the spaces of an environment's own vector class, which may differ from those of a single one.
 
     Args:
@@ -124,6 +128,7 @@ def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, 
         make: makes a single one.
         own: makes many.
         masks: whether to respect action masks, which are in the infos of such a class.
+        view: how observations are laid out.
 
     Returns:
         The environment; a `UserError` says what is wrong with it.
@@ -136,7 +141,7 @@ def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, 
                 f"use --vectorize sync or async"
             )
         try:
-            layout, choices = Layout.of(vector.single_observation_space), Choices.of(vector.single_action_space)
+            layout, choices = Layout.of(vector.single_observation_space, view), Choices.of(vector.single_action_space)
             given = _made(name, partial(vector.reset, seed=0))[1].get(KEY) if masks else None
             if given is not None:
                 allowed(mask_rows(given, 1, choices.nvec), choices.nvec)
@@ -147,7 +152,14 @@ def examine_own(name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, 
     return Task(name, make, layout, choices, own, "" if given is None else "info")
 
 
-def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: str, masks: bool = True) -> Task:
+def find(
+    rest: str,
+    kwargs: dict[str, Any],
+    wrappers: Sequence[str],
+    vectorize: str,
+    masks: bool = True,
+    view: View = AUTO,
+) -> Task:
     """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION.
 
     Args:
@@ -156,6 +168,7 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
         wrappers: wrappers as MODULE:NAME, applied in order.
         vectorize: sync, async or own.
         masks: whether to respect action masks.
+        view: how observations are laid out.
 
     Returns:
         The tested environment; a `UserError` says what is wrong with it.
@@ -172,7 +185,7 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
         if inner not in gymnasium.registry and (function := _member(loaded, inner)) is not None:
             _check_maker(name, function)
             called = partial(_call, function, kwargs, [_wrapper(one) for one in wrappers])
-            return examine(name, called, vectorize, masks)
+            return examine(name, called, vectorize, masks, view)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
@@ -185,8 +198,8 @@ def find(rest: str, kwargs: dict[str, Any], wrappers: Sequence[str], vectorize: 
             raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
         if wrappers:
             raise UserError("--wrapper is for single environments: leave out --vectorize own")
-        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs), masks)
-    return examine(name, partial(_by_id, rest, kwargs, made), masks=masks)
+        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs), masks, view)
+    return examine(name, partial(_by_id, rest, kwargs, made), masks=masks, view=view)
 
 
 def load_maker(named: str) -> Make:

@@ -17,15 +17,17 @@ FAILED = "action_balance_failed"
 
 
 class Flat(ObservationWrapper[Any, Any, Any]):
-    """An environment whose observations are the vectors of a layout."""
+    """An environment whose observations are the frames of a layout."""
 
     def __init__(self, env: Env[Any, Any], layout: Layout) -> None:
         super().__init__(env)
         self._layout = layout
-        self.observation_space = spaces.Box(-np.inf, np.inf, layout.shape, np.float32)
+        dtype = np.dtype(layout.dtype)
+        low, high = (0, 255) if dtype == np.uint8 else (-np.inf, np.inf)
+        self.observation_space = spaces.Box(low, high, layout.shape, dtype.type)
 
     def observation(self, observation: Any) -> np.ndarray:
-        """The vector."""
+        """The frame."""
         return self._layout.frame(observation)
 
 

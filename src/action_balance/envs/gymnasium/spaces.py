@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float32, Integer, Shaped
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import Leaf, ObsLayout, find_leaves, inner_spaces, kind_of, short
+from action_balance.envs.gymnasium.leaves import Leaf, find_leaves, inner_spaces, kind_of, short
+from action_balance.envs.gymnasium.view import AUTO, View
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -41,18 +42,17 @@ class Layout:
     """Whether discrete observations are known to be discrete."""
 
     @classmethod
-    def of(cls, space: Any, layout: ObsLayout = "auto", max_side: int = 0) -> "Layout":
+    def of(cls, space: Any, view: View = AUTO) -> "Layout":
         """The layout of an observation space.
 
         Args:
             space: the space.
-            layout: how its arrays are laid out.
-            max_side: images with a longer side are made smaller; 0: none are.
+            view: how its arrays are laid out.
 
         Returns:
             The layout; a `UserError` if the agent cannot use such observations.
         """
-        leaves, texts = find_leaves(space, layout, max_side)
+        leaves, texts = find_leaves(space, view)
         encoding = Encoding(tuple(leaves))
         if not sum(leaf.size for leaf in leaves):
             raise UserError(f"observations in {short(space)} hold no numbers: use Box, Discrete, or a Dict of them")
@@ -61,7 +61,7 @@ class Layout:
             raise UserError(f"a vector of {total:,} numbers is too long: make the observation smaller with a --wrapper")
         if encoding.depth > 1 and encoding.kind != "image":
             raise UserError("layout stack is for observations that are one array: use hwc, chw or vector")
-        return cls(space, encoding, tuple(texts), layout != "flat")
+        return cls(space, encoding, tuple(texts), view.layout != "flat")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -209,10 +209,11 @@ class GymEnvironment:
             parts = (
                 [layout.frame(one) for one in iterate(vector.observation_space, observations)] if own else observations
             )
-            vectors = np.array(parts)
+            frames = np.array(parts)
+            vectors = layout.encoding.numbers(frames)
             if not ((vectors >= self._low) & (vectors <= self._high)).all():
                 self._say_outside(layout.outside(vectors, self._low, self._high))
-            return vectors
+            return frames
         if self._bounded and not ((observations >= self._low) & (observations <= self._high)).all():
             self._outside(observations)
         return layout.frames(observations)
