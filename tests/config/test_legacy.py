@@ -101,7 +101,12 @@ def test_the_runs_of_the_repository_are_read(file: Path) -> None:
     assert TrainConfig.from_dict(json.loads(json.dumps(now))) == made
     if stored["version"] == 2:
         old = stored["config"]
-        newer = {"wrapper": tuple(old["env"]["wrapper"]), "action_masks": "ignore"}
+        newer = {
+            "wrapper": tuple(old["env"]["wrapper"]),
+            "action_masks": "ignore",
+            "layout": "flat",
+            "max_image_side": 0,
+        }
         assert now["env"].items() <= (old["env"] | newer).items()
         assert now["agent"]["bonus"]["update_proportion"] == old["agent"]["bonus"]["share"]
         for group in ("ppo", "net", "image", "host"):

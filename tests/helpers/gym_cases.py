@@ -156,6 +156,38 @@ def small_dials() -> Dials:
     return Dials(3)
 
 
+class Camera(gymnasium.Env[Any, Any]):
+    """An image with a bright column, and the direction in which to move it; an episode has five steps."""
+
+    action_space: Any = spaces.Discrete(2)
+
+    def __init__(self, height: int = 44, width: int = 48) -> None:
+        self.shape = (height, width, 3)
+        self.observation_space = spaces.Dict(
+            {
+                "image": spaces.Box(0, 255, self.shape, np.uint8),
+                "direction": spaces.Discrete(2),
+                "mission": spaces.Text(9),
+            }
+        )
+
+    def see(self) -> Any:
+        image = np.zeros(self.shape, np.uint8)
+        image[:, self.place] = 255
+        return {"image": image, "direction": self.steps % 2, "mission": "move"}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        self.steps, self.place = 0, int(self.np_random.integers(self.shape[1]))
+        return self.see(), {}
+
+    def step(self, action: Any) -> Any:
+        right = int(action) == self.steps % 2
+        self.steps += 1
+        self.place = (self.place + 2 * int(action) - 1) % self.shape[1]
+        return self.see(), float(right), False, self.steps == 5, {}
+
+
 class SlowDials(Dials):
     """Its clock goes too far."""
 
