@@ -63,6 +63,8 @@ def from_dict(kind: type[T], data: Data, resolve: Resolve = lambda kind, _: kind
 def _build(value: Any, kind: Any, resolve: Resolve) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         return from_dict(kind, value, resolve)
+    if _is_union(kind):
+        return _build(value, next(one for one in get_args(kind) if _fits(value, one)), resolve)
     if get_origin(kind) is tuple:
         return tuple(_build(item, one, resolve) for item, one in zip(value, _items(kind, value), strict=True))
     return kind(value) if _is_mapping(kind) else value

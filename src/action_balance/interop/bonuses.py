@@ -248,6 +248,11 @@ class RND(Module):
         settings = RNDSettings(spaces, index(environments), float(gamma), rate, wide, index(seed))
         return cls(settings, settings.init())
 
+    @property
+    def gamma(self) -> float:
+        """Discount of the intrinsic return."""
+        return self._settings.gamma
+
     def bonus(self, next_obs: Any) -> Any:
         """The raw errors of states (Eq. 1).
 

@@ -1,0 +1,194 @@
+"""PPO of Stable-Baselines3 with action balance and with RND.
+
+Axes: T steps, N environments.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch as th
+from gymnasium import spaces
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import obs_as_tensor
+from stable_baselines3.common.vec_env import VecEnv
+
+from action_balance.errors import UserError
+from action_balance.interop.sb3.explorer import Explorer
+from action_balance.interop.sb3.policy import POLICIES, ExploringPolicy, exploring, to_numpy
+from action_balance.interop.sb3.rollout import (
+    ExploringDictRolloutBuffer,
+    ExploringRolloutBuffer,
+    RolloutRecorder,
+    stacked,
+)
+
+#: The default length of the warm-up, in steps of each environment, and the greatest part of the training it may take.
+_WARMUP, _WARMUP_PART = 128, 10
+#: Observations of the warm-up are handed over in parts of this many steps.
+_CHUNK = 32
+
+
+class ExploringPPO(PPO):
+    """PPO of Stable-Baselines3 whose rollouts are action-balanced (Eq. 5) and rewarded by RND (Eq. 1).
+
+    It takes what ``stable_baselines3.PPO`` takes, trains in the same environments, and is saved and loaded in the same
+    way; what the bonuses have learned is part of the file. ``predict`` is the policy without action balance, in
+    observations of the plain environment.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = dict(POLICIES)
+
+    policy: ExploringPolicy
+    rollout_buffer: ExploringRolloutBuffer
+    explorer: Explorer
+
+    def __init__(
+        self,
+        policy: Any,
+        env: Any,
+        *,
+        action_balance: bool = True,
+        rnd: bool = True,
+        balance_kwargs: dict[str, Any] | None = None,
+        rnd_kwargs: dict[str, Any] | None = None,
+        extrinsic_coef: float = 2.0,
+        intrinsic_coef: float = 1.0,
+        bonus_epochs: int = 4,
+        bonus_minibatches: int = 4,
+        warmup_steps: int | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Create an agent.
+
+        Args:
+            policy: ``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``ActorCriticPolicy``.
+            env: As for ``stable_baselines3.PPO``.
+            action_balance: Whether rarely tried actions of a state get tried; needs Discrete or MultiDiscrete actions.
+            rnd: Whether rarely reached states are rewarded.
+            balance_kwargs: Passed to `ActionBalance.create`: ``coef``, ``normalize``, ``learning_rate``, ``width`` ...
+            rnd_kwargs: Passed to `RND.create`: ``gamma``, ``learning_rate``, ``width`` ...
+            extrinsic_coef: Weight of the advantages of the environment's rewards, where there is RND.
+            intrinsic_coef: Weight of the advantages of RND's rewards.
+            bonus_epochs: Passes of the bonuses over a rollout.
+            bonus_minibatches: Gradient steps of the bonuses in each pass.
+            warmup_steps: Steps of a random agent in each environment before training, which count as timesteps; from
+                them, the bonuses learn the scale of observations (default: 128, at most a tenth of the training).
+            policy_kwargs: As for ``stable_baselines3.PPO``.
+            **kwargs: As for ``stable_baselines3.PPO``.
+        """
+        if kwargs.get("rollout_buffer_class") is not None:
+            raise UserError("ExploringPPO has a rollout buffer of its own: leave out rollout_buffer_class")
+        self.action_balance = action_balance
+        self.rnd = rnd
+        self.balance_kwargs = balance_kwargs or {}
+        self.rnd_kwargs = rnd_kwargs or {}
+        self.extrinsic_coef = extrinsic_coef
+        self.intrinsic_coef = intrinsic_coef
+        self.bonus_epochs = bonus_epochs
+        self.bonus_minibatches = bonus_minibatches
+        self.warmup_steps = warmup_steps
+        self.warmup_timesteps: int | None = None
+        policy = policy if isinstance(policy, str) else exploring(policy)
+        policy_kwargs = {**(policy_kwargs or {}), "intrinsic_value": rnd}
+        super().__init__(policy, env, policy_kwargs=policy_kwargs, _init_setup_model=_init_setup_model, **kwargs)
+
+    def _setup_model(self) -> None:
+        if self.action_balance and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
+            kind = type(self.action_space).__name__
+            raise UserError(
+                f"actions of a {kind} space cannot be balanced, only those of Discrete and MultiDiscrete ones: "
+                f"set action_balance=False"
+            )
+        is_dict = isinstance(self.observation_space, spaces.Dict)
+        self.rollout_buffer_class = ExploringDictRolloutBuffer if is_dict else ExploringRolloutBuffer
+        super()._setup_model()
+        seed = int(np.random.randint(2**31 - 1)) if self.seed is None else self.seed
+        self.explorer = Explorer.create(
+            self.observation_space,
+            self.action_space,
+            self.n_envs,
+            self.balance_kwargs if self.action_balance else None,
+            self.rnd_kwargs if self.rnd else None,
+            seed,
+        )
+        if self.action_balance:
+            self.policy.shift_of = self._shift
+
+    def _shift(self, obs: Any) -> th.Tensor:
+        return th.as_tensor(self.explorer.shift(to_numpy(obs)), device=self.device)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "explorer"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, variables = super()._get_torch_save_params()
+        return [*modules, "explorer"], variables
+
+    def _setup_learn(self, total_timesteps: int, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
+        total, callback = super()._setup_learn(total_timesteps, *args, **kwargs)
+        if self.explorer.bonuses and self.warmup_timesteps is None:
+            self._warm_up(total_timesteps)
+        return total, callback
+
+    def _warm_up(self, total_timesteps: int) -> None:
+        """Steps of a random agent, from which the bonuses learn the scale of observations."""
+        assert self.env is not None
+        steps = min(_WARMUP, total_timesteps // (_WARMUP_PART * self.n_envs))
+        steps = max(steps, 2) if self.warmup_steps is None else self.warmup_steps
+        seen = []
+        for step in range(1, steps + 1):
+            obs, *_ = self.env.step(np.stack([self.action_space.sample() for _ in range(self.n_envs)]))
+            seen.append(obs)
+            if len(seen) == _CHUNK or step == steps:
+                self.explorer.observe(stacked(seen))
+                seen = []
+        self.warmup_timesteps = steps * self.n_envs
+        self.num_timesteps += self.warmup_timesteps
+        self._last_obs = self.env.reset()  # type: ignore[assignment]  # as in the base class
+        self._last_episode_starts = np.ones((self.n_envs,), dtype=bool)
+
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
+    ) -> bool:
+        """Collect a rollout of the behaviour policy, reward it, and let the bonuses learn from it.
+
+        Args:
+            env: The environments.
+            callback: Called at each step.
+            rollout_buffer: Where the rollout is stored.
+            n_rollout_steps: T.
+
+        Returns:
+            Whether the rollout is complete.
+        """
+        if not self.explorer.bonuses:
+            return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        recorder = RolloutRecorder(env, self.policy)
+        complete = super().collect_rollouts(recorder, callback, rollout_buffer, n_rollout_steps)
+        if complete:
+            self._explore(recorder)
+        return complete
+
+    def _explore(self, recorder: RolloutRecorder) -> None:
+        buffer = self.rollout_buffer
+        next_obs = recorder.next_obs
+        if recorder.shifts is not None:
+            buffer.add_shifts(recorder.shifts)
+        if self.explorer.rnd is not None:
+            rewards = self.explorer.reward(next_obs)
+            with th.no_grad():
+                last_values = self.policy.intrinsic_values(obs_as_tensor(self._last_obs, self.device))  # type: ignore[arg-type]  # as in the base class
+            coefs = self.extrinsic_coef, self.intrinsic_coef
+            gamma = self.explorer.rnd.gamma
+            buffer.add_stream(rewards, recorder.intrinsic_values, last_values.cpu().numpy(), gamma, coefs)
+            self.logger.record("explore/intrinsic_reward", float(rewards.mean()))
+        errors = self.explorer.learn(
+            buffer.observations, buffer.actions, next_obs, self.bonus_epochs, self.bonus_minibatches
+        )
+        for name, error in errors.items():
+            self.logger.record(f"explore/{name}_error", error)

@@ -1,0 +1,179 @@
+"""Policies of Stable-Baselines3 that act by the behaviour policy (Eq. 5) and value two streams of rewards.
+
+Axes: B samples, A choices of all action components.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch as th
+from stable_baselines3.common.policies import (
+    ActorCriticCnnPolicy,
+    ActorCriticPolicy,
+    MultiInputActorCriticPolicy,
+)
+from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
+from torch import nn
+
+
+class ShiftedObs(NamedTuple):
+    """Observations of a minibatch, and what action balance added to the logits when the actions were chosen."""
+
+    obs: PyTorchObs
+    shift: th.Tensor
+    """(B, A)."""
+
+
+class Acted(NamedTuple):
+    """What the last decision of a policy was based on, beside its observations."""
+
+    shift: th.Tensor | None
+    """What was added to the logits, (B, A); None without action balance."""
+    intrinsic_value: th.Tensor | None
+    """Values of the intrinsic stream, (B,); None without it."""
+
+
+class ExploringPolicy(ActorCriticPolicy):
+    """What `ExploringPPO` adds to a policy class of Stable-Baselines3.
+
+    Calling the policy, as a rollout does, samples from the behaviour policy: ``shift_of`` gives what is added to the
+    logits. ``evaluate_actions`` adds the same numbers again. Everything else, ``predict`` above all, is the policy
+    without them. With ``intrinsic_value``, the value network has a second output for intrinsic returns.
+    """
+
+    shift_of: Callable[[PyTorchObs], th.Tensor] | None = None
+    """What is added to the logits in these observations; None adds nothing."""
+
+    def __init__(self, *args: Any, intrinsic_value: bool = False, **kwargs: Any) -> None:
+        self.intrinsic_value = intrinsic_value
+        self.acted = Acted(None, None)
+        self._shift: th.Tensor | None = None
+        super().__init__(*args, **kwargs)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "intrinsic_value": self.intrinsic_value}
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """The networks of the base class, a value network with a second output, and the shift after the logits."""
+        super()._build(lr_schedule)
+        self.action_net.register_forward_hook(self._add_shift)
+        if self.intrinsic_value:
+            self.value_net = nn.Linear(self.mlp_extractor.latent_dim_vf, 2)
+            if self.ortho_init:
+                self.init_weights(self.value_net)
+            settings: dict[str, Any] = {"lr": lr_schedule(1), **self.optimizer_kwargs}
+            self.optimizer = self.optimizer_class(self.parameters(), **settings)
+
+    def _add_shift(self, module: nn.Module, inputs: Any, logits: th.Tensor) -> th.Tensor:
+        del module, inputs
+        return logits if self._shift is None else logits + self._shift
+
+    def forward(self, obs: Any, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
+        """Act by the behaviour policy.
+
+        Args:
+            obs: Observations.
+            deterministic: Whether to take the most probable action.
+
+        Returns:
+            Actions, values of the environment's rewards, (B, 1), and log-probabilities under the behaviour policy.
+        """
+        shift = None if self.shift_of is None else self.shift_of(obs)
+        self._shift = shift
+        try:
+            actions, values, log_prob = super().forward(obs, deterministic)
+        finally:
+            self._shift = None
+        self.acted = Acted(shift, values[:, 1] if self.intrinsic_value else None)
+        return actions, values[:, :1], log_prob
+
+    def evaluate_actions(
+        self, obs: PyTorchObs | ShiftedObs, actions: th.Tensor
+    ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+        """Evaluate actions under the behaviour policy that chose them.
+
+        Args:
+            obs: Observations, with what was added to the logits; without it, the policy itself evaluates them.
+            actions: The actions.
+
+        Returns:
+            Values, (B, 1) or (B, 2), log-probabilities and entropies.
+        """
+        if not isinstance(obs, ShiftedObs):
+            return super().evaluate_actions(obs, actions)
+        self._shift = obs.shift
+        try:
+            return super().evaluate_actions(obs.obs, actions)
+        finally:
+            self._shift = None
+
+    def predict_values(self, obs: PyTorchObs) -> th.Tensor:
+        """Values of the environment's rewards.
+
+        Args:
+            obs: Observations.
+
+        Returns:
+            One value per observation, (B, 1).
+        """
+        return super().predict_values(obs)[:, :1]
+
+    def intrinsic_values(self, obs: PyTorchObs) -> th.Tensor:
+        """Values of the intrinsic rewards.
+
+        Args:
+            obs: Observations.
+
+        Returns:
+            One value per observation, (B,).
+        """
+        return super().predict_values(obs)[:, 1]
+
+
+class ExploringMlpPolicy(ExploringPolicy, ActorCriticPolicy):
+    """Stable-Baselines3's ``MlpPolicy``, exploring."""
+
+
+class ExploringCnnPolicy(ExploringPolicy, ActorCriticCnnPolicy):
+    """Stable-Baselines3's ``CnnPolicy``, exploring."""
+
+
+class ExploringMultiInputPolicy(ExploringPolicy, MultiInputActorCriticPolicy):
+    """Stable-Baselines3's ``MultiInputPolicy``, exploring."""
+
+
+#: The policies by their names in Stable-Baselines3.
+POLICIES: dict[str, type[ActorCriticPolicy]] = {
+    "MlpPolicy": ExploringMlpPolicy,
+    "CnnPolicy": ExploringCnnPolicy,
+    "MultiInputPolicy": ExploringMultiInputPolicy,
+}
+
+
+def exploring(policy: type[ActorCriticPolicy]) -> type[ActorCriticPolicy]:
+    """A policy class that explores.
+
+    Args:
+        policy: A policy class of Stable-Baselines3 or of the user.
+
+    Returns:
+        A class that is both this one and an `ExploringPolicy`.
+    """
+    if issubclass(policy, ExploringPolicy):
+        return policy
+    return type(f"Exploring{policy.__name__}", (ExploringPolicy, policy), {"__doc__": policy.__doc__})
+
+
+def to_numpy(obs: PyTorchObs) -> Any:
+    """Observations on the host.
+
+    Args:
+        obs: A tensor, or a dictionary of tensors.
+
+    Returns:
+        An array, or a dictionary of arrays; they share the memory of tensors on the CPU.
+    """
+    if isinstance(obs, dict):
+        return {name: np.asarray(part.cpu()) for name, part in obs.items()}
+    return np.asarray(obs.cpu())

@@ -1,0 +1,142 @@
+"""One rollout of Stable-Baselines3: where episodes ended, what was added to the logits, and the second stream.
+
+Axes: T steps, N environments, A choices of all action components.
+"""
+
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+from action_balance.interop.autoreset import Reached
+from action_balance.interop.sb3.policy import ExploringPolicy, ShiftedObs
+
+
+class RolloutRecorder(VecEnvWrapper):
+    """The environments during one rollout: remembers what the buffer of Stable-Baselines3 does not.
+
+    Args:
+        venv: The environments.
+        policy: The policy that acts in them.
+    """
+
+    def __init__(self, venv: VecEnv, policy: ExploringPolicy) -> None:
+        super().__init__(venv)
+        self._policy = policy
+        self._reached = Reached(venv)
+        self._shifts: list[np.ndarray] = []
+        self._values: list[np.ndarray] = []
+        self._next: list[Any] = []
+
+    def reset(self) -> VecEnvObs:
+        """Reset the environments."""
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step, and remember the last observations of episodes."""
+        acted = self._policy.acted
+        if acted.shift is not None:
+            self._shifts.append(acted.shift.cpu().numpy())
+        if acted.intrinsic_value is not None:
+            self._values.append(acted.intrinsic_value.cpu().numpy())
+        obs, rewards, dones, infos = self.venv.step_wait()
+        self._next.append(self._reached(obs, dones, infos)[0])
+        return obs, rewards, dones, infos
+
+    @property
+    def shifts(self) -> np.ndarray | None:
+        """What was added to the logits, (T, N, A), if anything was."""
+        return np.stack(self._shifts) if self._shifts else None
+
+    @property
+    def intrinsic_values(self) -> np.ndarray:
+        """Values of the intrinsic stream, (T, N)."""
+        return np.stack(self._values)
+
+    @property
+    def next_obs(self) -> Any:
+        """The observation after each step, (T, N, *shape); of one that ended an episode, the last of that episode."""
+        return stacked(self._next)
+
+
+class ExploringRolloutBuffer(RolloutBuffer):
+    """A rollout that also knows what was added to the logits, and has a second stream of returns."""
+
+    shifts: np.ndarray | None = None
+    """What was added to the logits, (T * N, A) in the order of the minibatches' indices."""
+
+    def reset(self) -> None:
+        """Forget the rollout."""
+        super().reset()
+        self.shifts = None
+
+    def add_shifts(self, shifts: np.ndarray) -> None:
+        """Attach what was added to the logits.
+
+        Args:
+            shifts: One vector per step and environment, (T, N, A).
+        """
+        self.shifts = self.swap_and_flatten(shifts)
+
+    def add_stream(
+        self, rewards: np.ndarray, values: np.ndarray, last_values: np.ndarray, gamma: float, coefs: tuple[float, float]
+    ) -> None:
+        """Add a stream of rewards that does not end with episodes; advantages become the weighted sum of both.
+
+        Args:
+            rewards: Intrinsic rewards, (T, N).
+            values: Their values at each step, (T, N).
+            last_values: Their values after the last step, (N,).
+            gamma: Their discount.
+            coefs: Weights of the environment's advantages and of the intrinsic ones.
+        """
+        advantages = gae(rewards, np.concatenate([values, last_values[None]]), gamma, self.gae_lambda)
+        self.values = np.stack([self.values, values], axis=-1)
+        self.returns = np.stack([self.returns, advantages + values], axis=-1)
+        self.advantages = coefs[0] * self.advantages + coefs[1] * advantages
+
+    def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
+        samples: Any = super()._get_samples(batch_inds, env)
+        if self.shifts is None:
+            return samples
+        shift = self.to_torch(self.shifts[batch_inds])
+        return samples._replace(observations=ShiftedObs(samples.observations, shift))
+
+
+class ExploringDictRolloutBuffer(ExploringRolloutBuffer, DictRolloutBuffer):
+    """The same for Dict observations."""
+
+
+def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float) -> np.ndarray:
+    """Advantages of rewards that never end: what follows the end of an episode counts, as in RND.
+
+    Args:
+        rewards: Rewards, (T, N).
+        values: Values at each step and after the last, (T + 1, N).
+        gamma: Discount.
+        gae_lambda: Lambda of generalised advantage estimation.
+
+    Returns:
+        Advantages, (T, N) float32.
+    """
+    advantages = np.zeros((len(rewards) + 1, *rewards.shape[1:]), np.float32)
+    errors = rewards + gamma * values[1:] - values[:-1]
+    for step in reversed(range(len(rewards))):
+        advantages[step] = errors[step] + gamma * gae_lambda * advantages[step + 1]
+    return advantages[:-1]
+
+
+def stacked(seen: list[Any]) -> Any:
+    """Observations of several steps as one batch.
+
+    Args:
+        seen: One array or dictionary of arrays per step, (N, *shape).
+
+    Returns:
+        The same with a leading axis, (T, N, *shape).
+    """
+    if isinstance(seen[0], dict):
+        return {name: np.stack([obs[name] for obs in seen]) for name in seen[0]}
+    return np.stack(seen)
