@@ -3,7 +3,8 @@
 PPO of Stable-Baselines3 and `ExploringPPO` train with the same settings: 8 environments, rollouts of 128 steps, and
 Stable-Baselines3's defaults otherwise. Every training is a process of its own, and everything counts: imports,
 compiling and the warm-up. In each round all of them train in turn, so that other load on the machine affects all; a
-ratio is the median of the rounds' ratios. The target is that of action balance on CartPole: at most 1.3 times the wall-clock time.
+ratio is the median of the rounds' ratios. The target is that of action balance on CartPole: at most 1.3 times the
+wall-clock time.
 """
 
 import argparse
