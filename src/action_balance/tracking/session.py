@@ -15,6 +15,8 @@ from action_balance.tracking.registry import CLASSES, make
 
 #: Seconds that all trackers together may take to send what is left when a run ends, by how it ends.
 PATIENCE: dict[Status, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
+#: The same for a tracker that has not even started, such as one whose server does not answer.
+UNSTARTED = 30.0
 
 #: Ids of tracked runs, and names of projects, that are taken from a manifest, which somebody else may have written.
 _ID, _PROJECT = re.compile(r"[\w-]{1,64}"), re.compile(r"[\w. -]{1,128}")
@@ -94,7 +96,8 @@ class Tracking:
             worker.put(("finish", status, best))
         deadline = time.monotonic() + PATIENCE[status]
         for worker in self._workers:
-            worker.wait(max(0.0, deadline - time.monotonic()))
+            left = max(0.0, deadline - time.monotonic())
+            worker.wait(left if worker.entry else min(left, UNSTARTED))
 
 
 class _Worker:
