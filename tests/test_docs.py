@@ -55,7 +55,7 @@ class Block(NamedTuple):
     @property
     def file(self) -> str | None:
         """The name under which a reader saves it."""
-        return self.title if re.fullmatch(r"\w+\.py", self.title) else None
+        return self.title if re.fullmatch(r"\w+\.(py|toml|yaml)", self.title) else None
 
     @property
     def runs(self) -> bool:
@@ -138,11 +138,11 @@ def _fast_compiler(fast: bool = True) -> Iterator[None]:
 def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
     names: dict[str, Any] = {"__name__": path.stem}
     for block in blocks(path):
+        if block.file:
+            Path(block.file).write_text(block.text)
         if block.language == "python":
             code = compile(block.text, str(path), "exec")
-            if block.file:
-                Path(block.file).write_text(block.text)
-            elif block.runs:
+            if block.runs:
                 exec(code, names)
         elif block.runs:
             for words in block.commands():
@@ -186,15 +186,15 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
 
 
 def _parse(arguments: list[str]) -> Command:
-    if "--config" in arguments:  # an earlier run, which must be there
-        earlier = Path(arguments[arguments.index("--config") + 1])
-        RunFolder.create(earlier, TrainConfig(env_config("deep-sea")).to_dict(), ["train"]).release()
+    earlier = arguments[arguments.index("--config") + 1] if "--config" in arguments else None
+    if earlier is not None and earlier not in FILES:  # a run, which must be there
+        RunFolder.create(Path(earlier), TrainConfig(env_config("deep-sea")).to_dict(), ["train"]).release()
     return parse(arguments)
 
 
 def _folder(command: Command, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     """Where a command writes what it would not write a second time; studies continue where they stopped."""
-    if isinstance(command, Train):
+    if isinstance(command, Train) and not command.is_light:
         found: list[Path] = []
         monkeypatch.setattr(training, "train", lambda _, out, *__: found.append(out))
         command.load()(Console())
