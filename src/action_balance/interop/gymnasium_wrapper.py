@@ -1,0 +1,163 @@
+"""A vector environment of Gymnasium whose steps come with intrinsic rewards, for any learner.
+
+Axes: T steps, N environments.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from action_balance.errors import MOST
+from action_balance.files import missing
+from action_balance.interop.autoreset import Reached
+from action_balance.interop.bonuses import RND
+from action_balance.interop.settings import check_number
+
+try:
+    from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+except ImportError:
+    raise missing("gymnasium", "IntrinsicReward", "gym") from None
+
+#: Observations of the warm-up are handed over in parts of this many steps.
+_CHUNK = 32
+
+
+class StateBonus(Protocol):
+    """What rewards states: `RND`, or a class of your own. With a method ``observe``, it is warmed up."""
+
+    def reward(self, next_obs: Any) -> Any:
+        """Intrinsic rewards of one step, (N,), for the observations that it has reached, (N, *shape)."""
+
+    def learn(self, next_obs: Any) -> Any:
+        """Learn from observations that were reached, (B, *shape); the return value is `IntrinsicReward.error`."""
+
+
+class IntrinsicReward(VectorWrapper[Any, Any, Any]):
+    """Adds intrinsic rewards to a vector environment.
+
+    Every step has ``info["intrinsic_reward"]`` and ``info["extrinsic_reward"]``, (N,) each; the reward itself is
+    ``extrinsic + coef * intrinsic``. The bonus sees the observation that a step has reached: at the end of an episode,
+    the last one of this episode, in every autoreset mode. In the mode ``NEXT_STEP``, a step that only begins an episode
+    has no intrinsic reward, and the bonus does not learn from it.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        bonus: StateBonus,
+        coef: float = 0.0,
+        learn_every: int | None = 128,
+        learn_kwargs: dict[str, Any] | None = None,
+        warmup_steps: int = 128,
+    ) -> None:
+        """Wrap an environment.
+
+        Args:
+            env: A vector environment.
+            bonus: An `RND` for as many environments, or anything with its methods ``reward`` and ``learn``.
+            coef: What the intrinsic reward is multiplied by before it is added to the reward; 0 leaves rewards as they
+                are.
+            learn_every: Number of steps after which the bonus learns from them; None if you call `learn`.
+            learn_kwargs: Further arguments of the bonus's ``learn``, e.g. ``{"epochs": 4, "minibatches": 4}``.
+            warmup_steps: Steps of a random agent in each environment at the first reset, from which the bonus learns
+                the scale of observations. The environments are reset again afterwards. 0 for a bonus that was loaded.
+        """
+        super().__init__(env)
+        check_number("coef", coef, 0, 1e6)
+        check_number("warmup_steps", warmup_steps, 0, MOST)
+        if learn_every is not None:
+            check_number("learn_every", learn_every, 1, MOST)
+        self.bonus = bonus
+        self.error: Any = None
+        """What the bonus's last ``learn`` returned, e.g. its mean error; None before that."""
+        self.warmup_timesteps = 0
+        """Steps of the warm-up in all environments together, which no learner has seen."""
+        self._coef, self._learn_every, self._learn_kwargs = coef, learn_every, learn_kwargs or {}
+        self._warmup = warmup_steps if hasattr(bonus, "observe") else 0
+        self._reached = Reached(env)
+        self._seen: list[Any] = []
+        self._valid: list[np.ndarray] = []
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Reset the environments; the first time, after the warm-up.
+
+        Args:
+            seed: As for the environment.
+            options: As for the environment; with ``reset_mask``, only some are reset.
+
+        Returns:
+            Observations and infos.
+        """
+        if self._warmup:
+            self._warm_up(seed, options)
+        if not (options and "reset_mask" in options):
+            self._reached.reset()
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step the environments, and reward what was reached.
+
+        Args:
+            actions: As for the environment.
+
+        Returns:
+            What the environment returns, with the intrinsic rewards.
+        """
+        obs, reward, terminated, truncated, info = self.env.step(actions)
+        reached, valid = self._reached(obs, np.logical_or(terminated, truncated), info)
+        if isinstance(self.bonus, RND):
+            intrinsic = self.bonus.reward(reached, valid=valid)
+        else:
+            intrinsic = np.where(valid, self.bonus.reward(reached), 0)
+        self._seen.append(_copied(reached))
+        self._valid.append(valid)
+        if self._learn_every is not None and len(self._seen) >= self._learn_every:
+            self.learn()
+        info = {**info, "intrinsic_reward": intrinsic, "_intrinsic_reward": valid}
+        info |= {"extrinsic_reward": np.array(reward), "_extrinsic_reward": valid}
+        return obs, reward + self._coef * intrinsic if self._coef else reward, terminated, truncated, info
+
+    def learn(self) -> None:
+        """Let the bonus learn from the steps since it learned last."""
+        valid = np.array(self._valid)
+        if valid.any():
+            self.error = self.bonus.learn(_chosen(self._seen, valid), **self._learn_kwargs)
+        self._seen, self._valid = [], []
+
+    def _warm_up(self, seed: Any, options: dict[str, Any] | None) -> None:
+        """Steps of a random agent."""
+        bonus: Any = self.bonus
+        manual = self.env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
+        self.env.reset(seed=seed, options=options)
+        if seed is not None:
+            self.env.action_space.seed(seed if isinstance(seed, int) else int(next(iter(seed)) or 0))
+        seen = []
+        for step in range(1, self._warmup + 1):
+            obs, _, terminated, truncated, _ = self.env.step(self.env.action_space.sample())
+            seen.append(_copied(obs))
+            ended = np.logical_or(terminated, truncated)
+            if manual and ended.any():
+                self.env.reset(options={"reset_mask": ended})
+            if len(seen) == _CHUNK or step == self._warmup:
+                bonus.observe(_chosen(seen, np.ones((len(seen), self.num_envs), bool)))
+                seen = []
+        self.warmup_timesteps = self._warmup * self.num_envs
+        self._warmup = 0
+
+
+def _copied(obs: Any) -> Any:
+    """Observations that the environment cannot change any more."""
+    if isinstance(obs, dict):
+        return {name: _copied(part) for name, part in obs.items()}
+    if isinstance(obs, tuple):
+        return tuple(_copied(part) for part in obs)
+    return np.array(obs)
+
+
+def _chosen(seen: list[Any], valid: np.ndarray) -> Any:
+    """Observations of several steps as one batch, without those that do not count, (T, N)."""
+    if isinstance(seen[0], dict):
+        return {name: _chosen([obs[name] for obs in seen], valid) for name in seen[0]}
+    if isinstance(seen[0], tuple):
+        return tuple(_chosen([obs[place] for obs in seen], valid) for place in range(len(seen[0])))
+    return np.stack(seen)[valid]

@@ -1,0 +1,141 @@
+"""Intrinsic rewards of vector environments, in every autoreset mode."""
+
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gym_cases import Counter
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from action_balance import RND
+from action_balance.errors import UserError
+from action_balance.interop.gymnasium_wrapper import IntrinsicReward
+
+
+class Quiet(Counter):
+    """Without infos, which cannot be batched."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        return super().reset(seed=seed, options=options)[0], {}
+
+    def step(self, action: Any) -> Any:
+        return (*super().step(action)[:4], {})
+
+
+class StepNumbers:
+    """Rewards a state with its number within the episode; remembers what it learns from."""
+
+    def __init__(self) -> None:
+        self.learned: list[list[float]] = []
+        self.observed: list[float] = []
+
+    def reward(self, next_obs: Any) -> Any:
+        return next_obs[:, 2].copy()
+
+    def learn(self, next_obs: Any, **settings: Any) -> float:
+        del settings
+        self.learned.append(next_obs[:, 2].tolist())
+        return len(next_obs)
+
+    def observe(self, next_obs: Any) -> None:
+        self.observed += next_obs[:, 2].tolist()
+
+
+def counters(mode: AutoresetMode, envs: int = 2) -> SyncVectorEnv:
+    return SyncVectorEnv([Quiet] * envs, autoreset_mode=mode)
+
+
+def wrapped(mode: AutoresetMode = AutoresetMode.SAME_STEP, **settings: Any) -> IntrinsicReward:
+    return IntrinsicReward(counters(mode), StepNumbers(), **{"warmup_steps": 0, **settings})
+
+
+def rewards(env: IntrinsicReward, steps: int) -> list[list[float]]:
+    """Intrinsic rewards of steps; with seeds 2 and 3, episodes have two and three steps."""
+    env.reset(seed=[2, 3])
+    found = []
+    for _ in range(steps):
+        _, _, terminated, truncated, info = env.step(np.array([0, 1]))
+        found.append(info["intrinsic_reward"].tolist())
+        if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED and (terminated | truncated).any():
+            env.reset(options={"reset_mask": terminated | truncated})
+    return found
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+def test_the_last_state_of_an_episode_is_rewarded(mode: AutoresetMode) -> None:
+    assert rewards(wrapped(mode), 4) == [[1, 1], [2, 2], [1, 3], [2, 1]]
+
+
+def test_a_step_that_only_begins_an_episode_has_no_reward_and_teaches_nothing() -> None:
+    env = wrapped(AutoresetMode.NEXT_STEP, learn_every=4)
+
+    assert rewards(env, 4) == [[1, 1], [2, 2], [0, 3], [1, 0]]
+    assert env.bonus.learned == [[1, 1, 2, 2, 3, 1]]  # type: ignore[attr-defined]  # of `StepNumbers`
+    assert env.error == 6
+
+
+def test_rewards_are_in_the_infos_and_added_with_a_coefficient() -> None:
+    env = wrapped(coef=0.5)
+    env.reset(seed=[2, 3])
+    _, reward, _, _, info = env.step(np.array([0, 1]))
+
+    assert info["extrinsic_reward"].tolist() == [0, 1]
+    assert info["intrinsic_reward"].tolist() == [1, 1]
+    assert reward.tolist() == [0.5, 1.5]
+    assert info["_intrinsic_reward"].tolist() == info["_extrinsic_reward"].tolist() == [True, True]
+
+
+def test_rewards_are_those_of_the_environment_by_default() -> None:
+    env = wrapped()
+    env.reset(seed=[2, 3])
+
+    assert env.step(np.array([0, 1]))[1].tolist() == [0, 1]
+
+
+def test_the_caller_decides_when_the_bonus_learns() -> None:
+    env = wrapped(learn_every=None)
+    rewards(env, 3)
+    assert env.error is None
+    env.learn()
+
+    assert env.bonus.learned == [[1, 1, 2, 2, 1, 3]]  # type: ignore[attr-defined]  # of `StepNumbers`
+    env.learn()  # from nothing
+    assert env.error == 6
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_warm_up_comes_before_the_first_reset_and_leaves_the_environments_as_they_were(mode: AutoresetMode) -> None:
+    env = wrapped(mode, warmup_steps=4)
+    obs, _ = env.reset(seed=[2, 3])
+
+    assert env.warmup_timesteps == 8
+    assert len(env.bonus.observed) == 8  # type: ignore[attr-defined]  # of `StepNumbers`
+    assert obs.tolist() == [[2, 0, 0], [3, 0, 0]]
+    env.reset(seed=[2, 3])
+    assert len(env.bonus.observed) == 8  # type: ignore[attr-defined]
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    with pytest.raises(UserError, match="learn_every"):
+        wrapped(learn_every=0)
+
+
+def test_rnd_rewards_cartpole_and_learns() -> None:
+    env = SyncVectorEnv([partial(gymnasium.make, "CartPole-v1")] * 2, autoreset_mode=AutoresetMode.NEXT_STEP)
+    rnd = RND.create(env.single_observation_space, environments=2, width=8)
+    explored = IntrinsicReward(env, rnd, coef=1.0, learn_every=16, learn_kwargs={"minibatches": 2}, warmup_steps=8)
+    explored.reset(seed=0)
+    found = [explored.step(np.array([1, 1])) for _ in range(32)]
+
+    first, *rest = (step[4]["intrinsic_reward"] for step in found)
+    assert (first == 0).all()  # the spread of returns is not known yet
+    # Pushed to one side, a pole falls within a dozen steps, and the step after that begins an episode.
+    begins = np.array([False] + [bool((step[2] | step[3])[0]) for step in found[:-1]])
+    assert begins.any()
+    values = np.array([first, *rest])[:, 0]
+    assert (values[begins] == 0).all()
+    assert (values[1:][~begins[1:]] > 0).all()
+    assert explored.error > 0
+    explored.close()
