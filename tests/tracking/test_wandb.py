@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import wandb
 from wandb_file import history, offline, offline_runs
 
 from action_balance.tracking.base import RunInfo
@@ -19,6 +20,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
+def test_a_run_of_the_users_own_is_left_alone(folder: Path) -> None:
+    with wandb.init(project="theirs", id="own", settings=wandb.Settings(console="off", silent=True)) as own:
+        tracker = WandbTracker()
+        assert tracker.start(RUN, None) != own.id
+        tracker.finish("finished", {})
+        assert wandb.run is own
+        own.log({"theirs": 1.0})
+    rows = {some[1].run.run_id: history(some) for some in offline_runs(folder)}
+    assert [row["theirs"] for row in rows["own"]] == [1.0]
+    assert len(rows) == 2
+
+
 def test_a_run_is_tracked_and_continued_under_its_id(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tracker = WandbTracker()
     name = tracker.start(RUN, None)
@@ -30,6 +43,7 @@ def test_a_run_is_tracked_and_continued_under_its_id(folder: Path, monkeypatch: 
         assert again.start(RUN, name) == name
         again.log(2, 64, {"loss": 0.25})  # the checkpoint was older
         again.finish("finished", {})
+    assert wandb.run is None
     (before,), (after,) = offline_runs(folder), offline_runs(folder / "after")
     runs = [one.run for some in (before, after) for one in some if one.WhichOneof("record_type") == "run"]
     assert {(run.run_id, run.project, run.display_name) for run in runs} == {(name, "mine", "my-run")}

@@ -36,6 +36,7 @@ class WandbTracker:
             project=run.project or os.environ.get("WANDB_PROJECT") or PROJECT,
             id=resumed or secrets.token_hex(4),
             resume="allow",
+            reinit="create_new",  # a run that the user's code has opened is left alone
             name=run.name,
             tags=[tag[:MOST_CHARACTERS] for tag in (run.method, run.environment)],
             settings=wandb.Settings(silent=True, console="off", disable_git=True, save_code=False, **more),
