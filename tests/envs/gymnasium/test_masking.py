@@ -117,8 +117,18 @@ def test_masks_that_go_wrong_while_training_are_one_line(fault: str, vectorize: 
 
 
 def test_a_mask_that_is_missing_at_first_is_reported_when_the_environment_is_examined() -> None:
-    with pytest.raises(UserError, match="step\\(\\) gives an action_mask and reset\\(\\) gives none: give it in both"):
+    with pytest.raises(
+        UserError, match="step\\(\\) gives an action_mask and reset\\(\\) gives none: give it in both, or"
+    ):
         guide(gym_cases.GuideLate)
+
+
+def test_a_method_that_needs_arguments_only_has_the_same_name() -> None:
+    class Other(gym_cases.Counter):
+        def action_masks(self, state: int) -> Any:
+            raise ValueError(f"a mask of {state}")
+
+    assert guide(Other).masks == ""
 
 
 def test_masks_can_be_ignored() -> None:

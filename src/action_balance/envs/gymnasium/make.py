@@ -33,7 +33,7 @@ from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from action_balance.envs.gymnasium.masking import KEY, MaskReader, MaskSource, find_masks
+from action_balance.envs.gymnasium.masking import IGNORE, KEY, MaskReader, MaskSource, find_masks
 from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
@@ -387,8 +387,11 @@ def _test(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
             if outcome[2] or outcome[3]:
                 outcome = env.reset()
                 check(env.observation_space, outcome[0])
-    except (BadObservation, BadMask) as error:
+    except BadObservation as error:
         raise UserError(f"{name}: {error}") from None
+    except BadMask as error:
+        hint = "" if IGNORE in str(error) else f", or {IGNORE}"
+        raise UserError(f"{name}: {error}{hint}") from None
     except (UserError, KeyboardInterrupt):
         raise
     except BaseException as error:

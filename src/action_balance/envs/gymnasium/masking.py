@@ -4,6 +4,7 @@ Either ``info["action_mask"]`` of ``reset()`` and ``step()``, as Gymnasium's own
 ``action_masks()`` of the environment or of one of its wrappers, as sb3-contrib expects it.
 """
 
+import inspect
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,9 @@ from action_balance.envs.masks import BadMask, mask_vector
 KEY = "action_mask"
 #: The name of the method.
 METHOD = "action_masks"
+
+#: What else to do about masks that cannot be used.
+IGNORE = "use --action-masks ignore"
 
 #: Where the masks are; empty where there are none.
 MaskSource = Literal["", "info", "method"]
@@ -31,9 +35,18 @@ def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
     Returns:
         The place.
     """
-    if env.has_wrapper_attr(METHOD) and callable(env.get_wrapper_attr(METHOD)):
+    if env.has_wrapper_attr(METHOD) and _needs_nothing(env.get_wrapper_attr(METHOD)):
         return "method"
     return "info" if info.get(KEY) is not None else ""
+
+
+def _needs_nothing(method: Any) -> bool:
+    """Whether something can be called without arguments; otherwise it only has the same name."""
+    try:
+        inspect.signature(method).bind()
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 class MaskReader:
@@ -75,4 +88,4 @@ def missing_mask(method: bool = False) -> BadMask:
         The error.
     """
     where = f"{METHOD}() returned none" if method else f"an info has no {KEY}, and others have one"
-    return BadMask(f"{where}: give a mask in reset() and in every step, or use --action-masks ignore")
+    return BadMask(f"{where}: give a mask in reset() and in every step, or {IGNORE}")
