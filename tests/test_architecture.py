@@ -21,11 +21,11 @@ LEVELS = (
     {"bonuses", "catalog"},
     {"agent", "tabular"},
     {"engines", "interop", "gym"},
-    {"plots", "trained", "training", "terminal"},
+    {"plots", "trained", "terminal"},
     {"films", "web"},
     {"studies", "doctor"},
-    {"cli"},
-    {"__main__"},
+    {"cli", "api"},
+    {"__main__", "training"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 

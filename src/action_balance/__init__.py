@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from action_balance._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from action_balance.api.run import Run
     from action_balance.bonuses.distillation import Distillation
     from action_balance.core.balance import balance, normalize
     from action_balance.core.embedding import action_channel, one_hot
@@ -30,6 +31,7 @@ __all__ = [
     "BonusNet",
     "Distillation",
     "ReturnScale",
+    "Run",
     "RunningMeanStd",
     "action_channel",
     "balance",
@@ -48,6 +50,7 @@ _HOMES = {
     "core.running_stats": ("RunningMeanStd", "ReturnScale"),
     "interop": ("ActionBalance", "RND"),
     "nets.bonus": ("BonusNet",),
+    "api.run": ("Run",),
     "trained.agent": ("Agent",),
     "trained.loading": ("load",),
     "training": ("resume", "train"),

@@ -3,19 +3,22 @@
 The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`` and ``compare`` read.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from action_balance.api.run import Run
 from action_balance.config.agent import AgentConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Callback
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
-from action_balance.runs import RunFolder
+from action_balance.terminal.training import ShowProgress, show_progress
 from action_balance.tracking import track_config
 
 if TYPE_CHECKING:
@@ -24,19 +27,22 @@ if TYPE_CHECKING:
 
 def train(
     env: "str | Callable[[], Env[Any, Any]]",
-    out: str | Path,
+    out: str | os.PathLike[str],
     agent: AgentConfig | None = None,
     *,
     seed: int = 0,
     seeds: int = 1,
     checkpoint_every: int | None = None,
+    stop_when: str | Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
     overwrite: bool = False,
     track: str | Sequence[str] = (),
     track_project: str | None = None,
+    progress: ShowProgress = None,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
     **settings: Any,
-) -> Path:
+) -> Run:
     """Train agents.
 
     Args:
@@ -47,48 +53,61 @@ def train(
         seed: seed of the first agent; the others have the following seeds.
         seeds: number of agents, trained together.
         checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
+        stop_when: conditions such as ``return>=0.9``, of which one ends the run before all steps are made; the metrics
+            are means over the seeds.
+        callbacks: called after every update with an `Update`, which has its metrics. One that returns False, or calls
+            `Update.stop`, ends the training; the run can be resumed.
         overwrite: replace a run that is in the folder.
         track: trackers that settings and metrics are sent to: ``"wandb"``, ``"mlflow"``, or several; ``"tensorboard"``
             makes sure that event files are written, as they are wherever TensorBoard is installed.
         track_project: project in which trackers show the run (default: action-balance).
-        report: called after every update.
+        progress: whether to show progress (default: in notebooks and on terminals), or a function that is called with
+            a `Progress` after every update.
+        report: another such function.
         on_message: called with each line that the user should read.
         **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
 
     Returns:
-        The folder of the run.
+        The run, which is also the path of its folder. A `KeyboardInterrupt` that says how to resume if it was
+        interrupted; in other threads than the main thread, signals are not handled.
     """
     use_all_cores()
+    function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
-    config = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every).with_defaults()
-    loop.begin(Path(out), config, sys.argv, report, overwrite, on_message, track_config(track, track_project))
-    return Path(out)
+    conditions = (stop_when,) if isinstance(stop_when, str) else tuple(stop_when)
+    planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions)
+    config, tracked = planned.with_defaults(), track_config(track, track_project)
+    with show_progress(progress, config, report) as shown:
+        loop.begin(Path(out), config, sys.argv, shown, overwrite, on_message, tracked, callbacks)
+    return Run(out, env=function, trust=True)  # the caller has named everything in it
 
 
 def resume(
-    run: str | Path,
+    run: str | os.PathLike[str],
     env: "Callable[[], Env[Any, Any]] | str | None" = None,
     trust: bool = False,
     *,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: ShowProgress = None,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
-) -> Path:
-    """Train the rest of a run that was interrupted; of a finished one, a line says that nothing is left.
+) -> Run:
+    """Train the rest of a run that was interrupted, or extend one; of a finished one, a line says that nothing is left.
 
     Args:
         run: its folder.
         env: the function that makes its environment, or MODULE:FUNCTION, if it was trained with one.
         trust: whether modules that the run names may be imported, which runs their code: environments, wrappers and
             bonuses of your own, or of somebody whom you trust.
+        steps: as for `Run.resume`.
+        callbacks: as for `train`.
+        progress: as for `train`.
         report: called after every update.
         on_message: called with each line that the user should read.
 
     Returns:
-        The folder of the run.
+        The run.
     """
-    use_all_cores()
-    folder = RunFolder.open(Path(run))
-    config = TrainConfig.of_run(folder.config, trust, env)
-    if not loop.says_finished(folder, on_message):
-        loop.resume(folder, config, sys.argv, report, on_message)
-    return Path(run)
+    opened = Run(run, env=env, trust=trust)
+    return opened.resume(steps, callbacks=callbacks, progress=progress, report=report, on_message=on_message)

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resume(Command):
-    """Continue an interrupted training run."""
+    """Continue an interrupted training run, or extend one that is finished."""
 
     run_folder: Path = field(metadata={"metavar": "RUN"})
     """Folder of the run."""
+    steps: int | None = None
+    """Environment steps of each seed that the run is to have in the end, in place of those that were planned."""
     env: str | None = field(default=None, metadata={"metavar": "MODULE:FUNCTION"})
     """Function that makes the environment, for a run that was trained with a function of a script."""
     trust: bool = False
@@ -27,4 +29,4 @@ class Resume(Command):
         """Import the training."""
         from action_balance.terminal.training import resume
 
-        return partial(resume, self.run_folder, self.trust, env=self.env)
+        return partial(resume, self.run_folder, self.trust, env=self.env, steps=self.steps)

@@ -43,7 +43,12 @@ COMMON = (
     *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.preset"),
     *("config", "trust", "print_config"),
     *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite", "track"),
-    *("settings.checkpoint_every", "settings.agent.ppo.learning_rate", "settings.agent.ppo.intrinsic_coef"),
+    *(
+        "settings.stop_when",
+        "settings.checkpoint_every",
+        "settings.agent.ppo.learning_rate",
+        "settings.agent.ppo.intrinsic_coef",
+    ),
     *("settings.agent.bonus.action_coef", "settings.env"),
 )
 #: Settings of an agent that not every method uses, by what they need.

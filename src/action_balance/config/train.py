@@ -10,6 +10,7 @@ from action_balance.config.legacy import upgrade_config
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
+from action_balance.config.stopping import Condition
 from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
 from action_balance.errors import MOST, UserError, check_numbers, check_unused
@@ -38,14 +39,24 @@ class TrainConfig:
     """Number of agents, trained together; each is trained as it would be alone."""
     checkpoint_every: int | None = None
     """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
+    stop_when: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "CONDITION"})
+    """End the run before all steps are made, once the mean of a metric over the seeds fulfils a condition, e.g.
+    "return>=0.9"; may be given several times, and one of them suffices."""
 
     def __post_init__(self) -> None:
         counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
         check_numbers(self, *counts, low=1, high=MOST)
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
+        _ = self.conditions
         self.env.check_host(self.agent.host)
         self._check_networks(self.env.has_images)
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """What `stop_when` says, checked."""
+        own = any(":" in name for name in self.agent.bonus_names)
+        return [Condition.parse(text, own) for text in self.stop_when]
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from action_balance.agent.state import TrainState
+from action_balance.agent.state import TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
@@ -25,7 +25,9 @@ class Engine:
 
     make_trainer: Callable[[TrainConfig, OnMessage], Trainer]
     most_episodes: Callable[[TrainConfig], int]
-    evaluate: Callable[[TrainConfig, TrainState, int, int, Report, OnMessage, bool], dict[ActionMode, Evaluation]]
+    evaluate: Callable[
+        [TrainConfig, TrainState | TrainedAgent, int, int, Report, OnMessage, bool], dict[ActionMode, Evaluation]
+    ]
 
 
 def _device_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
@@ -113,7 +115,7 @@ def most_episodes(config: TrainConfig) -> int:
 
 def evaluate_run(
     config: TrainConfig,
-    states: TrainState,
+    states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
     report: Report = lambda _: None,

@@ -12,19 +12,21 @@ from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
 from action_balance.config.legacy import upgrade_env_spec
+from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
+from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
 from action_balance.engines.messages import MessageLog, OnMessage
-from action_balance.engines.metrics_rows import Progress, check_finite, progress, rows, score
+from action_balance.engines.metrics_rows import HostMetrics, Progress, check_finite, progress, rows, score
 from action_balance.engines.stall import StallWatch
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import available_memory, failure
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.runs.folder import Status, resume_command
+from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
 from action_balance.tracking import RunInfo, TrackConfig, Tracking, check_installed
@@ -62,7 +64,8 @@ def begin(
     overwrite: bool = False,
     on_message: OnMessage = lambda _: None,
     track: TrackConfig | None = None,
-) -> None:
+    callbacks: Sequence[Callback] = (),
+) -> bool:
     """Train from the beginning, in a new folder.
 
     Args:
@@ -73,6 +76,10 @@ def begin(
         overwrite: delete a run that is already in the folder.
         on_message: called with each line that the user should read.
         track: which trackers follow the run.
+        callbacks: called after every update with an `Update`; one that returns False ends the training.
+
+    Returns:
+        Whether the run is finished; otherwise a callback has ended the training.
     """
     track = track or TrackConfig()
     check_installed(track.names)
@@ -86,7 +93,9 @@ def begin(
                 path, config.to_dict(), command, overwrite, _about(trainer, config), config.env.packages
             )
         tracking = Tracking(track, _told(path, config), {}, messages)
-        _Session(folder, config, trainer, folder.metrics(), report, stop, messages, tracking, is_new=True).run(None, 0)
+        log = folder.metrics()
+        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, is_new=True)
+        return session.run(None, 0)
 
 
 def resume(
@@ -96,7 +105,8 @@ def resume(
     report: Report,
     on_message: OnMessage,
     track: TrackConfig | None = None,
-) -> None:
+    callbacks: Sequence[Callback] = (),
+) -> bool:
     """Train the rest of a run, from the newest intact checkpoint.
 
     Args:
@@ -106,6 +116,10 @@ def resume(
         report: called after every update.
         on_message: called with each line that the user should read.
         track: more trackers; those that followed the run before follow it again.
+        callbacks: called after every update with an `Update`; one that returns False ends the training.
+
+    Returns:
+        Whether the run is finished; otherwise a callback has ended the training.
     """
     track = track or TrackConfig()
     check_installed(track.names)
@@ -117,7 +131,8 @@ def resume(
         shapes = trainer.state_shapes() if saved else None
         restored, log = folder.resume(shapes, command, notes, _about(trainer, config), config.env.packages, on_message)
         tracking = Tracking(track, _told(folder.path, config), folder.manifest, messages)
-        _Session(folder, config, trainer, log, report, stop, messages, tracking).run(restored.state, restored.update)
+        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
+        return session.run(restored.state, restored.update)
 
 
 def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
@@ -133,7 +148,7 @@ def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
     folder.check_unchanged()
     if folder.manifest.get("status") != "finished":
         return False
-    on_message(f"{folder.path} is finished: nothing is left to train")
+    on_message(f"{folder.path} is finished: nothing is left to train; more --steps extend it")
     return True
 
 
@@ -168,6 +183,8 @@ class _Now:
     """Whether this process has finished one."""
     unsaved: _Unsaved | None = None
     """The newest update whose state can be had, if it is newer than all checkpoints."""
+    stopped: bool = False
+    """Whether a callback has ended the training."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +199,20 @@ class _Session:
     stop: Stop  # set when the user asks for a stop
     messages: MessageLog
     tracking: Tracking
+    callbacks: Sequence[Callback] = ()
     is_new: bool = False  # whether this process has made the folder
     now: _Now = field(default_factory=_Now)
 
-    def run(self, state: TrainState | None, done: int) -> None:
-        """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
+    def run(self, state: TrainState | None, done: int) -> bool:
+        """Make the remaining updates; without a state, from the beginning. An error says how to continue.
+
+        Args:
+            state: The agents after the updates that are made.
+            done: Their number.
+
+        Returns:
+            Whether the run is finished; otherwise a callback has ended it.
+        """
         under_way = Task(self._what_is_kept, self.stop, self._stopping)
         try:
             with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):
@@ -214,6 +240,7 @@ class _Session:
             raise UserError(f"{why}: {SMALLER}; {self._what_is_kept()}") from error
         if self.stop.is_set():  # a stop requested during the last update also ends a study
             raise KeyboardInterrupt(f"the run in {self.folder.path} had just finished")
+        return not self.now.stopped
 
     def _tell_warmup(self) -> None:
         if steps := self.folder.manifest.get(WARMUP):
@@ -222,7 +249,8 @@ class _Session:
 
     def _train(self, done: int) -> None:
         config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
-        saved = kept = began = time.perf_counter()
+        conditions, saved = config.conditions, time.perf_counter()
+        kept = began = saved
         stall = StallWatch(config.agent, config.seed)
         for update in range(done + 1, total + 1):
             try:
@@ -238,7 +266,8 @@ class _Session:
             steps = update * config.agent.steps_per_update
             rate = config.seeds * config.agent.steps_per_update / seconds
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
-            made = rows(metrics, update, steps, config.seed)
+            made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
+            reached = first_that_holds(conditions, means)
             with whole():
                 self.log.append(made, timing)
                 self._log_visits(update, steps)
@@ -251,10 +280,13 @@ class _Session:
             self.tracking.log(made, timing)
             self._record_tracking()
             self.messages.write(self.folder)
+            with self._saved_if_it_fails(update, metrics):
+                self.now.stopped = call(self.callbacks, Update(update, total, steps, means, made)) and update < total
+            ending = reached is not None or self.now.stopped
             stopping, now = self.stop.is_set(), time.perf_counter()
             self.now.update = min(update + 1, total)  # after which the next stop is noticed
             is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
-            if stopping or config.is_checkpoint_due(update, now - saved):
+            if stopping or ending or config.is_checkpoint_due(update, now - saved):
                 self.log.sync()
                 checkpoints.save(update, self.trainer.state(), score(metrics))
                 fallback, saved = None, time.perf_counter()
@@ -263,8 +295,29 @@ class _Session:
                 fallback, kept = self._copied(update, score(metrics)) or fallback, now
             with whole():  # not while another thread saves the state, whose memory is about to be reused
                 self.now.unsaved = fallback
+            if reached is not None and update < total:
+                self._end_early(reached, update, total)
+                return
             if stopping and update < total:
                 raise KeyboardInterrupt
+            if ending:
+                return
+
+    @contextmanager
+    def _saved_if_it_fails(self, update: int, metrics: HostMetrics) -> Iterator[None]:
+        """Save the update if the code of a callback fails: nothing that was trained is lost."""
+        try:
+            yield
+        except BaseException:
+            self.log.sync()
+            self.folder.checkpoints().save(update, self.trainer.state(), score(metrics))
+            raise
+
+    def _end_early(self, reached: Condition, update: int, total: int) -> None:
+        """Record that a condition has ended the run."""
+        self.now.stopped = False
+        self.folder.record({ENDED_EARLY: {"condition": reached.text, "update": update}})
+        self.messages(f"ended after update {update:,} of {total:,}: --stop-when {reached.text} holds")
 
     def _record_tracking(self) -> None:
         """Keep the ids of the tracked runs, with which a resume continues them."""
@@ -294,7 +347,7 @@ class _Session:
         status: Status = "failed"
         try:
             yield
-            status = "finished"
+            status = "interrupted" if self.now.stopped else "finished"
         except KeyboardInterrupt:
             status = "interrupted"
             raise

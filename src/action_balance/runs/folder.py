@@ -47,6 +47,9 @@ NUMBERS = (*ROWS, compressed(Path(METRICS)).name)
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
 CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, CONFIG)
 
+#: Where the manifest has the condition that has ended the run before all its steps were made.
+ENDED_EARLY = "ended_early"
+
 Status = Literal["finished", "interrupted", "failed"]
 
 
@@ -321,11 +324,48 @@ class RunFolder(OwnedFolder):
 
     def check_unchanged(self) -> None:
         """Raise a `UserError` if the config is not the one that the run began with."""
-        if self.manifest.get("config_sha256", fingerprint(self.config)) != fingerprint(self.config):
+        known = [self.manifest.get("config_sha256", fingerprint(self.config))]
+        known += [entry.get("config_sha256") for entry in self._history[-1:]]  # a change may have been killed half-way
+        if fingerprint(self.config) not in known:
             raise UserError(
                 f"{self.path / CONFIG} was changed since the run began, so the run cannot be resumed: restore it, or "
                 f"begin a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
             )
+
+    def change_config(self, config: Data, before: Data) -> None:
+        """Replace the settings of a run that nobody is training; the manifest keeps what was replaced.
+
+        A process that is killed meanwhile leaves the earlier settings, with which the run can be resumed as well.
+
+        Args:
+            config: the new settings as plain data.
+            before: what they were, and where the run was, for the ``history`` of the manifest.
+        """
+        self.check_unchanged()
+        self.check_resumable()
+        self.acquire()
+        try:
+            if self._read_manifest():
+                raise UserError(
+                    f"{self.path / MANIFEST} is damaged: run `{resume_command(self.path, self.config)}` first"
+                )
+            header = read_json(self.path / CONFIG, f"the {CONFIG} of a run")
+            entry = {"time": now(), **before, "config_sha256": fingerprint(self.config)}
+            if ENDED_EARLY in self.manifest:
+                entry[ENDED_EARLY] = self.manifest.pop(ENDED_EARLY)
+            self.manifest["history"] = [*self._history, entry]
+            self.manifest |= {"config_sha256": fingerprint(config), "status": "interrupted"}
+            self._save_manifest()
+            self.write(CONFIG, to_json({**header, "config": config}))
+            self.config = config
+        finally:
+            self.release()
+
+    @property
+    def _history(self) -> list[Data]:
+        """Earlier settings, of a manifest that somebody else may have written."""
+        history = self.manifest.get("history")
+        return [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
 
     def record(self, about: Data) -> None:
         """Keep more plain data in the manifest."""

@@ -1,5 +1,6 @@
 """Training on the terminal: ``train``, ``resume``, and the progress of a run."""
 
+import contextlib
 import math
 import sys
 import time
@@ -14,11 +15,18 @@ from rich.progress import Progress as Bar
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
-from action_balance.terminal.console import say
+from action_balance.terminal.console import OutputConsole, say
 from action_balance.terminal.progress import LINE_EVERY
 from action_balance.tracking import TrackConfig
+
+#: Seconds after which the line in a notebook is written again.
+REWRITE_EVERY = 0.5
+
+#: Whether a program wants to see progress, or how: None for notebooks and terminals only.
+ShowProgress = bool | Callable[[Progress], None] | None
 
 
 def command_line() -> list[str]:
@@ -41,23 +49,57 @@ def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, c
     say(console, f"trained {out}")
 
 
-def resume(path: Path, trust: bool, console: Console, env: str | None = None) -> None:
-    """Train the rest of a run.
+def resume(path: Path, trust: bool, console: Console, env: str | None = None, steps: int | None = None) -> None:
+    """Train the rest of a run, or extend it.
 
     Args:
         path: Folder of the run.
         trust: Whether modules that the run names may be imported.
         console: Where progress is shown.
         env: MODULE:FUNCTION that makes the environment, if the run was trained with a function.
+        steps: Environment steps of each seed that it is to have in the end; None for those that were planned.
     """
     folder = RunFolder.open(path)
     config = TrainConfig.of_run(folder.config, trust, env)
-    if loop.says_finished(folder, partial(say, console)):
+    if steps is not None:
+        config, lines = extend(folder, config, steps)
+        say(console, *lines)
+    elif loop.says_finished(folder, partial(say, console)):
         return
 
     with training_progress(console, config) as report:
         loop.resume(folder, config, command_line(), report, partial(say, console))
     say(console, f"trained {path}")
+
+
+@contextmanager
+def show_progress(
+    progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None]
+) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of a training that a program has begun.
+
+    Args:
+        progress: Whether to show it, None for notebooks and terminals only; or a function that shows it.
+        config: Settings of the run.
+        report: Another function to call after every update.
+
+    Yields:
+        A function to call after every update.
+    """
+    console = OutputConsole()
+    if callable(progress):
+        shown = contextlib.nullcontext(progress)
+    elif progress or (progress is None and (console.is_terminal or console.is_jupyter)):
+        shown = training_progress(console, config)
+    else:
+        shown = contextlib.nullcontext(lambda _: None)
+    with shown as show:
+
+        def both(now: Progress) -> None:
+            show(now)
+            report(now)
+
+        yield both
 
 
 @contextmanager
@@ -90,6 +132,18 @@ def training_progress(console: Console, config: TrainConfig, name: str = "") -> 
         bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
         return f"{name}{now.steps:,} steps, {rate}return {_score(now.episode_return)}, {found}{bonus}"
 
+    if console.is_jupyter:
+
+        def rewrite(now: Progress) -> None:
+            nonlocal last_line
+            text = describe(now)
+            if time.perf_counter() - last_line >= REWRITE_EVERY or now.update == total:
+                last_line = time.perf_counter()
+                print(f"\rupdate {now.update} of {total}: {text}    ", end="", flush=True)
+
+        yield rewrite
+        print()
+        return
     if not console.is_terminal:
 
         def line(now: Progress) -> None:

@@ -87,22 +87,26 @@ def save(path: Path, agent: SavedAgent) -> None:
     write_atomically(path, partial(write_arrays, arrays=arrays, compress=True))
 
 
-def load(path: Path, trust: bool = False, plays: bool = False) -> SavedAgent:
+def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) -> SavedAgent:
     """Read a file, which somebody else may have made.
 
     Args:
         path: of the file.
         trust: whether modules that the file names may be imported.
         plays: whether the agent is to play in its environment, so that the family of a user is imported.
+        env: if it plays, a function that makes the environment, or MODULE:FUNCTION, in place of its name.
 
     Returns:
         The agent; a `UserError` if the file is something else, is damaged, or names a module and is not trusted.
     """
     about, arrays = _read(path)
     data = upgrade_config(about["config"])
-    if not trust:
-        check_trusted(data)
-    config = TrainConfig.from_dict(data, trust=True) if plays else _without_packages(data)
+    if plays:
+        config = TrainConfig.of_run(data, trust, env)
+    else:
+        if not trust:
+            check_trusted(data)
+        config = _without_packages(data)
     spec = EnvSpec.from_dict(about["env_spec"])
     if spec is None or config.seeds != 1:
         raise _foreign(path)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
-from action_balance.agent.state import Actor, TrainState
+from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
 from action_balance.engines.messages import OnMessage
@@ -82,7 +82,7 @@ def evaluate_agent(
 
 def evaluate(
     config: TrainConfig,
-    states: TrainState,
+    states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
     report: Report = lambda _: None,
@@ -93,7 +93,7 @@ def evaluate(
     del on_message, record
     algorithm, modes = Algorithm(config.agent, config.env.spec), action_modes(config.agent)
 
-    def one_agent(agent: tuple[Array, TrainState]) -> Evaluation:
+    def one_agent(agent: tuple[Array, TrainState | TrainedAgent]) -> Evaluation:
         number, state = agent
         environment = config.environment(jax.random.key(number))
         actor = make_actor(state, algorithm)

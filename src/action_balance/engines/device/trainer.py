@@ -49,7 +49,7 @@ class DeviceTrainer(Trainer):
     def __init__(self, config: TrainConfig) -> None:
         self._spec = config.env.spec
         self.seeds = Seeds(config.seed, config.seeds)
-        programs = _programs(replace(config, seed=0, checkpoint_every=None))
+        programs = _programs(replace(config, seed=0, checkpoint_every=None, stop_when=()))
         self._init_one = programs.init_one
         self._init = partial(self.seeds.run, programs.init)
         self.step = partial(self.seeds.run, programs.step)  # of states in their places

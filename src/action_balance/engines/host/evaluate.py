@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import act, make_actor
-from action_balance.agent.state import Actor, TrainState
+from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import (
@@ -196,7 +196,7 @@ def env_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
 
 def evaluate(
     config: TrainConfig,
-    states: TrainState,
+    states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
     report: Report,

@@ -77,9 +77,10 @@ def spread(values: np.ndarray) -> Data:
     }
 
 
-def visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray) -> dict[str, np.ndarray]:
-    """How often each state was reached in training and in each action mode, (K, S) each."""
-    return {"training": trained, **{mode: np.asarray(one.visits) for mode, one in found.items()}}
+def visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray | None) -> dict[str, np.ndarray]:
+    """How often each state was reached in training, if that is known, and in each action mode, (K, S) each."""
+    known = {} if trained is None else {"training": trained}
+    return {**known, **{mode: np.asarray(one.visits) for mode, one in found.items()}}
 
 
 def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> bytes:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from action_balance.agent.state import TrainState
+from action_balance.agent.state import TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
@@ -59,24 +59,51 @@ def evaluate(
         env: the function that makes the environment, or MODULE:FUNCTION, if the run was trained with one.
     """
     folder = RunFolder.open(path)
-    config = TrainConfig.of_run(folder.config, trust, env)
-    _check(episodes, seed, config)
+    evaluate_folder(folder, TrainConfig.of_run(folder.config, trust, env), episodes, checkpoint, seed, console)
+
+
+def evaluate_folder(
+    folder: RunFolder, config: TrainConfig, episodes: int, checkpoint: str, seed: int, console: Console
+) -> Data:
+    """Play episodes with every agent of a run whose settings are trusted; see `evaluate`.
+
+    Args:
+        folder: of the run.
+        config: settings of the run.
+        episodes: episodes of each agent and action mode.
+        checkpoint: ``latest``, ``best`` or the number of an update.
+        seed: random seed of the episodes.
+        console: the screen.
+
+    Returns:
+        The numbers, as they are written to ``evaluation.json``.
+    """
+    check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
-    say(console, *restored.warnings, f"evaluating update {restored.update} of {path} ...")
+    say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} ...")
     summary, files = play(config, restored.state, episodes, seed, console)
     about = {"method": config.agent.label, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
     show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
+    numbers = {**about, "requested": requested, "checkpoint": made, **summary}
     try:
-        out = folder.save_evaluation({**about, "requested": requested, "checkpoint": made, **summary}, files)
+        out = folder.save_evaluation(numbers, files)
     except NotWritable as error:  # somebody else's run, or an archive: the scores are printed all the same
         say(console, f"nothing was written: {error}")
     else:
         say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
+    return numbers
 
 
-def _check(episodes: int, seed: int, config: TrainConfig) -> None:
+def check(episodes: int, seed: int, config: TrainConfig) -> None:
+    """Raise a `UserError` if such episodes cannot be played.
+
+    Args:
+        episodes: episodes of each agent and action mode.
+        seed: their random seed.
+        config: config of the run.
+    """
     if episodes < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > (most := most_episodes(config)):
@@ -93,13 +120,13 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
 
 
 def play(
-    config: TrainConfig, states: TrainState, episodes: int, seed: int, console: Console
+    config: TrainConfig, states: TrainState | TrainedAgent, episodes: int, seed: int, console: Console
 ) -> tuple[Data, dict[str, bytes]]:
     """Play episodes with every agent of a run.
 
     Args:
         config: config of the run.
-        states: states of all agents, leading axis K.
+        states: all agents, leading axis K.
         episodes: episodes of each agent and action mode.
         seed: random seed of the episodes.
         console: the screen.
@@ -134,7 +161,8 @@ def play(
     if recorded:
         files |= _film(config, recorded[FILMED][0][0], found[FILMED], console)
     if env.spec.states:
-        more, pictures = _on_map(config, found, np.asarray(states.state_visits))
+        trained = np.asarray(states.state_visits) if isinstance(states, TrainState) else None
+        more, pictures = _on_map(config, found, trained)
         return summary | more, files | pictures
     return summary, files
 
@@ -177,9 +205,9 @@ def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console
 
 
 def _on_map(
-    config: TrainConfig, found: Mapping[ActionMode, Evaluation], trained: np.ndarray
+    config: TrainConfig, found: Mapping[ActionMode, Evaluation], trained: np.ndarray | None
 ) -> tuple[Data, dict[str, bytes]]:
-    """Coverage of enumerable states and, where they have a map, heat map and film; ``trained`` is (K, S)."""
+    """Coverage of enumerable states and, where they have a map, heat map and film; ``trained`` is (K, S), if known."""
     from action_balance.plots.drawing import method_name, to_png
     from action_balance.studies.evaluation import figures
     from action_balance.studies.evaluation.film import film_of_map

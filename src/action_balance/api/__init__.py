@@ -1,0 +1,1 @@
+"""Runs in the hands of a program."""

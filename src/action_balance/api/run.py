@@ -1,0 +1,178 @@
+"""A training run as an object: its agents, its metrics, more training, and evaluations."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from action_balance.config.train import TrainConfig
+from action_balance.engines import loop
+from action_balance.engines.callbacks import Callback
+from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.extend import extend
+from action_balance.engines.metrics_rows import Progress
+from action_balance.files import Data
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.terminal.console import OutputConsole
+from action_balance.terminal.training import ShowProgress, show_progress
+from action_balance.trained.agent import Agent
+from action_balance.trained.loading import of_run
+
+if TYPE_CHECKING:
+    from gymnasium import Env
+    from pandas import DataFrame
+
+
+class Run:
+    """A training run: the folder that `action_balance.train` has made, or any other.
+
+    It is a path (``os.PathLike``), so that functions that take the folder of a run take it, too. Nothing is kept in
+    memory: everything is read when it is asked for, also while another process trains the run.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        env: "Callable[[], Env[Any, Any]] | str | None" = None,
+        trust: bool = False,
+    ) -> None:
+        """Open a run.
+
+        Args:
+            path: its folder.
+            env: the function that makes its environment, or MODULE:FUNCTION, if it was trained with one.
+            trust: whether modules that the run names may be imported, which runs their code: environments, wrappers
+                and bonuses of your own, or of somebody whom you trust.
+        """
+        self.path = Path(path)
+        self._env, self._trust = env, trust
+        RunFolder.open(self.path)  # a folder without a run is an error at once
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {self.config.agent.label} in {self.config.env.name}, {self.status}>"
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, os.PathLike) and self.path == Path(other)
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    @property
+    def config(self) -> TrainConfig:
+        """Its settings; nothing that they name is imported."""
+        return TrainConfig.for_display(RunFolder.open(self.path).config)
+
+    @property
+    def status(self) -> str:
+        """``running``, ``finished``, ``interrupted`` or ``failed``; a run that was killed stays ``running``."""
+        return str(RunFolder.open(self.path).manifest.get("status", "unknown"))
+
+    def agent(self, checkpoint: Literal["newest", "best"] | int = "newest", seed: int | None = None) -> Agent:
+        """Load one of its agents.
+
+        Args:
+            checkpoint: ``newest``, ``best`` (highest return in training), or the number of an update.
+            seed: the seed of the agent (default: the first).
+
+        Returns:
+            The agent.
+        """
+        folder = RunFolder.open(self.path)
+        return of_run(folder, TrainConfig.from_dict(folder.config, self._trust), checkpoint, seed)
+
+    def metrics(self, as_columns: bool | None = None) -> "DataFrame | dict[str, np.ndarray]":
+        """All metrics, with a row for each update and seed.
+
+        Args:
+            as_columns: True for a dictionary of NumPy arrays by name; False for a pandas DataFrame (default: a
+                DataFrame if pandas is installed).
+
+        Returns:
+            The metrics. A metric that a row does not have is nan; one that is a list is a list in a DataFrame, and has
+            a second axis as an array.
+        """
+        rows = read_metrics(self.path)
+        if as_columns is None:
+            as_columns = importlib.util.find_spec("pandas") is None
+        if as_columns:
+            names = dict.fromkeys(name for row in rows for name in row)
+            return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+        import pandas as pd
+
+        return pd.DataFrame(rows)
+
+    def resume(
+        self,
+        steps: int | None = None,
+        *,
+        callbacks: Sequence[Callback] = (),
+        progress: ShowProgress = None,
+        report: Callable[[Progress], None] = lambda _: None,
+        on_message: Callable[[str], None] = print,
+    ) -> "Run":
+        """Train the rest of the run, or extend it.
+
+        Args:
+            steps: environment steps of each seed that the run is to have in the end, in place of those that were
+                planned. Schedules that depend on the length follow the new one from here on, and a line says so.
+            callbacks: called after every update with an `Update`; one that returns False ends the training.
+            progress: whether to show progress (default: in notebooks and on terminals), or a function that is called
+                with a `Progress` after every update.
+            report: another such function.
+            on_message: called with each line that the user should read.
+
+        Returns:
+            The run itself.
+        """
+        use_all_cores()
+        folder = RunFolder.open(self.path)
+        config = TrainConfig.of_run(folder.config, self._trust, self._env)
+        if steps is not None:
+            config, lines = extend(folder, config, steps)
+            for line in lines:
+                on_message(line)
+        elif loop.says_finished(folder, on_message):
+            return self
+        with show_progress(progress, config, report) as shown:
+            loop.resume(folder, config, sys.argv, shown, on_message, callbacks=callbacks)
+        return self
+
+    def evaluate(
+        self,
+        episodes: int = 20,
+        checkpoint: Literal["newest", "best"] | int = "newest",
+        seed: int = 0,
+        *,
+        progress: bool = False,
+    ) -> Data:
+        """Play episodes with all its agents, as ``action-balance evaluate`` does, and write the same files.
+
+        Args:
+            episodes: episodes of each agent in each action mode.
+            checkpoint: ``newest``, ``best``, or the number of an update.
+            seed: random seed of the episodes.
+            progress: whether to print what the command prints.
+
+        Returns:
+            The numbers of ``evaluation.json``: ``found["modes"]["greedy"]["return"]["mean"]``, for example.
+        """
+        from action_balance.studies.evaluation.run import evaluate_folder
+
+        use_all_cores()
+        folder = RunFolder.open(self.path)
+        config = TrainConfig.of_run(folder.config, self._trust, self._env)
+        return evaluate_folder(folder, config, episodes, str(checkpoint), seed, OutputConsole(quiet=not progress))

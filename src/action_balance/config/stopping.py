@@ -1,0 +1,93 @@
+"""Conditions under which a run ends before all its steps are made, such as ``return>=0.9``."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from action_balance.errors import UserError, check_name
+
+#: Metrics that are numbers, by the names that the rows of a run have; a bonus of a user may have others.
+METRICS = (
+    *("update", "steps", "episodes", "episode_return", "best_return", "first_reward", "entropy_pi", "entropy_beta"),
+    *("states", "reward_scale", "loss_policy", "loss_value_int", "loss_value_ext", "clip_fraction", "first_ratio"),
+    *("explained_int", "explained_ext", "bonus_mean", "bonus_scale", "loss_next_state", "inverse_accuracy"),
+    *("ngu_distance", "ngu_memory", "hash_states", "hash_collisions", "coin_flip_memory", "action_bonus_mean"),
+    *("entropy_bonus", "entropy_added", "kl_beta_pi", "action_coef", "loss_action", "action_hash_states"),
+    *("action_hash_collisions", "action_coin_flip_memory"),
+)
+#: Shorter names.
+ALIASES = {"return": "episode_return", "score": "episode_return"}
+
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A metric compared with a number."""
+
+    text: str
+    """As it was written."""
+    metric: str
+    """Name of the metric."""
+    comparison: str
+    """``>=``, ``<=``, ``>`` or ``<``."""
+    value: float
+    """The number."""
+
+    @classmethod
+    def parse(cls, text: str, own_metrics: bool = False) -> "Condition":
+        """A condition from text.
+
+        Args:
+            text: e.g. ``return>=0.9``.
+            own_metrics: whether metrics may have other names than those of this package.
+
+        Returns:
+            The condition; a `UserError` if it is none, or if there is no such metric.
+        """
+        found = _FORM.fullmatch(text)
+        try:
+            value = float(found[3]) if found else math.nan
+        except ValueError:
+            value = math.nan
+        if found is None or not math.isfinite(value):
+            raise UserError(f'--stop-when "{text:.60}" is not a metric and a number, e.g. "return>=0.9"')
+        name = ALIASES.get(found[1], found[1])
+        if not own_metrics:
+            check_name("metric of --stop-when", name, METRICS)
+        return cls(text, name, found[2], value)
+
+    def holds(self, metrics: Mapping[str, float]) -> bool:
+        """Whether the condition holds; never for a number that is not known.
+
+        Args:
+            metrics: means over the seeds, by name.
+
+        Returns:
+            Whether it holds; a `UserError` if the run has no such metric.
+        """
+        if self.metric not in metrics:
+            raise UserError(f"this run has no metric {self.metric}: choose from {', '.join(sorted(metrics))}")
+        return _COMPARISONS[self.comparison](metrics[self.metric], self.value)
+
+
+def first_that_holds(conditions: Sequence[Condition], metrics: Mapping[str, float]) -> Condition | None:
+    """The first condition that holds; None while none does.
+
+    Args:
+        conditions: the conditions, of which one suffices.
+        metrics: means over the seeds, by name.
+
+    Returns:
+        The condition.
+    """
+    holding = [one for one in conditions if one.holds(metrics)]  # all of them are checked
+    return holding[0] if holding else None

@@ -1,0 +1,53 @@
+"""More steps for a run than it was planned with, also when it is finished."""
+
+import copy
+from dataclasses import replace
+
+from action_balance.agent.schedules import coef_at, learning_rate_at
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder
+from action_balance.runs.folder import ENDED_EARLY
+
+
+def extend(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainConfig, list[str]]:
+    """Change the number of steps of a run, on the disk, too. The manifest keeps what it was.
+
+    Schedules that depend on the length follow the new plan from here on, as if the run had begun with it: otherwise a
+    rate that has decayed to 0 would stay there.
+
+    Args:
+        folder: of the run.
+        config: settings of the run.
+        steps: environment steps of each seed that the run is to have in the end.
+
+    Returns:
+        The settings with these steps, and lines that the user should read; a `UserError` if the run has them already.
+    """
+    each = config.agent.steps_per_update
+    done = max(folder.checkpoints().updates(), default=0)
+    if steps // each <= done:
+        raise UserError(
+            f"{folder.path} has {done * each:,} steps already: give --steps {(done + 1) * each} or more, and train "
+            f"a shorter run with another --out"
+        )
+    longer = replace(config, agent=replace(config.agent, steps=steps))
+    lines = [f"{folder.path}: {longer.agent.updates:,} updates in place of {config.agent.updates:,}, {done:,} are made"]
+    lines += _schedules(config, longer, done)
+    data = copy.deepcopy(folder.config)
+    data["agent"]["steps"] = steps
+    if folder.manifest.get(ENDED_EARLY) and config.stop_when:
+        longer, data["stop_when"] = replace(longer, stop_when=()), []
+        lines.append(f"--stop-when {' '.join(config.stop_when)} has ended the run before and no longer counts")
+    folder.change_config(data, {"steps": config.agent.steps, "update": done})
+    return longer, lines
+
+
+def _schedules(before: TrainConfig, after: TrainConfig, done: int) -> list[str]:
+    """A line for each schedule that depends on the length."""
+    lines = []
+    for flag, at in (("--action-coef-end", coef_at), ("--learning-rate-end", learning_rate_at)):
+        old, new = at(before.agent, done), at(after.agent, done)
+        if old is not None and new is not None:
+            lines.append(f"{flag}: the schedule is that of the new length from here on: {new:.3g}, it was {old:.3g}")
+    return lines

@@ -1,0 +1,66 @@
+"""``evaluate FILE``: how an agent performs that was saved as one file."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jax
+from rich.console import Console
+
+from action_balance.errors import UserError
+from action_balance.files import Data, NotWritable, to_json, write_atomically
+from action_balance.reading import exists
+from action_balance.runs.evaluation import SUMMARY
+from action_balance.studies.evaluation.run import check, play, show
+from action_balance.terminal.console import say
+from action_balance.trained import agent_file
+
+if TYPE_CHECKING:
+    pass
+
+
+def evaluate_file(path: Path, episodes: int, seed: int, trust: bool, out: Path | None, console: Console) -> Data:
+    """Play episodes with an agent, print their results and write them to a folder.
+
+    Args:
+        path: of the file.
+        episodes: episodes in each action mode.
+        seed: random seed of the episodes.
+        trust: whether modules that the file names may be imported.
+        out: folder of the results; None for one beside the file.
+        console: the screen.
+        env: the function that makes the environment, or MODULE:FUNCTION, if the agent was trained with one.
+
+    Returns:
+        The numbers, as they are written to ``evaluation.json``.
+    """
+    agent = agent_file.load(path, trust, env=env, plays=True)
+    config = agent.config
+    config.env.spec.check_unchanged(agent.spec, config.env.name)
+    check(episodes, seed, config)
+    folder = out or path.with_name(f"{path.stem}-evaluation")
+    update = int(agent.state.updates)
+    say(console, f"evaluating {path} ...")
+    states = jax.tree.map(lambda leaf: leaf[None], agent.state)
+    summary, files = play(config, states, episodes, seed, console)
+    show(f"{agent.method} in {config.env.name} after {update:,} updates", config, summary, console)
+    about = {"agent": path.name, "method": agent.method, "environment": asdict(config.env)}
+    made = {"update": update, "steps": update * config.agent.steps_per_update}
+    requested = {"episodes": episodes, "seed": seed}
+    numbers = {**about, "requested": requested, "checkpoint": made, **summary, "files": list(files)}
+    try:
+        _write(folder, {**files, SUMMARY: to_json(numbers)})
+    except NotWritable as error:
+        say(console, f"nothing was written: {error}")
+    else:
+        say(console, f"wrote {', '.join([SUMMARY, *files])} to {folder}")
+    return numbers
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files of an evaluation, the summary last; those of an earlier one are replaced, and nothing else."""
+    if not exists(folder / SUMMARY) and (taken := [name for name in files if exists(folder / name)]):
+        raise UserError(f"{folder} holds {taken[0]}, which is of no evaluation: choose another --out")
+    for name, content in files.items():
+        write_atomically(folder / name, content)
