@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     pass
 
 
-def evaluate_file(path: Path, episodes: int, seed: int, trust: bool, out: Path | None, console: Console) -> Data:
+def evaluate_file(
+    path: Path,
+    episodes: int,
+    seed: int,
+    trust: bool,
+    out: Path | None,
+    console: Console,
+    env: str | None = None,
+) -> Data:
     """Play episodes with an agent, print their results and write them to a folder.
 
     Args:
@@ -30,7 +38,7 @@ def evaluate_file(path: Path, episodes: int, seed: int, trust: bool, out: Path |
         trust: whether modules that the file names may be imported.
         out: folder of the results; None for one beside the file.
         console: the screen.
-        env: the function that makes the environment, or MODULE:FUNCTION, if the agent was trained with one.
+        env: MODULE:FUNCTION that makes the environment, if the agent was trained with a function.
 
     Returns:
         The numbers, as they are written to ``evaluation.json``.
