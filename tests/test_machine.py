@@ -26,14 +26,18 @@ def test_cores_are_all_where_the_system_does_not_restrict_them(monkeypatch: pyte
 
 
 def test_too_much_memory_is_refused_with_the_numbers() -> None:
-    needs = [Need("its networks", 160 * GB, "a smaller --hidden"), Need("its rollouts", GB, "a smaller --envs")]
-    check_memory("this run", needs, 161 * GB)
+    needs = [
+        Need("its rollouts", 2 * GB, "a smaller --envs", "8 environments x 128 steps x 2 MB"),
+        Need("its networks", 159 * GB, "a smaller --hidden"),
+        Need("its minibatches", 100, "a smaller --epochs"),
+    ]
+    check_memory("this run", needs, 162 * GB)
     check_memory("this run", needs, None)
     with pytest.raises(UserError) as caught:
         check_memory("this run", needs, 160 * GB)
     assert str(caught.value) == (
-        "this run needs at least 161 GB of memory, most of it for its networks, and 160 GB are available: "
-        "use a smaller --hidden"
+        "this run needs at least 161 GB of memory, and 160 GB are available: 159 GB for its networks, 2.0 GB for its "
+        "rollouts (8 environments x 128 steps x 2 MB); use a smaller --hidden"
     )
     with pytest.raises(UserError, match=r"at least 3.0 TB of memory for it, and 5.0 MB are available: use less"):
         check_memory("this run", [Need("it", 3 * 10**12, "less")], 5 * 10**6)

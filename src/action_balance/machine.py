@@ -8,8 +8,8 @@ from pathlib import Path
 
 from action_balance.errors import UserError, as_size
 
-#: Share of the memory from which on a part is called most of it.
-MOST_OF_IT = 0.8
+#: Share of the memory from which on a part is named.
+NAMED_FROM = 0.01
 
 #: What errors of the runtime say when memory runs out.
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "bad_alloc", "failed to allocate")
@@ -36,6 +36,8 @@ class Need:
     """Bytes, at least."""
     change: str
     """What reduces it, such as ``a smaller --hidden``."""
+    how: str = ""
+    """How it is computed, such as ``8 environments x 128 steps x 28,224 bytes``."""
 
 
 def check_memory(what: str, needs: Sequence[Need], available: int | None) -> None:
@@ -47,13 +49,18 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
         available: bytes; None if it is not known, and then nothing is checked.
     """
     total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
-    if available is not None and total > available:
-        share = "most" if largest.size > MOST_OF_IT * total else as_size(largest.size)
-        part = f" for {largest.what}" if len(needs) == 1 else f", {share} of it for {largest.what}"
-        raise UserError(
-            f"{what} needs at least {as_size(total)} of memory{part}, and {as_size(available)} are available: "
-            f"use {largest.change}"
-        )
+    if available is None or total <= available:
+        return
+    parts = [
+        f"{as_size(need.size)} for {need.what}{f' ({need.how})' if need.how else ''}"
+        for need in sorted(needs, key=lambda need: -need.size)
+        if need is largest or need.size > NAMED_FROM * total
+    ]
+    part, rest = (f" for {largest.what}", "") if len(needs) == 1 else ("", f"{', '.join(parts)}; ")
+    raise UserError(
+        f"{what} needs at least {as_size(total)} of memory{part}, and {as_size(available)} are available: "
+        f"{rest}use {largest.change}"
+    )
 
 
 def failure(error: BaseException) -> str | None:

@@ -79,7 +79,9 @@ def test_buffers_on_the_host_are_what_is_allocated() -> None:
         lambda key: RolloutBuffer.empty(Algorithm(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
     )
     allocated = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(empty))
-    assert host_rollout(TINY, spec) == 2 * (allocated - 2 * 4)  # without two counters
+    learned = 4 * (3 + 3 * 3) * 44 * 44  # 4 environments, 3 older frames, 3 copies of the frames of 3 steps
+    assert host_rollout(TINY, spec) == 2 * (allocated - 2 * 4) + learned  # without two counters
+    assert host_rollout(replace(TINY, method="random"), spec) == 2 * (allocated - 2 * 4)
 
 
 @pytest.mark.parametrize("agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd")])
@@ -126,6 +128,29 @@ def test_the_flag_that_asks_for_too_much_is_named(
     assert str(caught.value).endswith(flags)
     with pytest.raises(UserError, match="or --seeds"):
         check_training(TrainConfig(SEA, agent, seeds=2), SEA.spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        (
+            EnvSpec("mixed-stack", (1, 230_404), (2,), "uint8", normalize_obs=True, images=((240, 320, 3),)),
+            ["rollouts (8 environments x 128 steps, 230,404 bytes", "--envs or --rollout-steps or --max-image-side"],
+        ),
+        (
+            EnvSpec("vector-stack", (1, 1_000_000), (2,), normalize_obs=True),
+            ["networks (observations of 1,000,000 numbers)", "rollouts (8 environments x 128 steps, 4,000,000 bytes"],
+        ),
+    ],
+)
+def test_large_observations_are_named_with_their_numbers(
+    spec: EnvSpec, parts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "available_memory", lambda: 10**9)
+    with pytest.raises(UserError) as caught:
+        check_training(TrainConfig(env_config("gym:A-v0"), AgentConfig()), spec)
+    assert all(part in str(caught.value) for part in parts)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_gpu_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -86,8 +86,17 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     rest = [getattr(state, one.name) for one in fields(state) if one.name not in own]
     networks, world = _networks(agent, spec), _world(config)
     bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
+    widths = ["--features", "--bonus-features"] if spec.is_image or spec.is_mixed else ["--hidden", "--bonus-hidden"]
+    how = f"observations of {int(np.prod(spec.stats_shape, dtype=object)) * (spec.size // _frame_size(spec)):,} numbers"
+    networks_need = _need(
+        "its networks",
+        seeds * _bytes((state.params, state.optimizer)),
+        *(networks, *bonuses, world),
+        otherwise=widths,
+        how=how,
+    )
     return [
-        _need("its networks", seeds * _bytes((state.params, state.optimizer)), networks, *bonuses, world),
+        networks_need,
         _need("its bonuses", seeds * _bytes(state.bonus_states), *bonuses, networks, world),
         _need("its environments", seeds * _bytes(rest), world),
     ]
@@ -108,8 +117,12 @@ def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     # The environments of every minibatch, its random key, and its losses.
     plan = ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
     length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
+    size = spec.size * np.dtype(spec.dtype).itemsize
+    how = f"{agent.envs:,} environments x {ppo.rollout_steps:,} steps, {size:,} bytes for each observation"
+    flags = ["--envs", "--rollout-steps"]
+    flags += ["--max-image-side"] if config.env.engine == "host" and (spec.is_image or spec.is_mixed) else []
     return [
-        _need("its rollouts", at_once * rollout, world, length, _networks(agent, spec)),
+        _need("its rollouts", at_once * rollout, world, length, _networks(agent, spec), otherwise=flags, how=how),
         _need("its minibatches", 0 if agent.uniform else at_once * plan, times, world),
     ]
 
@@ -129,7 +142,7 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     observation = spec.size * np.dtype(spec.dtype).itemsize
     # Observation and next observation; action, log-probability, logits, two values and the reward.
     step = 2 * observation + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1)
-    layers = 0 if spec.is_image else NUMBER * agent.net.hidden * agent.net.layers
+    layers = 0 if spec.is_image or spec.is_mixed else NUMBER * agent.net.hidden * agent.net.layers
     return agent.steps_per_update * step + agent.steps_per_update // agent.ppo.minibatches * layers
 
 
@@ -144,11 +157,18 @@ def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
         The bytes for one seed.
     """
     times, depth, envs, choices = agent.ppo.rollout_steps, spec.shape[0], agent.envs, sum(spec.nvec)
-    frame = int(np.prod(spec.frame_shape, dtype=object)) * np.dtype(spec.dtype).itemsize
+    frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
     frames = (depth + times) * (frame + FLAG) + times * frame  # and those that ended episodes
     notes = NUMBER * times * (len(spec.nvec) + 3 + 2 * choices)  # see `RolloutBuffer`
     noise = NUMBER * times * choices
-    return 2 * envs * (frames + notes + noise)
+    # What is learned from has every frame as an observation, as one that a step started from, and as one it reached.
+    learned = 0 if agent.uniform else (depth - 1 + 3 * times) * frame
+    return envs * (2 * (frames + notes + noise) + learned)
+
+
+def _frame_size(spec: EnvSpec) -> int:
+    """Elements of a frame, in whole numbers of any size."""
+    return int(np.prod(spec.frame_shape, dtype=object))
 
 
 def _available() -> int | None:
@@ -157,15 +177,16 @@ def _available() -> int | None:
     return available_memory() if limit is None else limit
 
 
-def _need(what: str, size: int, *flags: Mapping[str, float]) -> Need:
+def _need(what: str, size: int, *flags: Mapping[str, float], otherwise: Sequence[str] = (), how: str = "") -> Need:
     """A part, with the flags that were raised most; each is given with how many times its default it is."""
     known = {name: times for one in flags for name, times in one.items()}
-    named = sorted(known, key=lambda name: -known[name])[:NAMED]
-    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more")
+    named = sorted(known, key=lambda name: -known[name])[:NAMED] or list(otherwise)
+    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more", how)
 
 
 def _networks(agent: AgentConfig, spec: EnvSpec) -> dict[str, float]:
-    return _raised(agent.image if spec.is_image else agent.net)
+    image = _raised(agent.image) if spec.is_image or spec.is_mixed else {}
+    return image | (_raised(agent.net) if not spec.is_image else {})
 
 
 def _world(config: TrainConfig) -> dict[str, float]:
