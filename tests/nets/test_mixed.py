@@ -1,0 +1,69 @@
+"""Encoders side by side, recomputed from their parts."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from action_balance.nets.image import ImageEncoder, cast_kernels
+from action_balance.nets.mixed import MixedActorCritic, MixedBonusNet, MixedObs, MixedSizes
+
+IMAGES = ((7, 8, 3), (5, 5, 1))
+RANDOM = np.random.default_rng(0)
+
+
+def test_the_policy_sees_all_images_and_the_vector() -> None:
+    net = MixedActorCritic(IMAGES, 3, 2, MixedSizes(2, 4, 6, 5), 3, key=jax.random.key(0))
+    images = tuple(jnp.asarray(RANDOM.integers(0, 255, (2, *shape), dtype=np.uint8)) for shape in IMAGES)
+    seen = MixedObs(images, jnp.asarray(RANDOM.normal(size=(2, 3)), jnp.float32))
+    logits, values = net(seen)
+    # By hand: frames of a stack become channels, and bytes are scaled to 0..1.
+    parts = []
+    for encoder, dense, image in zip(net.encoders, net.dense, images, strict=True):
+        channels = jnp.concatenate([image[0], image[1]], axis=-1).reshape(*image.shape[1:3], 2, -1)
+        channels = jnp.swapaxes(channels, 2, 3).reshape(*image.shape[1:3], -1)
+        parts.append(dense(encoder(channels.astype(jnp.float32) / 255)))
+    assert net.vector is not None
+    parts.append(net.vector(seen.vector.ravel()))
+    joined = np.maximum(np.concatenate(parts), 0)
+    assert joined.shape == (4 + 4 + 6,)
+    x = np.maximum(net.trunk.weight @ joined, 0)
+    actor, critic = (x + np.maximum(one.weight @ x, 0) for one in (net.actor, net.critic))
+    np.testing.assert_allclose(logits, net.policy_head.weight @ actor, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(values, net.value_head.weight @ critic, rtol=1e-4, atol=1e-6)
+    for place in range(2):
+        other = list(images)
+        other[place] = 255 - images[place]
+        assert (net(MixedObs(tuple(other), seen.vector))[0] != logits).all()
+    assert (net(MixedObs(images, -seen.vector))[0] != logits).all()
+
+
+def test_a_bonus_network_has_the_features_of_images_and_vector_and_the_action_at_every_layer() -> None:
+    net = MixedBonusNet(IMAGES, 3, 2, 6, 4, actions=3, layers=2, outputs=5, key=jax.random.key(1))
+    sizes = [7 * 8 * 3, 25, 3]
+    seen = jnp.asarray(RANDOM.normal(size=sum(sizes)), jnp.float32)
+    first, second, vector = jnp.split(seen, np.cumsum(sizes)[:-1])
+    assert net.vector is not None
+    encoded = net.vector(vector)
+    features = jnp.concatenate(
+        [
+            net.encoders[0](first.reshape(7, 8, 3)),
+            net.encoders[1](second.reshape(5, 5, 1)),
+            jnp.where(encoded > 0, encoded, 0.2 * encoded),
+        ]
+    )
+    hidden = net.joined[0](features, jnp.int32(2))
+    expected = net.joined[1](jnp.maximum(hidden, 0), jnp.int32(2))
+    np.testing.assert_allclose(net(seen, jnp.int32(2)), expected, rtol=1e-5)
+    every = net.all_actions(seen)
+    assert every.shape == (3, 5)
+    np.testing.assert_allclose(every[2], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_an_encoder_without_a_vector_beside_it_and_kernels_of_fewer_bits() -> None:
+    net = MixedBonusNet(IMAGES, 0, 2, 6, 4, dtype="bfloat16", key=jax.random.key(1))
+    assert net.vector is None
+    encoder = cast_kernels(net).encoders[0]
+    assert isinstance(encoder, ImageEncoder)
+    assert encoder.convolutions[0].weight.dtype == jnp.bfloat16
+    assert eqx.tree_equal(net.joined, cast_kernels(net).joined)
