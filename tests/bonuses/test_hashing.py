@@ -13,6 +13,7 @@ from action_balance.bonuses.hashing import Hashed, HashTable, Projections, cell,
 from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -59,6 +60,36 @@ def test_a_simhash_has_the_signs_of_projections_of_the_normalised_observation_an
     assert simhash(jnp.array([3.0, 0.0]), projections, 5.0).tolist() == [1, 0, 1]
     assert simhash(jnp.array([2001.0, -9990.0]), projections, 5.0).tolist() == [1, 0, 1]
     assert simhash(jnp.array([2.2, 15.0]), projections, 5.0).tolist() == [1, 1, 0]
+
+
+def test_discrete_observations_have_rows_of_their_own_while_there_are_enough() -> None:
+    taxi = EnvSpec("vector", (8,), (3,), discrete=(3, 5))
+    bonus = make(ACTION, taxi, table_bits=4)
+    assert not bonus.uses_obs_stats
+    table = bonus.init(KEY, RunningMeanStd.empty((8,)))[1]
+    frames = jnp.stack([jnp.concatenate([jnp.eye(3)[i], jnp.eye(5)[j]]) for i in range(3) for j in range(5)])
+    rows, fingerprints = jax.vmap(lambda frame: bonus.locate(table, frame))(frames)
+    assert (rows.tolist(), fingerprints.tolist()) == (list(range(15)), list(range(1, 16)))
+    _, after = bonus.reward(None, table, rollout(frames, frames, [0] * 15, RunningMeanStd.empty((8,))))
+    assert (after.counts[:15, 0].tolist(), int(after.occupied), float(after.collisions)) == ([1] * 15, 15, 0)
+    # With fewer rows than states, the numbers are a code like any other.
+    few = make(INTRINSIC, taxi, table_bits=3)
+    table = few.init(KEY, RunningMeanStd.empty((8,)))[1]
+    multipliers, zeros = jnp.array([[2**29, 2**30], [1, 8]], jnp.uint32), jnp.zeros(2, jnp.uint32)
+    assert few.code(table, frames[7]).tolist() == [1, 2]
+    assert int(few.locate(replace(table, multipliers=multipliers, offsets=zeros), frames[7])[0]) == 0b101
+
+
+def test_the_vector_beside_images_counts_as_much_as_all_pixels() -> None:
+    mixed = EnvSpec("mixed", (400 + 4,), (3,), "uint8", normalize_obs=True, images=((20, 20, 1),))
+    bonus = make(INTRINSIC, mixed, hash_bits=64)
+    table = bonus.init(KEY, empty_stats(mixed))[1]
+    assert table.projections is not None
+    scale = jnp.sqrt((table.projections.directions**2).mean(axis=0))
+    np.testing.assert_allclose(scale[400] / scale[:400].mean(), 20, rtol=0.3)
+    image, numbers = np.zeros(400, np.uint8), np.array([[0], [1]], np.float32).view(np.uint8)
+    one, other = (jnp.asarray(np.concatenate([image, number])) for number in numbers)
+    assert (bonus.code(table, one) != bonus.code(table, other)).any()
 
 
 def test_a_code_is_multiplied_into_a_row_and_a_fingerprint() -> None:

@@ -118,6 +118,34 @@ def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
     assert config.env.stack == 2
 
 
+def test_images_and_vectors_are_trained_in_evaluated_and_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, both = tmp_path / "run", (*IMAGES, "--bonus-features", "4", "--hidden", "8", "--bonus-hidden", "8")
+    assert (
+        call("train", "gym:gym_cases:Camera", "--method", "rnd", "--stack", "2", "--out", str(run), *SMALL, *both) == 0
+    )
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "observations: images of 44 x 48 pixels with 3 channels (image) and vectors of 2 numbers: direction 0-1; left "
+        "out: mission (text)"
+    )
+    rows = read_metrics(run)
+    assert all(row["parameters_finite"] and row["first_ratio"] < 1e-5 and row["bonus_mean"] > 0 for row in rows)
+    spec = json.loads((run / "manifest.json").read_text())["env_spec"]
+    assert (spec["kind"], spec["shape"], spec["images"]) == ("mixed-stack", [2, 44 * 48 * 3 + 2 * 4], [[44, 48, 3]])
+    resumed = [tmp_path / name for name in ("first", "second")]
+    for copy in resumed:
+        shutil.copytree(run, copy)
+        shutil.rmtree(copy / "checkpoints" / "00000002")
+        RunFolder.open(copy).finish("interrupted")
+        assert call("resume", str(copy), "--trust") == 0
+    assert read_metrics(resumed[0]) == read_metrics(resumed[1])
+    assert read_metrics(resumed[0])[0] == rows[0]
+    assert call("evaluate", str(run), "--episodes", "2", "--trust") == 0
+    found = json.loads((run / "evaluation" / "evaluation.json").read_bytes())
+    assert set(found["modes"]) == {"greedy", "sampled"}
+
+
 @pytest.fixture(scope="module")
 def dials(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run with actions of two components, of a function in a module."""
