@@ -7,19 +7,16 @@ and whatever they raise, even ``SystemExit``, is one line.
 import difflib
 import importlib
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from action_balance.config.registry import describe_error, load_library, load_module
 from action_balance.config.trust import is_of_script, is_standard
 from action_balance.envs.gymnasium.view import AUTO, View
-from action_balance.envs.masks import BadMask, allowed, mask_rows, sample_allowed
+from action_balance.envs.masks import BadMask, allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import missing, reason
@@ -33,8 +30,9 @@ from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from action_balance.envs.gymnasium.masking import IGNORE, KEY, MaskReader, MaskSource, find_masks
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
+from action_balance.envs.gymnasium.masking import MaskSource, mask_in
+from action_balance.envs.gymnasium.spaces import Choices, Layout
+from action_balance.envs.gymnasium.tryout import OLD_API, one_line, try_out
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
 PACKAGES = {
@@ -44,15 +42,7 @@ PACKAGES = {
     "MiniWorld-": ("miniworld", "miniworld"),
     "ActionBalance/": ("action_balance.gym", "action-balance"),
 }
-#: Steps of the test.
-TEST_STEPS = 10
-#: What is wrong with environments of the old interface, and how to convert them.
-OLD_API = (
-    "it has the old Gym interface: reset() must return (observation, info), and step() (observation, reward, "
-    "terminated, truncated, info); change them, or wrap it, e.g. with shimmy.GymV21CompatibilityV0"
-)
-
-#: The same for environments of Gym 0.26, whose methods are those of Gymnasium.
+#: What is wrong with environments of Gym 0.26, whose methods are those of Gymnasium.
 OTHER_PACKAGE = (
     "its class inherits from gym.Env, of the package that Gymnasium has replaced: write import gymnasium as gym in "
     "place of import gym, or wrap it, e.g. with shimmy.GymV26CompatibilityV0"
@@ -111,7 +101,7 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, 
             raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
-        found = _test(name, env, choices, masks)
+        found = try_out(name, env, choices, masks)
     finally:
         if isinstance(env, Env):
             _made(name, env.close)
@@ -142,7 +132,7 @@ def examine_own(
             )
         try:
             layout, choices = Layout.of(vector.single_observation_space, view), Choices.of(vector.single_action_space)
-            given = _made(name, partial(vector.reset, seed=0))[1].get(KEY) if masks else None
+            given = mask_in(_made(name, partial(vector.reset, seed=0))[1]) if masks else None
             if given is not None:
                 allowed(mask_rows(given, 1, choices.nvec), choices.nvec)
         except (UserError, BadMask) as error:
@@ -218,23 +208,6 @@ def load_maker(named: str) -> Make:
     _check_maker(named, found)
     make: Make = found
     return make
-
-
-def one_line(error: BaseException) -> str:
-    """An exception of an environment in one line, with the place in the user's code.
-
-    Args:
-        error: the exception.
-
-    Returns:
-        What went wrong.
-    """
-    if isinstance(error, BadObservation | BadMask):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
-        return "an observation differs from its observation_space in shape or type: fix one of them"
-    return describe_error(error)
 
 
 def _check_id(given: str, module: str) -> None:
@@ -357,58 +330,3 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
         raise UserError(f"{name} cannot be made: {one_line(error)}; check --env-kwargs and --wrapper") from None
     except BaseException as error:  # SystemExit, too
         raise UserError(f"{name} cannot be made: {one_line(error)}") from None
-
-
-def _test(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
-    """Play a few steps, and check that their outcomes are as Gymnasium defines them; where masks are, if any."""
-    generator = np.random.default_rng(0)
-    try:
-        outcome = env.reset(seed=0, options={})
-        if not isinstance(outcome, tuple) or len(outcome) != 2:
-            raise UserError(f"{name}: {OLD_API}")
-        check(env.observation_space, outcome[0])
-        source = find_masks(env, outcome[1]) if masks else ""
-        read = MaskReader(env, source, choices.nvec)
-
-        def action(info: dict[str, Any]) -> Any:
-            if not source:
-                return env.action_space.sample()
-            mask = allowed(read(info)[None], choices.nvec)
-            return choices(sample_allowed(generator, mask, choices.nvec))[0]
-
-        env.action_space.seed(0)
-        for _ in range(TEST_STEPS):
-            outcome = env.step(action(outcome[-1]))
-            if not isinstance(outcome, tuple) or len(outcome) != 5:
-                raise UserError(f"{name}: {OLD_API}")
-            check(env.observation_space, outcome[0])
-            if masks and not source and outcome[-1].get(KEY) is not None:
-                raise BadMask("step() gives an action_mask and reset() gives none: give it in both")
-            if outcome[2] or outcome[3]:
-                outcome = env.reset()
-                check(env.observation_space, outcome[0])
-    except BadObservation as error:
-        raise UserError(f"{name}: {error}") from None
-    except BadMask as error:
-        hint = "" if IGNORE in str(error) else f", or {IGNORE}"
-        raise UserError(f"{name}: {error}{hint}") from None
-    except (UserError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if _is_old(env, error):
-            raise UserError(f"{name}: {OLD_API}") from None
-        if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
-            raise UserError(f"{name}: {one_line(error)}: give reset() the arguments seed and options") from None
-        raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
-    return source
-
-
-def _is_old(env: Any, error: BaseException) -> bool:
-    """Whether a wrapper has failed because the environment inside has the old interface."""
-    if not isinstance(error, ValueError | TypeError | AssertionError):
-        return False
-    try:
-        first = env.unwrapped.reset()
-        return len(first) != 2 or len(env.unwrapped.step(env.unwrapped.action_space.sample())) != 5
-    except Exception:
-        return False

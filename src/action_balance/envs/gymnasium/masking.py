@@ -37,7 +37,12 @@ def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
     """
     if env.has_wrapper_attr(METHOD) and _needs_nothing(env.get_wrapper_attr(METHOD)):
         return "method"
-    return "info" if info.get(KEY) is not None else ""
+    return "" if mask_in(info) is None else "info"
+
+
+def mask_in(info: Any) -> Any:
+    """The mask in an info; None if there is none, also where an info is no dictionary."""
+    return info.get(KEY) if isinstance(info, dict) else None
 
 
 def _needs_nothing(method: Any) -> bool:
@@ -72,7 +77,7 @@ class MaskReader:
         Returns:
             Its entries; a `BadMask` if there is none, or if it does not fit the action space.
         """
-        given = info.get(KEY) if self._method is None else self._method()
+        given = mask_in(info) if self._method is None else self._method()
         if given is None:
             raise missing_mask(self._method is not None)
         return mask_vector(given, self._nvec)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium import Env, ObservationWrapper, Wrapper, spaces
 
-from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.make import Task
 from action_balance.envs.gymnasium.masking import KEY, MaskReader
 from action_balance.envs.gymnasium.spaces import Layout
+from action_balance.envs.gymnasium.tryout import one_line
 from action_balance.signals import SIGNALS
 
 #: Key of an error in the infos of a worker.

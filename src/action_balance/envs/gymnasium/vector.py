@@ -15,10 +15,11 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from gymnasium.vector.utils import iterate
 from jaxtyping import Bool, Integer, Shaped
 
-from action_balance.envs.gymnasium.make import Task, one_line
+from action_balance.envs.gymnasium.make import Task
 from action_balance.envs.gymnasium.masking import KEY, missing_mask
 from action_balance.envs.gymnasium.single import FAILED, single
 from action_balance.envs.gymnasium.spaces import LARGEST, BadObservation, check
+from action_balance.envs.gymnasium.tryout import one_line
 from action_balance.envs.gymnasium.vectorize import Vectorize
 from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
