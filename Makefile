@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-devices chaos audit dist clean
+.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-baselines bench-devices chaos audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -69,6 +69,10 @@ bench-atari: .venv/.developer
 
 bench-gym: .venv/.developer
 	$(bin)/python benchmarks/gymnasium_host.py $(ARGS)
+
+# Returns and time beside Stable-Baselines3: an hour on one core.
+bench-baselines: .venv/.developer
+	$(bin)/python benchmarks/baselines.py $(ARGS)
 
 # Check that a GPU learns what a CPU learns.
 bench-devices: .venv/.developer

@@ -32,7 +32,7 @@ def made() -> tuple[TrainState, Trajectory]:
     return jax.jit(lambda state: rollout.rollout(WORLD, state, algorithm(CLASSIC)))(trained(CLASSIC)[0])
 
 
-def prepared(made: tuple[TrainState, Trajectory], config: AgentConfig = CLASSIC) -> update.UpdateBatch:
+def prepared(made: tuple[TrainState, Trajectory], config: AgentConfig = CLASSIC) -> minibatches.UpdateBatch:
     """What the minibatches learn from."""
     return update.prepare(*made, jnp.zeros((4, 2)), jnp.ones(()), algorithm(config))[1]
 
@@ -65,8 +65,10 @@ def test_a_shuffled_minibatch_has_its_samples_and_bonuses_learn_from_a_proportio
 
 def test_a_sample_is_weighted_after_advantages_are_standardised(made: tuple[TrainState, Trajectory]) -> None:
     drift = jnp.log(jnp.arange(1.0, SAMPLES + 1).reshape(16, 4))  # importance 1 to 64
-    rest = (jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC))
-    weighted, plain = (update.prepare(*made, *rest, drift=one)[1] for one in (drift, None))
+    weighted, plain = (
+        update.prepare(*made, jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC), drift=one)[1]
+        for one in (drift, None)
+    )
     found, usual = (minibatches.pick(one, jnp.asarray(0), CLASSIC)[0].advantage for one in (weighted, plain))
     np.testing.assert_allclose(found, (np.asarray(plain.order)[0] + 1) * usual, rtol=1e-4)
 
@@ -107,10 +109,13 @@ def test_gradients_of_the_policy_are_clipped_and_those_of_bonuses_are_not() -> N
 def test_the_learning_rate_falls_over_the_planned_updates() -> None:
     config = replace(CLASSIC, ppo=replace(PPO, learning_rate=1e-2, learning_rate_end=2e-3))
     assert config.updates == 4
-    rates = [update.learning_rate_factor(jnp.asarray(done), config) for done in range(4)]
-    np.testing.assert_allclose(rates, [1.0, 0.8, 0.6, 0.4], rtol=1e-6)
+
+    def rate(done: int, config: AgentConfig) -> float:
+        return float(np.asarray(update.learning_rate_factor(jnp.asarray(done), config)))
+
+    assert [rate(done, config) for done in range(4)] == pytest.approx([1.0, 0.8, 0.6, 0.4])
     longer = replace(config, steps=512)  # a run that is extended is on the line of its new length
-    np.testing.assert_allclose(update.learning_rate_factor(jnp.asarray(4), longer), 0.6, rtol=1e-6)
+    assert rate(4, longer) == pytest.approx(0.6)
     assert update.learning_rate_factor(jnp.asarray(3), SMALL) is None
 
 
@@ -119,4 +124,5 @@ def test_the_first_ratio_is_one_and_nothing_is_learned_at_the_end_of_the_line() 
     assert metrics["first_ratio"] < 2e-6
     after, metrics = make_step(CLASSIC)(state)
     assert same(after.params, state.params)
+    assert after.reward_scale is not None
     assert float(metrics["reward_scale"]) == float(after.reward_scale.scale)

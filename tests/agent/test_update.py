@@ -59,11 +59,11 @@ def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bon
     state, trajectory = made
     one = flat(trajectory)
     ones = jnp.ones(one.action.shape)
-    samples = update.Samples(one.observation, one.action, one.log_prob, one.action_bonus, ones, one.values + 1)
+    samples = minibatches.Samples(one.observation, one.action, one.log_prob, one.action_bonus, ones, one.values + 1)
     transitions = update.bonus_transitions(one)
-    totals = update.Totals(one.action.size, one.action.size)
+    totals = minibatches.Totals(one.action.size, one.action.size)
     nothing = (jnp.zeros((2, 0), int), jax.random.split(state.key))
-    batch = update.UpdateBatch(samples, transitions, state.obs_stats, jnp.ones(()), *nothing)
+    batch = minibatches.UpdateBatch(samples, transitions, state.obs_stats, jnp.ones(()), *nothing)
 
     def term(name: str) -> tuple[Params, Any]:
         """Gradients of one term of the loss."""

@@ -123,7 +123,9 @@ def advantages(
             deltas = returns.td_errors(rewards, values, following, gamma * (1.0 - zero))
             return returns.advantages(deltas, gamma * (1.0 - cut) * settings.gae_lambda)
 
-        return jax.vmap(one, in_axes=1, out_axes=1)(rewards, values, following, zero, cut)
+        each_environment = jax.vmap(one, in_axes=1, out_axes=1)
+        found: Array = each_environment(rewards, values, following, zero, cut)
+        return found
 
     intrinsic = stream(bonus, 0, cuts[settings.intrinsic_ends], settings.gamma_int)
     extrinsic = stream(trajectory.reward, 1, ended, settings.gamma_ext)

@@ -20,6 +20,10 @@ _CLASSIC = PPOConfig(
     normalize_returns=True,
     bootstrap_truncation=True,
     gamma_ext=0.99,
+    # Both streams are in units of their return. Where the task gives no reward, its advantages vanish, and the
+    # standardised sum is that of the bonus alone; where it does, a tenth suffices to break ties.
+    extrinsic_coef=1.0,
+    intrinsic_coef=0.1,
 )
 
 _PRESETS: dict[str, AgentConfig] = {

@@ -13,9 +13,10 @@ from host_world import agent
 from action_balance.agent import minibatches, update
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.metrics import Metrics
+from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
-from action_balance.agent.update import LARGEST, Losses, UpdateBatch, UpdateInfo
+from action_balance.agent.update import LARGEST, Losses, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from action_balance.agent.metrics import Metrics
+from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.state import Actor, TrainState
-from action_balance.agent.update import UpdateBatch, UpdateInfo
+from action_balance.agent.update import UpdateInfo
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
 from action_balance.engines.host import compiled_update
 from action_balance.engines.host.actor import HostRollout

@@ -21,9 +21,10 @@ from action_balance.agent import learner, update
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.episodes import first_reward
 from action_balance.agent.metrics import Metrics, update_metrics
+from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
-from action_balance.agent.update import LARGEST, Losses, UpdateBatch, UpdateInfo
+from action_balance.agent.update import LARGEST, Losses, UpdateInfo
 from action_balance.config.agent import AgentConfig
 from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.packed_tree import PackedTree, TreePacker, map_inside

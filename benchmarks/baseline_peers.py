@@ -1,0 +1,87 @@
+"""One training of another library's agent, for `baselines.py`: ``python baseline_peers.py NAME ENV SEED STEPS``.
+
+The last line of the output is a list of [number, mean return] of the episodes that ended in each rollout. Nothing of
+this package is imported: the interpreter may be another one.
+"""
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+ENVS, ROLLOUT_STEPS = 8, 128
+
+
+def stable_baselines3(environment: str, seed: int, steps: int) -> list[tuple[int, float]]:
+    """PPO with its defaults, with 8 environments x 128 steps and 10 epochs."""
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
+
+    torch.set_num_threads(1)  # more only slow such small networks
+    groups: list[tuple[int, float]] = []
+
+    class Episodes(BaseCallback):
+        """Collects the returns of each rollout."""
+
+        def _on_rollout_start(self) -> None:
+            self.returns: list[float] = []
+
+        def _on_step(self) -> bool:
+            self.returns += [info["episode"]["r"] for info in self.locals["infos"] if "episode" in info]
+            return True
+
+        def _on_rollout_end(self) -> None:
+            groups.append((len(self.returns), float(np.mean(self.returns)) if self.returns else 0.0))
+
+    model = PPO(
+        "MlpPolicy",
+        make_vec_env(environment, n_envs=ENVS, seed=seed),
+        n_steps=ROLLOUT_STEPS,
+        n_epochs=10,
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(steps, callback=Episodes())
+    return groups
+
+
+def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]]:
+    """PPO with the RND of rllte-core, with its defaults and the same rollouts."""
+    import gymnasium
+    import torch
+    from rllte.agent import PPO
+    from rllte.env.utils import Gymnasium2Torch
+    from rllte.xplore.reward import RND
+
+    torch.set_num_threads(1)
+    groups: list[tuple[int, float]] = []
+
+    class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
+        """Collects the returns of an environment's episodes."""
+
+        total = 0.0
+
+        def step(self, action: Any) -> Any:
+            """Take one step."""
+            found = self.env.step(action)
+            self.total += float(found[1])
+            if found[2] or found[3]:
+                groups.append((1, self.total))
+                self.total = 0.0
+            return found
+
+    vector = gymnasium.vector.SyncVectorEnv([lambda: Recorded(gymnasium.make(environment))] * ENVS)
+    envs = Gymnasium2Torch(vector, "cpu")
+    agent = PPO(env=envs, seed=seed, device="cpu", num_steps=ROLLOUT_STEPS)
+    agent.set(reward=RND(envs, device="cpu"))
+    agent.train(num_train_steps=steps)
+    return groups
+
+
+if __name__ == "__main__":
+    name, environment, seed, steps = sys.argv[1:]
+    train = {"stable-baselines3": stable_baselines3, "rlexplore": rlexplore}[name]
+    print(json.dumps(train(environment, int(seed), int(steps))))
