@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-baselines bench-devices chaos audit dist clean
+.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices chaos audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -53,7 +53,7 @@ docs: .venv/.docs
 	@echo "open site/index.html"
 
 # All benchmarks; all of them take ARGS="--quick".
-bench: bench-grid bench-agent bench-bonuses bench-atari bench-gym
+bench: bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop
 
 bench-grid: .venv/.developer
 	$(bin)/python benchmarks/grid.py $(ARGS)
@@ -69,6 +69,9 @@ bench-atari: .venv/.developer
 
 bench-gym: .venv/.developer
 	$(bin)/python benchmarks/gymnasium_host.py $(ARGS)
+
+bench-interop: .venv/.developer
+	$(bin)/python benchmarks/interop.py $(ARGS)
 
 # Returns and time beside Stable-Baselines3: an hour on one core.
 bench-baselines: .venv/.developer

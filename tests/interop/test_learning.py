@@ -140,3 +140,6 @@ def test_images_beside_vectors_are_padded_without_a_trace() -> None:
     stats = module._learner.obs_stats
     assert float(stats.count) == 3  # of four with padding
     np.testing.assert_allclose(stats.mean[-2:], obs["speed"].mean(axis=0), rtol=1e-4)
+    assert module.shift(obs).shape == (3, 2)
+    errors = [module.learn(obs, [0, 0, 0]) for _ in range(5)]
+    assert errors[-1] < errors[0]

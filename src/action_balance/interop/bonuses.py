@@ -45,7 +45,7 @@ class ActionBalance(Module):
     def _replace(self, learner: Learner) -> None:
         super()._replace(learner)
         kind, nvec = self._settings.normalize, self._settings.bonus.spec.nvec
-        self._small = SmallShift(learner, kind, nvec) if SmallShift.fits(learner) else None
+        self._small = SmallShift(learner, kind, nvec) if SmallShift.fits(learner, nvec) else None
 
     @classmethod
     def create(

@@ -32,20 +32,21 @@ class SmallShift:
         self._mean, self._deviation = np.asarray(learner.obs_stats.mean), np.sqrt(variance + np.float32(1e-8))
         self._target, self._predictor = _layers(learner.state), _layers(learner.params)
         self._kind, self._components = kind, [slice(*ends) for ends in pairwise([0, *accumulate(nvec)])]
-        products = max(weight.size for weight, _ in self._predictor) * sum(nvec)
-        self._most = MOST_PRODUCTS // products
+        self._most = MOST_PRODUCTS // _products(learner.params, nvec)
 
     @staticmethod
-    def fits(learner: Learner) -> bool:
-        """Whether the networks are those of vectors.
+    def fits(learner: Learner, nvec: tuple[int, ...]) -> bool:
+        """Whether NumPy is the faster way at all.
 
         Args:
             learner: The learner.
+            nvec: Number of choices of each action component.
 
         Returns:
-            Whether they are fully connected, without a further encoder.
+            Whether the networks are small and fully connected, without a further encoder.
         """
-        return isinstance(learner.params, BonusNet) and not learner.params.encoder
+        net = learner.params
+        return isinstance(net, BonusNet) and not net.encoder and _products(net, nvec) <= MOST_PRODUCTS
 
     def is_for(self, size: int) -> bool:
         """Whether NumPy is the faster way.
@@ -69,10 +70,11 @@ class SmallShift:
         Returns:
             The shifts, (B, A) float32.
         """
-        seen = np.clip((obs - self._mean) / self._deviation, -CLIP, CLIP)
+        seen = (obs - self._mean) / self._deviation
+        np.minimum(np.maximum(seen, -CLIP, out=seen), CLIP, out=seen)
         difference = _outputs(self._predictor, seen)
         difference -= _outputs(self._target, seen)
-        bonus = np.square(difference, out=difference).mean(axis=-1)
+        bonus = np.einsum("bad,bad->ba", difference, difference) / np.float32(difference.shape[-1])
         parts = [
             _normalize(bonus[:, part], None if allowed is None else allowed[:, part], self._kind)
             for part in self._components
@@ -100,6 +102,11 @@ def _normalize(bonus: np.ndarray, mask: np.ndarray | None, kind: Normalization) 
     return scaled / np.sqrt(square)
 
 
+def _products(net: BonusNet, nvec: tuple[int, ...]) -> int:
+    """Products of the widest layer for one observation."""
+    return max(layer.weight.size for layer in net.joined) * sum(nvec)
+
+
 def _layers(net: BonusNet) -> list[tuple[np.ndarray, np.ndarray]]:
     """Weights, (in, out), and for every action what is added to their product, (A, out)."""
     return [
@@ -114,6 +121,7 @@ def _outputs(layers: list[tuple[np.ndarray, np.ndarray]], seen: np.ndarray) -> n
     x = (seen @ weight)[:, None] + added
     for weight, added in others:
         np.maximum(x, np.float32(SLOPE) * x, out=x)
-        x = x @ weight
+        # One product of all pairs, (B x A, in): of three axes, NumPy would make a product for each observation.
+        x = (x.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:2], -1)
         x += added
     return x

@@ -34,9 +34,8 @@ def to_numpy(given: Any) -> Any:
         The same with arrays, which share the memory of tensors on the CPU.
     """
     if is_tensor(given):
-        there = given.detach().cpu()
-        # NumPy has no such type.
-        return (there.float() if there.dtype is sys.modules["torch"].bfloat16 else there).numpy()
+        known = given.float() if given.dtype is sys.modules["torch"].bfloat16 else given  # which NumPy does not know
+        return known.numpy(force=True)  # without the gradient, from any device
     if isinstance(given, dict):
         return {name: to_numpy(part) for name, part in given.items()}
     if isinstance(given, tuple):
