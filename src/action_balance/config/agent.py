@@ -42,7 +42,7 @@ class PPOConfig:
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float | None = None
-    """Weight of the entropy of the behaviour policy (default: 0.001, with --method entropy 0.01)."""
+    """Weight of the entropy of the behaviour policy (default: 0.001, with --method entropy or --preset classic 0.01)."""
     epsilon: float | None = None
     """Probability with which each component of an action is chosen uniformly at random, in training (default: 0, with
     --method epsilon-greedy 0.1)."""
@@ -275,7 +275,7 @@ class AgentConfig:
             self._check_default(name, "--action-coef auto follows no schedule")
         if self.adapts and self.epsilon:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
-        for name in _given(self.ppo, "entropy_coef", "epsilon") if self.uniform else ():
+        for name in _given(self.ppo, "epsilon") if self.uniform else ():
             raise UserError(f"{self.label} learns nothing and acts at random: leave out {flag(name)}")
 
     def _check_products(self) -> None:
