@@ -34,6 +34,7 @@ main(["resume", run])
 main(["evaluate", run, "--episodes", "1"])
 main(["view", run, "--save", run + ".html"])
 main(["list"])
+main(["train", "gym:CartPole-v1"])
 """
 
 
@@ -58,6 +59,8 @@ def test_training_needs_base_dependencies_only(tmp_path: Path) -> None:
     program = f"BLOCKED = {sorted(blocked)!r}\n{PROGRAM}"
     command = [sys.executable, "-c", program, str(tmp_path / "run"), *SMALL, *NET]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 2, done.stderr
+    assert "gymnasium is not installed, and a Gymnasium environment needs it" in done.stderr
+    assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run" / "tensorboard").exists()
     assert re.search("wrote .*run.html", done.stdout)

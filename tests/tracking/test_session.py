@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from action_balance.tracking import RunInfo, TrackConfig, Tracking, session
+from action_balance.tracking import RunInfo, TrackConfig, Tracking, planned, session
 from action_balance.tracking.session import recorded
 
 RUN = RunInfo("run", None, {"seed": 0}, "ppo", "open")
@@ -104,6 +104,16 @@ def test_a_tracker_that_hangs_is_left_behind(recorder: Recorder, monkeypatch: py
 )
 def test_what_no_tracker_has_written_is_ignored(entry: Any) -> None:
     assert recorded({"tracking": entry}) == {}
+
+
+def test_a_tracker_that_has_not_started_before_a_kill_starts_after_the_resume(recorder: Recorder) -> None:
+    manifest = planned(TrackConfig(("wandb", "tensorboard"), "mine"))
+    assert manifest == {"tracking": {"wandb": {"project": "mine"}}}
+    tracking = Tracking(TrackConfig(), RUN, manifest)
+    tracking.finish("finished")
+    assert recorder.calls[0] == ("start", "mine", None)
+    assert tracking.news() == {"wandb": {"id": "new-id", "project": "mine"}}
+    assert planned(TrackConfig(("tensorboard",))) == {}
 
 
 def test_a_project_that_leads_elsewhere_is_ignored() -> None:

@@ -29,7 +29,7 @@ from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
-from action_balance.tracking import RunInfo, TrackConfig, Tracking, check_installed
+from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MOST_PAIRS = 60, 40_000
@@ -89,9 +89,8 @@ def begin(
         if stop.is_set():
             raise KeyboardInterrupt
         with whole():
-            folder = RunFolder.create(
-                path, config.to_dict(), command, overwrite, _about(trainer, config), config.env.packages
-            )
+            about = _about(trainer, config) | planned(track)
+            folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
         tracking = Tracking(track, _told(path, config), {}, messages)
         log = folder.metrics()
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, is_new=True)
@@ -323,7 +322,7 @@ class _Session:
         """Keep the ids of the tracked runs, with which a resume continues them."""
         tracked = self.tracking.news()
         if tracked is not None:
-            self.folder.record({"tracking": tracked})
+            self.folder.record({TRACKING: tracked})
 
     def _copied(self, update: int, reached: float | None) -> _Unsaved | None:
         """A copy of the state that the next update does not change; None if there is too little memory."""

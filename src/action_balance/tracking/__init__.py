@@ -6,6 +6,16 @@ A tracker is one file with the three methods of `Tracker`. Its library is import
 
 from action_balance.tracking.base import RunInfo, TrackConfig, Tracker
 from action_balance.tracking.registry import NAMES, check_installed, track_config
-from action_balance.tracking.session import Tracking
+from action_balance.tracking.session import TRACKING, Tracking, planned
 
-__all__ = ["NAMES", "RunInfo", "TrackConfig", "Tracker", "Tracking", "check_installed", "track_config"]
+__all__ = [
+    "NAMES",
+    "TRACKING",
+    "RunInfo",
+    "TrackConfig",
+    "Tracker",
+    "Tracking",
+    "check_installed",
+    "planned",
+    "track_config",
+]

@@ -18,6 +18,9 @@ PATIENCE: dict[Status, float] = {"finished": 60.0, "interrupted": 4.0, "failed":
 #: The same for a tracker that has not even started, such as one whose server does not answer.
 UNSTARTED = 30.0
 
+#: Where the manifest of a run has its trackers.
+TRACKING = "tracking"
+
 #: Ids of tracked runs, and names of projects, that are taken from a manifest, which somebody else may have written.
 _ID, _PROJECT = re.compile(r"[\w-]{1,64}"), re.compile(r"[\w. -]{1,128}")
 
@@ -29,16 +32,30 @@ def recorded(manifest: Data) -> dict[str, dict[str, str]]:
         manifest: of a run, perhaps damaged.
 
     Returns:
-        ``id`` and, where one was chosen, ``project`` by the name of the tracker. What no tracker has written is left
-        out.
+        ``id``, where the tracker has started, and ``project``, where one was chosen, by the name of the tracker. What
+        no tracker has written is left out.
     """
-    found, known = manifest.get("tracking"), {}
+    found, known = manifest.get(TRACKING), {}
     for name, entry in found.items() if isinstance(found, dict) else ():
-        if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id"))):
-            known[name] = {"id": str(entry["id"])}
+        if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id", "none"))):
+            known[name] = {"id": str(entry["id"])} if "id" in entry else {}
             if _PROJECT.fullmatch(project := str(entry.get("project") or "")):
                 known[name]["project"] = project
     return known
+
+
+def planned(config: TrackConfig) -> Data:
+    """What the manifest of a new run has, so that it is tracked after a resume whenever it was killed.
+
+    Args:
+        config: the trackers that somebody asked for.
+
+    Returns:
+        Plain data; empty without a tracker.
+    """
+    project = {"project": config.project} if config.project else {}
+    names = {name: dict(project) for name in config.names if name in CLASSES}
+    return {TRACKING: names} if names else {}
 
 
 class Tracking:
