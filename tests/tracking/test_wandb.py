@@ -27,6 +27,7 @@ def test_a_run_of_the_users_own_is_left_alone(folder: Path) -> None:
         tracker.finish("finished", {})
         assert wandb.run is own
         own.log({"theirs": 1.0})
+    wandb.teardown()  # everything is written
     rows = {some[1].run.run_id: history(some) for some in offline_runs(folder)}
     assert [row["theirs"] for row in rows["own"]] == [1.0]
     assert len(rows) == 2
