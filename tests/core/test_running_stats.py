@@ -40,6 +40,14 @@ def test_one_batch_by_hand() -> None:
     np.testing.assert_allclose(moments.variance, [8 / 3, 2 / 3], rtol=1e-6)
 
 
+def test_samples_that_do_not_count_leave_no_trace() -> None:
+    samples, counts = jnp.array([[99.0], [1.0], [-99.0], [3.0], [5.0]]), jnp.array([False, True, False, True, True])
+    moments = update(merged(np.array([[7.0]], np.float32)), samples, counts)
+    np.testing.assert_allclose(moments.count, 4.0)
+    np.testing.assert_allclose(moments.mean, [4.0])  # of 7, 1, 3 and 5
+    np.testing.assert_allclose(moments.variance, [5.0], rtol=1e-6)
+
+
 def test_two_batches_by_hand() -> None:
     # (0, 2), then (10,): mean 4, deviations -4, -2, 6.
     moments = merged(np.array([0.0, 2.0, 10.0], np.float32), [2])
@@ -135,6 +143,16 @@ def test_the_filter_is_never_reset_between_rollouts(cut: int) -> None:
     np.testing.assert_allclose(scale.filtered, [5.25, 2.5])
     np.testing.assert_allclose(scale.moments.count, 6.0)
     np.testing.assert_allclose(scale.scale, VARIANCE**0.5, rtol=1e-6)
+
+
+def test_the_filter_skips_rewards_that_do_not_count() -> None:
+    rewards, counts = (
+        jnp.array([[2.0, 1.0], [8.0, 9.0], [4.0, 1.0]]),
+        jnp.array([[True] * 2, [True, False], [True] * 2]),
+    )
+    scale = ReturnScale.empty(2).update(rewards, 0.5, counts)
+    np.testing.assert_allclose(scale.filtered, [8.5, 1.5])  # 2, 9, 8.5; and 1, 1.5
+    np.testing.assert_allclose(scale.scale, np.std([2, 9, 8.5, 1, 1.5]), rtol=1e-6)
 
 
 def test_environments_in_another_order_give_the_same_scale() -> None:
