@@ -1,6 +1,6 @@
 """PPO in PyTorch in one file, in the style of CleanRL; lines marked with a plus add action balance and RND.
 
-Delete them, and it is plain PPO, which hardly ever finds the treasure of the deep sea: only one of 2^10 action
+Delete them, and it is plain PPO, which hardly ever finds the treasure of the deep sea: only one of 2^14 action
 sequences leads there, and every step towards it costs a little. ``--help`` lists the settings, and
 ``--env CartPole-v1`` trains in another environment. It takes about half a minute.
 """
@@ -24,7 +24,7 @@ class Args:
     """Settings, and their defaults."""
 
     env: str = "ActionBalance/DeepSea-v0"
-    size: int = 10  # of the deep sea
+    size: int = 14  # of the deep sea
     seed: int = 0
     envs: int = 8
     steps: int = 128  # of a rollout
@@ -148,8 +148,9 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
                 loss.backward()
                 nn.utils.clip_grad_norm_(parameters, 0.5)
                 optimizer.step()
-        balance.learn(observations, taken.long(), args.epochs, args.minibatches)  # +
-        rnd.learn(next_observations, args.epochs, args.minibatches)  # +
+        update = {"epochs": args.epochs, "minibatches": args.minibatches, "update_proportion": 0.25}  # +
+        balance.learn(observations, taken.long(), **update)  # +
+        rnd.learn(next_observations, **update)  # +
     envs.close()
     return returns, drift
 
