@@ -101,3 +101,12 @@ def test_a_film_of_a_game_shows_the_screen_in_the_shape_of_a_television() -> Non
         assert np.abs(picture_[50:670, 45:835] - colour).max() < 12
         assert (picture_[:40] > 230).all()
         assert (picture_[:, :35] > 230).all()
+
+
+def test_screens_of_any_size_fit_into_the_picture() -> None:
+    for height, width, box in ((1000, 2000, (800, 400)), (400, 600, (800, 533)), (1, 1, (630, 630))):
+        (shot,) = film.screen_shots([Moment(np.zeros((height, width, 3), np.uint8), -0.5)], "return", 1.0)
+        rows, columns = (np.flatnonzero(np.any((shot.picture < 100).all(axis=2), axis=axis)) for axis in (1, 0))
+        assert shot.picture.shape == (630, 800, 3)
+        assert (len(columns), len(rows)) == box
+        assert dict(shot.numbers)["return"] == "-0.5"

@@ -17,7 +17,7 @@ BALANCED = Story(
     taken=np.array([1, 2]),
     pi=SHARES,
     beta=SHARES[:, ::-1],
-    bonus=np.array([[0.6, 0.2, 0.2, 0.2], [0.3, 0.3, 0.3, 0.3]]),  # mean 0.3
+    bonus=np.array([[0.3, -0.1, -0.1, -0.1], [0, 0, 0, 0]]),
     verdict="game over",
 )
 NUMBERS = (("step", "0"), ("score", "12"))
@@ -38,16 +38,9 @@ def test_bars_of_both_policies_are_as_long_as_their_probabilities() -> None:
 
 def test_bars_of_the_bonus_show_its_distance_from_the_mean() -> None:
     panel = Panel(BALANCED)
-    # 0.3 above the mean, and 0.1 below; a bar has 53 pixels for 0.5.
+    # A bar has 53 pixels for 0.5.
     assert lengths(panel.draw(0, NUMBERS), BONUS) == [32, 11, 11, 11]
     assert lengths(panel.draw(1, NUMBERS), BONUS) == [0] * 4
-
-
-def test_forbidden_actions_have_no_bar_and_no_part_in_the_mean_of_the_bonus() -> None:
-    allowed = np.array([[True, True, False, False]] * 2)
-    panel = Panel(replace(BALANCED, bonus=np.array([[0.6, 0.2, 0.0, 0.0]] * 2), allowed=allowed))
-    # 0.2 above the mean and below it; a bar has 53 pixels for 0.2.
-    assert lengths(panel.draw(0, NUMBERS), BONUS) == [53, 53, 0, 0]
 
 
 def test_without_an_action_bonus_there_is_only_pi_with_wide_bars() -> None:
@@ -73,3 +66,9 @@ def test_many_actions_fit() -> None:
         BALANCED, actions=tuple(map(str, range(18))), taken=np.zeros(1, int), pi=shares, beta=None, bonus=None
     )
     assert Panel(story).height <= 630
+
+
+def test_of_an_action_with_components_a_row_of_each_is_coloured() -> None:
+    story = replace(BALANCED, taken=np.array([[0, 3], [1, 2]]))
+    edge = Panel(story).draw(0, NUMBERS)[ROWS:, : OUT - 4].reshape(4, TALLEST, OUT - 4, 3)[:, 6:-6]
+    assert [bool((row < 245).any()) for row in edge] == [True, False, False, True]

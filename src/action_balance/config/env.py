@@ -220,6 +220,8 @@ class HostEnvConfig(EnvConfig):
     episode_steps: ClassVar[int | None] = None
     #: Whether `replay` plays recorded episodes again.
     replays: ClassVar[bool] = False
+    #: Whether replays know the rooms that were visited.
+    has_rooms: ClassVar[bool] = False
 
     @property
     def in_process(self) -> bool:

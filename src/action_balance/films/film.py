@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from PIL import Image
 
 from action_balance.envs.picture import FADES, FREE, WALL, picture, strength
 from action_balance.envs.replay import Moment
@@ -26,8 +27,8 @@ MAP_RATE = 8
 #: The most frames of a map; of longer episodes, steps are left out.
 MOST_FRAMES = 300
 
-#: Pixels of the picture of a screen: width and height.
-SCREEN = (800, 630)
+#: Pixels of the picture of a screen: width and height; from this scale on, pixels of the screen become squares.
+SCREEN, SHARP = (800, 630), 3
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: 
         if step % every and step < len(story.taken):
             continue
         height, width, _ = shot.picture.shape
-        size = (max(height, panel.height) + 2 * down, width + WIDTH + 3 * across, 3)
+        lines = max(height, panel.height) + 2 * down
+        size = (lines + lines % 2, width + WIDTH + 3 * across, 3)  # even, as films need it
         frame = np.full(size, rgb(PAPER), np.uint8)
         paste(frame, shot.picture, across, (size[0] - height) // 2)
         paste(frame, panel.draw(step, shot.numbers), 2 * across + width - OUT, down)
@@ -139,7 +141,7 @@ def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -
     """
     rooms: set[int] = set()
     for step, moment in enumerate(moments):
-        numbers = [(outcome, f"{moment.score:,.0f}")]
+        numbers = [(outcome, _short(moment.score))]
         if moment.room is not None:
             rooms.add(moment.room)
             numbers += [("room", f"{moment.room}"), ("rooms so far", f"{len(rooms)}")]
@@ -147,13 +149,23 @@ def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -
 
 
 def _enlarged(screen: Picture, pixel_aspect: float) -> Picture:
-    """A screen, enlarged, in the middle of a black picture."""
+    """A screen as large as fits, in the middle of a picture; small ones keep the edges of their pixels."""
     lines, columns = screen.shape[:2]
-    tall = max(1, min(SCREEN[1] // lines, int(SCREEN[0] / columns / pixel_aspect)))
-    large = screen.repeat(tall, axis=0).repeat(round(tall * pixel_aspect), axis=1)[: SCREEN[1], : SCREEN[0]]
-    black = np.zeros((SCREEN[1], SCREEN[0], 3), np.uint8)
-    paste(black, large, *((SCREEN[axis] - large.shape[1 - axis]) // 2 for axis in (0, 1)))
-    return black
+    scale = min(SCREEN[1] / lines, SCREEN[0] / columns / pixel_aspect)
+    if scale >= SHARP:
+        large = screen.repeat(int(scale), axis=0).repeat(round(int(scale) * pixel_aspect), axis=1)
+    else:
+        size = max(1, round(columns * pixel_aspect * scale)), max(1, round(lines * scale))
+        large = np.asarray(Image.fromarray(screen).resize(size, Image.Resampling.LANCZOS))
+    large = large[: SCREEN[1], : SCREEN[0]]
+    canvas = np.full((SCREEN[1], SCREEN[0], 3), rgb(PAPER), np.uint8)
+    paste(canvas, large, *((SCREEN[axis] - large.shape[1 - axis]) // 2 for axis in (0, 1)))
+    return canvas
+
+
+def _short(score: float) -> str:
+    """A sum of rewards that fits above the panel."""
+    return f"{score:,.0f}" if score == round(score) or abs(score) >= 1000 else f"{score:.4g}"
 
 
 def _palette(method: str) -> list[Colour]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from PIL import Image, ImageDraw
 
 from action_balance.films.pixels import BETA, BONUS, PI, blend, fitting_font, font, rgb
@@ -33,12 +33,11 @@ class Story:
     method: str
     title: str  # one line about the episode
     actions: tuple[str, ...]  # names
-    taken: Int[np.ndarray, " T"]
+    taken: Int[np.ndarray, "T *C"]  # of several components, one for each
     pi: Float[np.ndarray, "T A"]  # probabilities
     beta: Float[np.ndarray, "T A"] | None  # probabilities; None where beta is pi
-    bonus: Float[np.ndarray, "T A"] | None  # normalised as in Eq. 5
+    bonus: Float[np.ndarray, "T A"] | None  # normalised as in Eq. 5, minus the mean over the allowed actions
     verdict: str  # how the episode ended
-    allowed: Bool[np.ndarray, "T A"] | None = None  # None if all actions were
 
 
 class Panel:
@@ -55,7 +54,7 @@ class Panel:
         self._most = _round_up(highest, (0.1, 0.25, 0.5, 1.0))
         self._bars = BARS if story.bonus is None else (BARS[0], NARROW)
         # Adding a constant to all bonuses does not change beta: what counts is the distance from their mean.
-        self._bonus = None if story.bonus is None else _around_mean(story.bonus, story.allowed)
+        self._bonus = story.bonus
         self._reach = 0.0 if self._bonus is None else _round_up(float(np.abs(self._bonus).max()))
         self._empty = self._draw_empty()
         self._thinking = self._draw_rows()
@@ -77,8 +76,8 @@ class Panel:
         if over:
             paste(picture, self._draw_verdict(), OUT, LINE + 28)
             return picture
-        chosen = int(self.story.taken[step])
-        paste(picture, self._chosen[chosen], 0, ROWS + self._row * chosen)
+        for chosen in np.ravel(self.story.taken[step]).tolist():
+            paste(picture, self._chosen[chosen], 0, ROWS + self._row * chosen)
         for number in range(len(self.story.actions)):
             self._fill_bars(picture, number, step)
         return picture
@@ -111,7 +110,8 @@ class Panel:
             tint = blend(method_colour(self.story.method), 0.13)
             draw.rounded_rectangle((0, 0, picture.width - 1, self._row - 1), 5, tint)
         name, colour = self.story.actions[number], rgb(INK if chosen else MUTED)
-        draw.text((OUT, self._row / 2), name, colour, font(12, bold=chosen), anchor="lm")
+        size = min(12, self._row - 2)
+        draw.text((OUT, self._row / 2), name, colour, fitting_font(name, size, BARS[0] - 8, bold=chosen), anchor="lm")
         tracks = [(self._bars, self._bar_places(len(self._policies)))]
         if self._bonus is not None:
             tracks.append((BONUS_BARS, self._bar_places(1)))
@@ -153,7 +153,7 @@ class Panel:
         places = [0, *np.linspace(110, 280, len(numbers) - 1).tolist()]
         for left, (label, value) in zip(places, numbers, strict=True):
             draw.text((left, 0), label, rgb(MUTED), font(11))
-            draw.text((left, 15), value, rgb(INK), font(22, bold=True))
+            draw.text((left, 15), value, rgb(INK), fitting_font(value, 22, 100, bold=True))
         return np.asarray(picture)
 
     def _draw_verdict(self) -> Picture:
@@ -179,13 +179,6 @@ def _draw_key(draw: ImageDraw.ImageDraw, left: float, middle: float, text: str, 
     draw.rectangle((left, middle - 5, left + 9, middle + 4), rgb(colour))
     draw.text((left + 16, middle), text, rgb(MUTED), font(12), anchor="lm")
     return left + 16 + draw.textlength(text, font(12))
-
-
-def _around_mean(bonus: Float[np.ndarray, "T A"], allowed: Bool[np.ndarray, "T A"] | None) -> Float[np.ndarray, "T A"]:
-    """Bonuses minus the mean of those of the allowed actions; 0 for the others."""
-    if allowed is None:
-        return bonus - bonus.mean(axis=1, keepdims=True)
-    return np.where(allowed, bonus - bonus.mean(axis=1, keepdims=True, where=allowed), 0.0)
 
 
 def _round_up(value: float, steps: tuple[float, ...] = ()) -> float:

@@ -50,7 +50,7 @@ def check_mp4() -> None:
     try:
         import av
     except ImportError:
-        raise missing("av", "the film", "atari") from None
+        raise missing("av", "the film", "gym") from None
     if "libx264" not in av.codecs_available:
         raise UserError(
             'the installed av cannot write H.264, and the film needs it: pip install --force-reinstall "av"'

@@ -1,9 +1,14 @@
 """What a film shows of a trace that was chosen by hand."""
 
 import io
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from gym_cases import Counter
+from gymnasium import spaces
 from PIL import Image
 
 from action_balance.config.agent import AgentConfig
@@ -11,6 +16,7 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import Decision, Trace
 from action_balance.envs.grid.maps import parse_map
+from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.scene import Scene
 from action_balance.films.panel import Story
 from action_balance.studies.evaluation import film
@@ -30,6 +36,17 @@ TRACE = Trace(
 )
 #: In the second state, the second action goes left.
 SCENE = Scene(parse_map("S.G"), np.arange(3), ("left", "right"), np.array([[0, 1], [1, 0], [0, 1]]), shows_the_end=True)
+
+
+class Choosing(Counter):
+    """With any actions."""
+
+    def __init__(self, actions: Any) -> None:
+        super().__init__()
+        self.action_space = actions
+
+    def step(self, action: Any) -> Any:
+        return super().step(np.sum(action))
 
 
 @pytest.fixture
@@ -52,7 +69,8 @@ def test_actions_are_shown_by_what_they_do(stories: list[Story]) -> None:
     assert story.beta is not None
     assert story.bonus is not None
     np.testing.assert_allclose(story.beta, [[0.25, 0.75], [0.75, 0.25]], rtol=1e-6)
-    np.testing.assert_allclose(story.bonus, [[0.6, 0.8], [0.8, 0.6]], rtol=1e-6)  # divided by the norm, 5
+    # Divided by the norm, 5, they are 0.6 and 0.8, with a mean of 0.7.
+    np.testing.assert_allclose(story.bonus, [[-0.1, 0.1], [0.1, -0.1]], atol=1e-6)
 
 
 def test_a_method_without_an_action_bonus_has_only_pi(stories: list[Story]) -> None:
@@ -63,3 +81,77 @@ def test_a_method_without_an_action_bonus_has_only_pi(stories: list[Story]) -> N
 def test_a_film_on_a_map_has_a_frame_for_every_state() -> None:
     with Image.open(io.BytesIO(film.film_of_map(config("rnd"), SCENE, TRACE))) as made:
         assert getattr(made, "n_frames", 1) == 3
+
+
+def replayed(monkeypatch: pytest.MonkeyPatch, trace: Trace, actions: Any) -> Story:
+    """The story of a film in Gymnasium that is not drawn."""
+    env = GymnasiumConfig.from_function(partial(Choosing, actions))
+    found: list[Story] = []
+
+    def told(shots: Any, story: Story, *_: Any) -> bytes:
+        found.append(story)
+        return bytes(len(list(shots)))
+
+    monkeypatch.setattr(film, "replay_film", told)
+    monkeypatch.setattr(film, "screen_shots", lambda moments, *_: moments)
+    names = tuple(map(str, range(sum(env.spec.nvec))))
+    replay: Any = SimpleNamespace(
+        action_names=names, moments=lambda: iter(range(9)), pixel_aspect=1.0, steps_per_second=9
+    )
+    shots = film.film_of_replay(
+        TrainConfig(env, AgentConfig(method="action-balance-rnd")), replay, trace, lambda _: None
+    )
+    assert len(shots) == len(found[0].taken) + 1
+    return found[0]
+
+
+def decided(action: Any, logits: Any, bonus: Any, mask: Any = None) -> Trace:
+    """An episode of one step, or of several."""
+    steps = len(action)
+    decision = Decision(
+        action=np.array(action, np.int32),
+        logits=np.array(logits, np.float32),
+        behaviour=np.array(logits, np.float32),
+        action_bonus=np.array(bonus, np.float32),
+        mask=None if mask is None else np.array(mask),
+    )
+    none = np.zeros(steps, np.int32)
+    return Trace(decision, np.zeros(steps, np.float32), np.zeros(steps, bool), none, none)
+
+
+def test_every_component_of_an_action_has_its_own_probabilities_and_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = decided([[1, 2]], [[0, np.log(3), 0, 0, np.log(2)]], [[3, 4, 2, 2, 1]])
+    story = replayed(monkeypatch, trace, spaces.MultiDiscrete([2, 3]))
+
+    assert story.taken.tolist() == [[1, 4]]
+    np.testing.assert_allclose(story.pi, [[0.25, 0.75, 0.25, 0.25, 0.5]], rtol=1e-6)
+    assert story.bonus is not None
+    # 0.6 and 0.8; then 2/3, 2/3 and 1/3, with a mean of 5/9.
+    np.testing.assert_allclose(story.bonus, [[-0.1, 0.1, 1 / 9, 1 / 9, -2 / 9]], atol=1e-6)
+
+
+def test_forbidden_actions_have_no_part_in_the_bonus(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = decided([0], [[0, 0, -1e9]], [[3, 4, 9]], [[True, True, False]])
+    story = replayed(monkeypatch, trace, spaces.Discrete(3))
+
+    np.testing.assert_allclose(story.pi, [[0.5, 0.5, 0]], atol=1e-6)
+    assert story.bonus is not None
+    np.testing.assert_allclose(story.bonus, [[-0.1, 0.1, 0]], atol=1e-6)
+
+
+def test_of_many_actions_those_are_shown_that_are_taken_or_probable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film, "MOST_ROWS", 3)
+    logits = np.log([[0.1, 0.2, 0.3, 0.4]] * 2)
+    story = replayed(monkeypatch, decided([0, 1], logits, [[1, 1, 1, 1]] * 2), spaces.Discrete(4))
+
+    assert story.actions == ("0", "1", "2 others")
+    assert story.taken.tolist() == [0, 1]
+    np.testing.assert_allclose(story.pi, [[0.1, 0.2, 0.7]] * 2, rtol=1e-6)
+
+
+def test_a_film_of_a_very_long_episode_shows_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film, "MOST_FILMED", 2)
+    story = replayed(monkeypatch, decided([0] * 5, [[0, 0]] * 5, [[1, 1]] * 5), spaces.Discrete(2))
+
+    assert len(story.taken) == len(story.pi) == 2
+    assert "5 steps" in story.verdict

@@ -163,8 +163,9 @@ class EpisodeRunner:
             if not playing.any():
                 break
         self.report(episodes - finished)
+        played = [np.stack(actions), np.stack(scores)] if self.record else []
         recordings = tuple(
-            Recording(seed, env, np.stack(actions)[end - length : end, env], np.stack(scores)[end - length : end, env])
+            Recording(seed, env, *(one[end - length : end, env] for one in played))
             for env, (end, length) in enumerate(zip(ends[:episodes], lengths[:episodes], strict=True))
             if self.record
         )

@@ -39,6 +39,7 @@ class AtariConfig(HostEnvConfig):
     end_name: ClassVar[str] = "game over"
     frames_per_step: ClassVar[int | None] = SKIP
     replays: ClassVar[bool] = True
+    has_rooms: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):

@@ -14,10 +14,12 @@ from action_balance.errors import MOST, UserError, check_name, check_numbers, fl
 from action_balance.reading import check_depth
 
 if TYPE_CHECKING:
+    import numpy as np
     from gymnasium import Env
 
     from action_balance.envs.gymnasium.make import Task
     from action_balance.envs.host_base import HostEnvironment
+    from action_balance.envs.replay import Replay
     from action_balance.files import Data
 
 PREFIX = "gym:"
@@ -97,6 +99,7 @@ class GymnasiumConfig(HostEnvConfig):
     forms: ClassVar[tuple[str, ...]] = ("gym:ID",)
     preset: ClassVar[str] = "classic"
     packages: ClassVar[tuple[str, ...]] = ("gymnasium",)
+    replays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
@@ -221,3 +224,12 @@ class GymnasiumConfig(HostEnvConfig):
         """The parts of an observation, and whether there are action masks."""
         masks = "; actions that its masks forbid are never chosen" if self.task.masks else ""
         return f"observations: {self.task.layout.describe()}{masks}"
+
+    def replay(
+        self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
+    ) -> "Replay":
+        """An episode that was recorded during an evaluation; see `HostEnvConfig.replay`."""
+        from action_balance.envs.gymnasium.replay import GymRecord
+        from action_balance.envs.gymnasium.vector import env_seeds
+
+        return GymRecord(self.task, int(env_seeds(seed, number + 1)[number]), actions, rewards, terminated)

@@ -210,6 +210,46 @@ def load_maker(named: str) -> Make:
     return make
 
 
+def drawn(make: Make, mode: str) -> Env[Any, Any]:
+    """An environment that draws itself.
+
+    A function that takes ``render_mode`` is called with it. Of what others make, the render mode is changed if the
+    environment has this one: most environments look at it when they draw.
+
+    Args:
+        make: makes the environment, from `find` or by the user.
+        mode: the render mode.
+
+    Returns:
+        The environment; with another render mode if it cannot be drawn like this.
+    """
+    env = make()
+    if env.render_mode == mode or mode not in (env.metadata.get("render_modes") or ()):
+        return env
+    env.close()
+    env = _with_render_mode(make, mode)()
+    if env.render_mode != mode:
+        env.unwrapped.render_mode = mode
+    return env
+
+
+def _with_render_mode(make: Make, mode: str) -> Make:
+    """The same with a render mode, where it takes one."""
+    if isinstance(make, partial) and make.func in (_by_id, _call):
+        target, kwargs, wrappers = make.args
+        takes = make.func is _by_id or _takes_render_mode(target)
+        return partial(make.func, target, {**kwargs, "render_mode": mode}, wrappers) if takes else make
+    return partial(make, render_mode=mode) if _takes_render_mode(make) else make
+
+
+def _takes_render_mode(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(one.name == "render_mode" or one.kind == one.VAR_KEYWORD for one in parameters)
+
+
 def _check_id(given: str, module: str) -> None:
     """Raise a `UserError` with a suggestion if Gymnasium does not know an id."""
     try:

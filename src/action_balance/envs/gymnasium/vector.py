@@ -33,6 +33,19 @@ LIVES = 3
 TIMEOUT = 60.0
 
 
+def env_seeds(seed: tuple[int, ...], envs: int) -> Integer[np.ndarray, " N"]:
+    """Seeds of single environments; those of the first ones do not depend on how many there are.
+
+    Args:
+        seed: random seed of all of them.
+        envs: N.
+
+    Returns:
+        Their seeds.
+    """
+    return np.random.SeedSequence(seed).generate_state(envs) % 2**31
+
+
 class GymEnvironment:
     """N copies of an environment as a `HostEnvironment`.
 
@@ -102,7 +115,7 @@ class GymEnvironment:
     def reset(self, seed: tuple[int, ...] | None = None) -> Shaped[np.ndarray, "G M ..."]:
         """Begin an episode in every environment; see `HostEnvironment.reset`."""
         self._seed = self._seed if seed is None else seed
-        each = np.random.SeedSequence(self._seed).generate_state(self.groups * self._size) % 2**31
+        each = env_seeds(self._seed, self.groups * self._size)
         self._newest = [self._begin(group, seeds) for group, seeds in enumerate(each.reshape(self.groups, -1))]
         return np.stack(self._newest)
 

@@ -95,7 +95,7 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
         The file.
     """
     env, frames = config.env, config.env.frames_per_step
-    has_rooms = isinstance(env, HostEnvConfig) and env.replays
+    has_rooms = isinstance(env, HostEnvConfig) and env.has_rooms
     header = ["mode", "seed", "episode", env.outcome, env.length_name, *(["frames"] if frames else []), "ended"]
     rows: list[list[object]] = []
     for mode, one in found.items():

@@ -1,6 +1,10 @@
 """The film of an evaluation: the first episode of the first agent, acting by samples of pi."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +12,17 @@ import numpy as np
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
+from action_balance.distributions import MultiCategorical
 from action_balance.engines.evaluate import Trace
 from action_balance.envs.replay import Replay
 from action_balance.envs.scene import Scene
 from action_balance.films.film import map_film, replay_film, screen_shots
 from action_balance.films.panel import Story
+
+#: The most steps of a replay that are filmed: five minutes.
+MOST_FILMED = 4500
+#: The most rows of actions in a film.
+MOST_ROWS = 20
 
 
 def film_of_map(config: TrainConfig, scene: Scene, trace: Trace) -> bytes:
@@ -23,28 +33,94 @@ def film_of_map(config: TrainConfig, scene: Scene, trace: Trace) -> bytes:
 
 
 def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Callable[[float], None]) -> bytes:
-    """An MP4 of an episode that can be replayed; ``report`` is called with the number of further frames."""
+    """An MP4 of an episode that can be replayed, or of its beginning if it is very long.
+
+    Args:
+        config: config of the run.
+        replay: the episode.
+        trace: what was decided in it.
+        report: called with the number of further frames, of as many as `filmed_steps` says and one.
+
+    Returns:
+        The file.
+    """
+    steps, whole = filmed_steps(trace), len(trace.reward)
     names = replay.action_names
-    order = np.tile(np.arange(len(names)), (len(trace.reward), 1))
-    shots = screen_shots(replay.moments(), config.env.outcome, replay.pixel_aspect)
-    return replay_film(shots, _story(config, trace, names, order), replay.steps_per_second, report)
+    order = np.tile(np.arange(len(names)), (whole, 1))
+    story = few_rows(_story(config, trace, names, order))
+    if steps < whole:
+        parts = {name: getattr(story, name)[:steps] for name in ("taken", "pi")}
+        parts |= {name: one[:steps] for name in ("beta", "bonus") if (one := getattr(story, name)) is not None}
+        story = replace(story, **parts, verdict=f"the film ends here, of {whole:,} steps")
+    shots = screen_shots(islice(replay.moments(), steps + 1), config.env.outcome, replay.pixel_aspect)
+    return replay_film(shots, story, replay.steps_per_second, report)
+
+
+def filmed_steps(trace: Trace) -> int:
+    """Steps of an episode that a film of its replay shows."""
+    return min(len(trace.reward), MOST_FILMED)
+
+
+def few_rows(story: Story) -> Story:
+    """A story with at most `MOST_ROWS` rows: the last one stands for all actions that are the least often taken.
+
+    Args:
+        story: with a row for each action.
+
+    Returns:
+        The story, with actions in their order.
+    """
+    count = len(story.actions)
+    if count <= MOST_ROWS:
+        return story
+    often = np.bincount(np.ravel(story.taken), minlength=count) + story.pi.mean(axis=0)
+    shown = np.sort(np.argsort(-often, kind="stable")[: MOST_ROWS - 1])
+    others = np.setdiff1d(np.arange(count), shown)
+    row = np.full(count, MOST_ROWS - 1)
+    row[shown] = np.arange(MOST_ROWS - 1)
+
+    def joined(numbers: np.ndarray, rest: np.ndarray) -> np.ndarray:
+        return np.concatenate([numbers[:, shown], rest[:, None]], axis=1)
+
+    return replace(
+        story,
+        actions=(*(story.actions[one] for one in shown), f"{len(others)} others"),
+        taken=row[story.taken],
+        pi=joined(story.pi, story.pi[:, others].sum(axis=1)),
+        beta=None if story.beta is None else joined(story.beta, story.beta[:, others].sum(axis=1)),
+        bonus=None if story.bonus is None else joined(story.bonus, story.bonus[:, others].mean(axis=1)),
+    )
 
 
 def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
-    """What the panel shows, with actions in the given order, (T, A)."""
+    """What the panel shows, with actions in the given order, (T, A); components are one after another."""
     decision, agent = trace.decision, config.agent
-    mask = None if decision.mask is None else jnp.asarray(decision.mask)
-    bonuses = jax.vmap(lambda one, m: normalize(one, agent.normalize, m))(jnp.asarray(decision.action_bonus), mask)
-    parts = (jax.nn.softmax(decision.logits), jax.nn.softmax(decision.behaviour), bonuses)
+    distribution = MultiCategorical(config.env.spec.nvec)
+
+    def deviation(bonus: jax.Array, mask: jax.Array | None) -> jax.Array:
+        normalized = normalize(bonus, agent.normalize, mask)
+        distance = normalized - normalized.mean(where=mask)
+        return distance if mask is None else jnp.where(mask, distance, 0)
+
+    def of_components(function: Callable[..., jax.Array], *vectors: Any) -> jax.Array:
+        return jax.vmap(partial(distribution.per_component, function))(*jax.tree.map(jnp.asarray, vectors))
+
+    parts = (
+        of_components(jax.nn.softmax, decision.logits),
+        of_components(jax.nn.softmax, decision.behaviour),
+        of_components(deviation, decision.action_bonus, decision.mask),
+    )
     pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
+    starts = np.cumsum([0, *distribution.nvec[:-1]])
+    chosen = np.asarray(decision.action).reshape(len(order), -1) + starts
+    taken = (order[:, None] == chosen[..., None]).argmax(axis=2)
     return Story(
         method=config.agent.label,
         title=f"{config.env.title}, actions sampled from π",
         actions=names,
-        taken=(order == np.asarray(decision.action)[:, None]).argmax(axis=1),
+        taken=taken if len(starts) > 1 else taken[:, 0],
         pi=pi,
         beta=beta if agent.beta_differs else None,
         bonus=bonus if agent.balances else None,
-        allowed=None if mask is None else np.take_along_axis(np.asarray(mask), order, axis=1),
         verdict=f"ended by {config.env.end_name if trace.terminated[-1] else 'time limit'}",
     )

@@ -144,14 +144,14 @@ def play(
     with progress_bar(
         console, "playing", episodes * config.seeds * len(action_modes(config.agent)), f"{env.unit}s"
     ) as report:
-        share = REPLAYING if host else 0.0
+        share = REPLAYING if host and host.has_rooms else 0.0
 
         def playing(part: float) -> None:
             report(part * (1 - share))
 
         found = evaluate_run(config, states, episodes, seed, playing, note, record=host is not None)
         recorded = _replays(host, found) if host else {}
-        rooms = _rooms(recorded, lambda: report(share))
+        rooms = _rooms(recorded, lambda: report(share)) if share else None
     summary = tables.summarize(config, found, rooms) | ({"notes": notes} if notes else {})
     files = {"episodes.csv": tables.table(config, found, rooms)}
     if rooms:
@@ -191,13 +191,13 @@ def _rooms(recorded: Replays, report: Callable[[], None]) -> Rooms:
 def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:
     """The film of a replay; none where it cannot be made."""
     from action_balance.films.writer import check_mp4
-    from action_balance.studies.evaluation.film import film_of_replay
+    from action_balance.studies.evaluation.film import film_of_replay, filmed_steps
 
     if one.trace is None:
         return {}
     try:
         check_mp4()
-        with progress_bar(console, "film", len(one.trace.reward) + 1, "frames") as report:
+        with progress_bar(console, "film", filmed_steps(one.trace) + 1, "frames") as report:
             return {"episode.mp4": film_of_replay(config, replay, one.trace, report)}
     except UserError as error:
         say(console, f"the film is left out: {error}")
