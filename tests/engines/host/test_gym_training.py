@@ -353,7 +353,8 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
     assert messages[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
     said = len(messages)
     assert action_balance.resume(out, lambda: gym_cases.Dials(3), on_message=messages.append) == out
-    assert messages[said:] == [f"{out} is finished: nothing is left to train"]
+    (line,) = messages[said:]
+    assert line.startswith(f"{out} is finished: nothing is left to train")
 
 
 def test_a_run_of_a_script_is_evaluated_and_resumed_with_its_function_named_again(

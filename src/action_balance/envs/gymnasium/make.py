@@ -167,7 +167,7 @@ def find(
     module, _, inner = rest.rpartition(":")
     if is_of_script(name):
         raise UserError(
-            f"{name} is a function of a script: give it again, in Python with env=FUNCTION, to evaluate also with "
+            f"{name} is a function of a script: give it again, in Python with env=FUNCTION, on the command line with "
             f"--env MODULE:FUNCTION"
         )
     if module:
