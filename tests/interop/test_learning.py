@@ -1,5 +1,6 @@
 """`shift`, minibatches and steps that do not count, by hand."""
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -89,6 +90,8 @@ def test_steps_that_do_not_count_teach_nothing() -> None:
     np.testing.assert_array_equal(some.bonus(OBS), others.bonus(OBS))
     rnd, other = make_rnd(), make_rnd()
     assert rnd.learn(OBS, valid=valid) == other.learn(OBS[:5])
+    assert rnd.learn(OBS, valid=np.zeros(8, bool)) == 0
+    assert float(rnd._learner.obs_stats.count) == 5
     with pytest.raises(UserError, match=r"valid is bool \(3,\), and must be bool \(8,\)"):
         rnd.learn(OBS, valid=np.ones(3, bool))
 
@@ -143,3 +146,12 @@ def test_images_beside_vectors_are_padded_without_a_trace() -> None:
     assert module.shift(obs).shape == (3, 2)
     errors = [module.learn(obs, [0, 0, 0]) for _ in range(5)]
     assert errors[-1] < errors[0]
+
+
+def test_a_copy_learns_on_its_own() -> None:
+    module = make(coef=0.5)
+    module.learn(OBS, TAKEN)
+    copied = copy.deepcopy(module)
+    np.testing.assert_array_equal(copied.shift(OBS), module.shift(OBS))
+    copied.learn(OBS, TAKEN)
+    assert (copied.bonus(OBS) != module.bonus(OBS)).any()

@@ -167,7 +167,7 @@ class ActionBalance(Module):
             valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
 
         Returns:
-            The mean error of the pairs of the first epoch, each before the gradient step on it.
+            The mean error of the pairs of the first epoch, each before the gradient step on it; 0 if none counts.
         """
         parts = Minibatches.of(epochs, minibatches, update_proportion)
         seen, lead = self._settings.spaces.observations(to_numpy(obs))
@@ -326,7 +326,7 @@ class RND(Module):
             valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
 
         Returns:
-            The mean error of the states of the first epoch, each before the gradient step on it.
+            The mean error of the states of the first epoch, each before the gradient step on it; 0 if none counts.
         """
         parts = Minibatches.of(epochs, minibatches, update_proportion)
         seen, lead = self._settings.spaces.observations(to_numpy(next_obs), "next_obs")

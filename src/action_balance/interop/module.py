@@ -86,6 +86,14 @@ class Module:
         return cls(*storage.load(path, cls.__name__, cls._read, cls._Settings.like))
 
     @classmethod
+    def _of(cls, state: Mapping[str, Any]) -> Self:
+        return cls(*storage.from_dict(state, cls.__name__, cls._read, cls._Settings.like))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, and processes that are started with one, get everything learned."""
+        return self._of, (self.state_dict(tensors=False),)
+
+    @classmethod
     def _read(cls, data: Data) -> Any:
         return cls._Settings(**from_plain(data))
 
@@ -107,6 +115,8 @@ class Module:
 
     def _learn(self, seen: np.ndarray, taken: np.ndarray | None, minibatches: Minibatches) -> float:
         """Learn from a batch; the mean error of its samples in the first epoch, each before its gradient step."""
+        if not len(seen):  # no step of a short rollout has counted
+            return 0.0
         learner, settings, batch = self._learner, self._settings, padded(seen)
         order, counts = minibatches.order(len(seen), len(batch), (settings.seed, learner.gradient_steps))
         actions = None if taken is None else padded(taken)
