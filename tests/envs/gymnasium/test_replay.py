@@ -14,7 +14,6 @@ from action_balance.envs.gymnasium.make import examine
 from action_balance.envs.gymnasium.replay import GymRecord
 from action_balance.errors import UserError
 
-
 DRAWS: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 50}
 WRITES: dict[str, Any] = {"render_modes": ["ansi"]}
 
