@@ -24,6 +24,7 @@ import small_agent
 from command import call
 from rich.console import Console
 
+import action_balance
 from action_balance.agent.learner import init_state, train_step
 from action_balance.agent.metrics import Metrics
 from action_balance.cli.explore import Explore
@@ -147,6 +148,15 @@ def _work_through(path: Path, done: dict[tuple[str, ...], int]) -> None:
         elif block.runs:
             for words in block.commands():
                 _run(words, done)
+
+
+def test_every_public_name_occurs_in_an_example_that_runs() -> None:
+    code = "\n".join(
+        block.text for path in PAGES for block in blocks(path) if block.language == "python" and block.runs
+    )
+    used = {*re.findall(r"\b(?:ab|action_balance)\.(\w+)", code), *re.findall(r"from action_balance import (\w+)", code)}
+    missing = {*action_balance.__all__} - used
+    assert not missing
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@
 vector (Eq. 2 and 4) and the bonus of a state (Eq. 1). `action_channel` shows an action to a convolution (Eq. 3).
 `RunningMeanStd` and `ReturnScale` are running statistics of observations and of intrinsic returns. `ActionBalance` and
 `RND` do all of that for training loops without JAX: NumPy in, NumPy out. `train` and `resume` train our agent, like the
-commands of the same name.
+commands of the same name, and return a `Run`; `load` reads an `Agent` that was trained.
 """
 
 import importlib
@@ -15,9 +15,13 @@ from action_balance._version import __version__ as __version__
 if TYPE_CHECKING:
     from action_balance.api.run import Run
     from action_balance.bonuses.distillation import Distillation
+    from action_balance.config.agent import AgentConfig
+    from action_balance.config.presets import agent_config
     from action_balance.core.balance import balance, normalize
     from action_balance.core.embedding import action_channel, one_hot
     from action_balance.core.running_stats import ReturnScale, RunningMeanStd
+    from action_balance.engines.callbacks import Update
+    from action_balance.errors import UserError
     from action_balance.interop import RND, ActionBalance
     from action_balance.nets.bonus import BonusNet
     from action_balance.trained.agent import Agent
@@ -28,12 +32,16 @@ __all__ = [
     "RND",
     "ActionBalance",
     "Agent",
+    "AgentConfig",
     "BonusNet",
     "Distillation",
     "ReturnScale",
     "Run",
     "RunningMeanStd",
+    "Update",
+    "UserError",
     "action_channel",
+    "agent_config",
     "balance",
     "load",
     "normalize",
@@ -44,10 +52,14 @@ __all__ = [
 
 #: Modules that hold the public names.
 _HOMES = {
+    "config.agent": ("AgentConfig",),
+    "config.presets": ("agent_config",),
     "core.balance": ("balance", "normalize"),
     "bonuses.distillation": ("Distillation",),
     "core.embedding": ("action_channel", "one_hot"),
     "core.running_stats": ("RunningMeanStd", "ReturnScale"),
+    "engines.callbacks": ("Update",),
+    "errors": ("UserError",),
     "interop": ("ActionBalance", "RND"),
     "nets.bonus": ("BonusNet",),
     "api.run": ("Run",),
