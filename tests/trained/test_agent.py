@@ -19,10 +19,11 @@ from action_balance.engines.host import evaluate as on_host
 from action_balance.envs.atari.emulator import Atari
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
+from action_balance.trained.agent import Mode
 from action_balance.trained.programs import choose
 
 SEED = 5  # of the episodes
-MODES = {"sampled": "sample", "greedy": "greedy", "behaviour": "behaviour"}
+MODES: dict[ActionMode, Mode] = {"sampled": "sample", "greedy": "greedy", "behaviour": "behaviour"}
 CELLS = np.eye(16, dtype=np.float32)
 
 
@@ -61,7 +62,7 @@ def test_in_a_deep_sea_it_takes_the_actions_of_the_evaluation(sea: Path, agent: 
 
 @pytest.mark.parametrize(("name", "kwargs"), [("CartPole-v1", {}), ("MiniGrid-DoorKey-5x5-v0", {"max_steps": 30})])
 def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(
-    name: str, kwargs: dict[str, int], tmp_path: Path
+    name: str, kwargs: dict[str, Any], tmp_path: Path
 ) -> None:
     run = untrained_run.make(tmp_path / "run", f"gym:{name}", env_kwargs=kwargs)
     agent = ab.load(run)
@@ -114,12 +115,13 @@ def test_one_observation_is_as_it_is_in_a_batch_of_any_shape(agent: ab.Agent) ->
 
 
 def test_it_is_compiled_once_for_all_batches_up_to_a_power_of_two(agent: ab.Agent) -> None:
+    compiled: Any = choose
     agent.act(CELLS[:8])
-    before = choose._cache_size()
+    before = compiled._cache_size()
     for size in (5, 6, 7, 8):
         agent.act(CELLS[:size])
         agent.act(CELLS[:size], "greedy")
-    assert choose._cache_size() == before
+    assert compiled._cache_size() == before
 
 
 def test_its_own_random_numbers_begin_again_after_a_reset(agent: ab.Agent) -> None:
@@ -143,6 +145,7 @@ def test_samples_have_the_probabilities_that_it_tells(agent: ab.Agent) -> None:
 def test_beta_differs_from_pi_by_the_normalised_bonus(agent: ab.Agent) -> None:
     pi, beta = (np.log(agent.probabilities(CELLS[0], mode)) for mode in ("sample", "behaviour"))
     bonus = agent.bonuses(CELLS[0]).action
+    assert bonus is not None
     added = bonus / np.sqrt((bonus**2).sum())  # c = 1
     np.testing.assert_allclose((beta - pi)[1] - (beta - pi)[0], added[1] - added[0], rtol=1e-4)
 

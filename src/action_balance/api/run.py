@@ -1,5 +1,6 @@
 """A training run as an object: its agents, its metrics, more training, and evaluations."""
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -24,7 +25,6 @@ from action_balance.trained.loading import of_run
 
 if TYPE_CHECKING:
     from gymnasium import Env
-    from pandas import DataFrame
 
 
 class Run:
@@ -94,7 +94,7 @@ class Run:
         folder = RunFolder.open(self.path)
         return of_run(folder, TrainConfig.from_dict(folder.config, self._trust), checkpoint, seed)
 
-    def metrics(self, as_columns: bool | None = None) -> "DataFrame | dict[str, np.ndarray]":
+    def metrics(self, as_columns: bool | None = None) -> Any:
         """All metrics, with a row for each update and seed.
 
         Args:
@@ -111,9 +111,7 @@ class Run:
         if as_columns:
             names = dict.fromkeys(name for row in rows for name in row)
             return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
-        import pandas as pd
-
-        return pd.DataFrame(rows)
+        return importlib.import_module("pandas").DataFrame(rows)
 
     def resume(
         self,

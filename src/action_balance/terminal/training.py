@@ -87,6 +87,7 @@ def show_progress(
         A function to call after every update.
     """
     console = OutputConsole()
+    shown: contextlib.AbstractContextManager[Callable[[Progress], None]]
     if callable(progress):
         shown = contextlib.nullcontext(progress)
     elif progress or (progress is None and (console.is_terminal or console.is_jupyter)):

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
@@ -177,8 +178,12 @@ class Agent:
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask)
         logits = made.pi if mode == "sample" else made.beta
-        softmax = jax.vmap(lambda one: self._algorithm.distribution.per_component(jax.nn.softmax, one))
-        return _cut(softmax(logits), lead)
+        distribution = self._algorithm.distribution
+
+        def softmax(one: Array) -> Array:
+            return distribution.per_component(lambda part: jax.nn.softmax(part), one)
+
+        return _cut(jax.vmap(softmax)(logits), lead)
 
     def values(self, obs: Any) -> Values:
         """Values of observations, of both reward streams.
