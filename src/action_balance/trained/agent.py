@@ -181,7 +181,7 @@ class Agent:
         distribution = self._algorithm.distribution
 
         def softmax(one: Array) -> Array:
-            return distribution.per_component(lambda part: jax.nn.softmax(part), one)
+            return distribution.per_component(jax.nn.softmax, one)
 
         return _cut(jax.vmap(softmax)(logits), lead)
 
