@@ -16,6 +16,7 @@ from action_balance.engines.callbacks import Callback
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
+from action_balance.engines.restore import checkpoint_name
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.terminal.console import OutputConsole
@@ -173,4 +174,5 @@ class Run:
         use_all_cores()
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
-        return evaluate_folder(folder, config, episodes, str(checkpoint), seed, OutputConsole(quiet=not progress))
+        chosen, console = checkpoint_name(checkpoint), OutputConsole(quiet=not progress)
+        return evaluate_folder(folder, config, episodes, chosen, seed, console)

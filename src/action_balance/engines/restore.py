@@ -10,13 +10,25 @@ from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
 
 
+def checkpoint_name(which: Literal["newest", "best"] | int) -> str:
+    """A checkpoint as it is called on the command line.
+
+    Args:
+        which: as it is called in Python.
+
+    Returns:
+        ``latest``, ``best``, or the number of an update.
+    """
+    return "latest" if which == "newest" else str(which)
+
+
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
     """Read a checkpoint of a run.
 
     Args:
         folder: of the run.
         config: settings of the run.
-        checkpoint: ``latest`` or ``newest``, ``best``, or the number of an update.
+        checkpoint: ``latest``, ``best``, or the number of an update.
         shapes: the shapes of the state, which may take a while; called once the checkpoint is known to exist.
 
     Returns:
@@ -33,7 +45,6 @@ def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Cal
         )
     choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
     choice |= {str(update): update for update in there}
-    wanted = "latest" if checkpoint == "newest" else checkpoint
-    if wanted not in choice:
+    if checkpoint not in choice:
         raise UserError(f"{folder.path} has no checkpoint {checkpoint}: choose from {', '.join(choice)}")
-    return checkpoints.restore(shapes(), choice[wanted])
+    return checkpoints.restore(shapes(), choice[checkpoint])

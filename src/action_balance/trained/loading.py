@@ -12,7 +12,7 @@ from action_balance.agent.state import TrainedAgent
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import state_shapes
 from action_balance.engines.loop import SPACES, trained_on
-from action_balance.engines.restore import restore
+from action_balance.engines.restore import checkpoint_name, restore
 from action_balance.errors import UserError
 from action_balance.reading import is_folder
 from action_balance.runs import RunFolder
@@ -68,7 +68,7 @@ def of_run(
         last = config.seed + config.seeds - 1
         raise UserError(f"{folder.path} has the seeds {config.seed} to {last}, not {number}: choose one of them")
     spec, spaces = trained_on(folder) or config.env.spec, folder.manifest.get(SPACES)
-    restored = restore(folder, config, str(checkpoint), lambda: state_shapes(config, spec))
+    restored = restore(folder, config, checkpoint_name(checkpoint), lambda: state_shapes(config, spec))
     place = number - config.seed
     state = TrainedAgent.of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], restored.state))
     alone = replace(config, seed=number, seeds=1)
