@@ -78,7 +78,7 @@ def test_the_tables_of_the_settings_classes_are_accepted_too(tmp_path: Path) -> 
     (tmp_path / "my.yml").write_text(NESTED)
     words = ("--env-kwargs", "is_slippery=false", "map_name=4x4", "--stack", "2", "--intrinsic", "coin-flip")
     more = ("--action-bonus", "ucb", "--counter", "hash", "--coins", "9", "--table-bits", "9", "--clip", "0.2")
-    expected = train("gym:FrozenLake-v1", *words, *more, "--steps", "1e5", "--seed", "3")
+    expected = train("gym:FrozenLake-v1", *words, *more, "--steps", "1e5", "--seed", "3", "--entropy-coef", "none")
     assert train("--config", str(tmp_path / "my.yml")) == expected
 
 

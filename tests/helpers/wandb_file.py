@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ def offline(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setenv("WANDB_MODE", "offline")
         patch.setenv("WANDB_DIR", str(folder))
+        for hooked in ("exit", "excepthook"):  # wandb replaces them for good
+            patch.setattr(sys, hooked, getattr(sys, hooked))
         wandb.teardown()
         yield
         wandb.teardown()
