@@ -30,7 +30,11 @@ class SmallShift:
         count, squares = np.asarray(learner.obs_stats.count), np.asarray(learner.obs_stats.squares)
         variance = squares / np.maximum(count, np.float32(1)) if count > 0 else np.ones_like(squares)
         self._mean, self._deviation = np.asarray(learner.obs_stats.mean), np.sqrt(variance + np.float32(1e-8))
-        self._target, self._predictor = _layers(learner.state), _layers(learner.params)
+        (weight, added), *self._predictor = _layers(learner.params)
+        (target_weight, target_added), *self._target = _layers(learner.state)
+        # The first layers of both networks have the same input.
+        self._first = np.concatenate([weight, target_weight], axis=1), np.concatenate([added, target_added], axis=1)
+        self._width = len(added[0])
         self._kind, self._components = kind, [slice(*ends) for ends in pairwise([0, *accumulate(nvec)])]
         self._most = MOST_PRODUCTS // _products(learner.params, nvec)
 
@@ -72,8 +76,10 @@ class SmallShift:
         """
         seen = (obs - self._mean) / self._deviation
         np.minimum(np.maximum(seen, -CLIP, out=seen), CLIP, out=seen)
-        difference = _outputs(self._predictor, seen)
-        difference -= _outputs(self._target, seen)
+        weight, added = self._first
+        hidden = (seen @ weight)[:, None] + added
+        difference = _outputs(self._predictor, hidden[..., : self._width])
+        difference -= _outputs(self._target, hidden[..., self._width :])
         bonus = np.einsum("bad,bad->ba", difference, difference) / np.float32(difference.shape[-1])
         parts = [
             _normalize(bonus[:, part], None if allowed is None else allowed[:, part], self._kind)
@@ -83,23 +89,28 @@ class SmallShift:
 
 
 def _normalize(bonus: np.ndarray, mask: np.ndarray | None, kind: Normalization) -> np.ndarray:
-    counts = np.float32(bonus.shape[1]) if mask is None else mask.sum(axis=1, keepdims=True, dtype=np.float32)
-    bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
+    """As `action_balance.normalize`, in each row; bonuses are not negative."""
+    bonus = _allowed(bonus, mask)
     if kind == "raw":
         return bonus
-    if kind == "standard":
-        # Bonuses are not negative, and forbidden ones are 0: the largest is an allowed one.
-        bonus = bonus - bonus.max(axis=1, keepdims=True)
-        bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
-        bonus = bonus - bonus.sum(axis=1, keepdims=True) / counts
-        bonus = bonus if mask is None else np.where(mask, bonus, np.float32(0))
-    largest = np.abs(bonus).max(axis=1, keepdims=True)
-    largest[largest == 0] = 1
-    scaled = bonus / largest
-    square = (scaled * scaled).sum(axis=1, keepdims=True)
-    square = square / counts if kind == "standard" else square
-    square[square == 0] = 1
-    return scaled / np.sqrt(square)
+    if kind == "l2":
+        scaled = _ratio(bonus, bonus.max(axis=1, keepdims=True))
+        return _ratio(scaled, np.sqrt(np.einsum("ba,ba->b", scaled, scaled))[:, None])
+    counts = np.float32(bonus.shape[1]) if mask is None else mask.sum(axis=1, keepdims=True, dtype=np.float32)
+    # Forbidden ones are 0: the largest is an allowed one.
+    bonus = _allowed(bonus - bonus.max(axis=1, keepdims=True), mask)
+    bonus = _allowed(bonus - bonus.sum(axis=1, keepdims=True) / counts, mask)
+    scaled = _ratio(bonus, np.abs(bonus).max(axis=1, keepdims=True))
+    return _ratio(scaled, np.sqrt(np.square(scaled).sum(axis=1, keepdims=True) / counts))
+
+
+def _allowed(numbers: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    return numbers if mask is None else np.where(mask, numbers, np.float32(0))
+
+
+def _ratio(numbers: np.ndarray, divisor: np.ndarray) -> np.ndarray:
+    """Numbers over a divisor, 1 in place of 0."""
+    return numbers / (divisor if divisor.all() else np.where(divisor > 0, divisor, np.float32(1)))
 
 
 def _products(net: BonusNet, nvec: tuple[int, ...]) -> int:
@@ -115,13 +126,11 @@ def _layers(net: BonusNet) -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
-def _outputs(layers: list[tuple[np.ndarray, np.ndarray]], seen: np.ndarray) -> np.ndarray:
-    """Outputs of all actions, (B, A, D)."""
-    (weight, added), *others = layers
-    x = (seen @ weight)[:, None] + added
-    for weight, added in others:
-        np.maximum(x, np.float32(SLOPE) * x, out=x)
+def _outputs(layers: list[tuple[np.ndarray, np.ndarray]], x: np.ndarray) -> np.ndarray:
+    """Outputs of all actions, (B, A, D), from those of the first layer."""
+    for weight, added in layers:
+        active = np.maximum(x, np.float32(SLOPE) * x)
         # One product of all pairs, (B x A, in): of three axes, NumPy would make a product for each observation.
-        x = (x.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:2], -1)
+        x = (active.reshape(-1, len(weight)) @ weight).reshape(*x.shape[:2], -1)
         x += added
     return x
