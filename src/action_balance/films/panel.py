@@ -23,6 +23,9 @@ NUMBERS, LINE, ROWS, TALLEST = 72, 128, 176, 38
 #: Pixels from the left edge: where bars begin and end; with a bonus beside them, they end earlier.
 BARS, NARROW, BONUS_BARS = (124, 360), 236, (254, 360)
 
+#: The most characters of an action's name.
+LONGEST = 22
+
 Picture = UInt8[np.ndarray, "H W 3"]
 
 
@@ -110,6 +113,7 @@ class Panel:
             tint = blend(method_colour(self.story.method), 0.13)
             draw.rounded_rectangle((0, 0, picture.width - 1, self._row - 1), 5, tint)
         name, colour = self.story.actions[number], rgb(INK if chosen else MUTED)
+        name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         size = min(12, self._row - 2)
         draw.text((OUT, self._row / 2), name, colour, fitting_font(name, size, BARS[0] - 8, bold=chosen), anchor="lm")
         tracks = [(self._bars, self._bar_places(len(self._policies)))]

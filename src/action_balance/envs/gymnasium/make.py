@@ -239,7 +239,8 @@ def _with_render_mode(make: Make, mode: str) -> Make:
         target, kwargs, wrappers = make.args
         takes = make.func is _by_id or _takes_render_mode(target)
         return partial(make.func, target, {**kwargs, "render_mode": mode}, wrappers) if takes else make
-    return partial(make, render_mode=mode) if _takes_render_mode(make) else make
+    function: Callable[..., Any] = make
+    return partial(function, render_mode=mode) if _takes_render_mode(function) else make
 
 
 def _takes_render_mode(function: Callable[..., Any]) -> bool:

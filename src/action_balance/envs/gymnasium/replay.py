@@ -66,7 +66,7 @@ class GymRecord:
             rate = rate if isinstance(rate, (int, float)) and math.isfinite(rate) else USUAL
             return action_names(env, choices.nvec, choices.start), round(min(max(rate, 1), FASTEST))
         finally:
-            env.close()
+            self._made(env.close)
 
     def visits(self) -> None:
         """Rooms are not known."""
@@ -79,7 +79,7 @@ class GymRecord:
         """
         env = self._make()
         try:
-            env.reset(seed=self.seed)
+            self._made(partial(env.reset, seed=self.seed))
             total = 0.0
             yield Moment(total, self._screen(env))
             chosen = self.task.choices(self.actions)
@@ -88,7 +88,7 @@ class GymRecord:
                 total += reward
                 yield Moment(total, self._screen(env))
         finally:
-            env.close()
+            self._made(env.close)
 
     def _step(self, env: Env[Any, Any], action: Any, reward: float, step: int) -> None:
         found, terminated, truncated = self._made(partial(_outcome, env, action))

@@ -82,12 +82,16 @@ def few_rows(story: Story) -> Story:
     def joined(numbers: np.ndarray, rest: np.ndarray) -> np.ndarray:
         return np.concatenate([numbers[:, shown], rest[:, None]], axis=1)
 
+    def together(policy: np.ndarray) -> np.ndarray:
+        # Choices of different components are not alternatives: of these, the most probable is shown.
+        return policy[:, others].sum(axis=1) if story.taken.ndim == 1 else policy[:, others].max(axis=1)
+
     return replace(
         story,
         actions=(*(story.actions[one] for one in shown), f"{len(others)} others"),
         taken=row[story.taken],
-        pi=joined(story.pi, story.pi[:, others].sum(axis=1)),
-        beta=None if story.beta is None else joined(story.beta, story.beta[:, others].sum(axis=1)),
+        pi=joined(story.pi, together(story.pi)),
+        beta=None if story.beta is None else joined(story.beta, together(story.beta)),
         bonus=None if story.bonus is None else joined(story.bonus, story.bonus[:, others].mean(axis=1)),
     )
 
