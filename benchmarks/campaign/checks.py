@@ -23,8 +23,8 @@ CANARIES = ("canary_module", "this", "antigravity", "turtledemo", "idlelib", "py
 #: sources and is not installed, and the environment libraries.
 ROOTS = (
     *("action-balance", "equinox", "jax", "jaxlib", "jaxtyping", "markupsafe", "jinja2", "numpy", "optax", "scipy"),
-    *("matplotlib", "packaging", "pillow", "rich", "shtab", "tensorboard", "ale-py", "av", "gymnasium", "minigrid"),
-    *("orbax-checkpoint", "beartype", "opencv-python", "opencv-python-headless"),
+    *("matplotlib", "packaging", "pillow", "pyyaml", "rich", "shtab", "tensorboard", "ale-py", "av", "gymnasium"),
+    *("minigrid", "orbax-checkpoint", "beartype", "opencv-python", "opencv-python-headless"),
 )
 #: Modules of no distribution that are ours, or of the interpreter's set-up.
 ALSO_FINE = ("action_balance", "campaign", "sitecustomize", "usercustomize")

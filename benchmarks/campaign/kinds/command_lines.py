@@ -34,6 +34,9 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "evaluate": ("--episodes", "1"),
 }
 
+#: Flags of libraries that start programs and connect to servers, which are not ours to judge.
+ELSEWHERE = ("--track",)
+
 
 def run(context: CaseContext) -> None:
     """Run one command line, in a folder with a run, a result and some strange files."""
@@ -85,7 +88,7 @@ def generate(rng: random.Random) -> list[str]:
     if kind < 0.4:
         return words
     for _ in range(rng.choice((1, 1, 2))):
-        words = _spoilt(rng, form, words)
+        words = _spoilt(rng, form, words) or [hostile.word(rng)]
     return words
 
 
@@ -113,7 +116,7 @@ def _valid(rng: random.Random, name: str) -> tuple[Form, list[str]]:
 
 def _option(rng: random.Random, form: Form, hostile_value: bool) -> list[str]:
     """A flag of a form with a value."""
-    flags = [one for one in form.flags if not one.positional]
+    flags = [one for one in form.flags if not one.positional and one.name not in ELSEWHERE]
     if not flags:
         return []
     one = rng.choice(flags)
