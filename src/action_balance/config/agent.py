@@ -42,7 +42,7 @@ class PPOConfig:
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float | None = None
-    """Weight of the entropy of the behaviour policy (default: 0.001; 0.01 with --preset classic or --method entropy)."""
+    """Weight of the entropy of the behaviour policy (default: 0.001; 0.01 with --method entropy or preset classic)."""
     epsilon: float | None = None
     """Probability with which each component of an action is chosen uniformly at random, in training (default: 0, with
     --method epsilon-greedy 0.1)."""
