@@ -55,7 +55,9 @@ def test_settings_survive_json_with_those_of_the_family_only(name: str, preset: 
         "open": {"size", "episode_steps", "view"},
         "deep-sea": {"size", "distractors"},
         "atari:pitfall": set(),
-        "gym:CartPole-v1": {"env_kwargs", "wrapper", "vectorize", "stack", "reward_scale", "action_masks"},
+        "gym:CartPole-v1": {
+            *("env_kwargs", "wrapper", "vectorize", "stack", "layout", "max_image_side", "reward_scale", "action_masks")
+        },
     }
     assert data["env"].keys() == {"name", *own[name]}
 
