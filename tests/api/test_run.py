@@ -18,6 +18,7 @@ from command import call
 import action_balance as ab
 from action_balance.config.agent import AgentConfig
 from action_balance.engines.callbacks import Update, mean_metrics
+from action_balance.engines.extend import extend
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import ENDED_EARLY
@@ -145,12 +146,16 @@ def test_a_run_that_is_extended_is_one_that_was_planned_longer(whole: ab.Run, tm
 
 
 def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> None:
-    lines: list[str] = []
-    changes = {"bonus": replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0)}
-    run = train(tmp_path / "run", updates=2, changes=changes)
-    run.resume(steps=5 * EACH, on_message=lines.append)
-    assert "--action-coef-end: the schedule is that of the new length from here on: 0.5, it was 0" in lines
-    assert [row["action_coef"] for row in read_metrics(run.path) if row["seed"] == 0] == [1, 0, 0.5, 0.25, 0]
+    """c falls from 1 to 0 within 10 updates, and 3 are made: 1 - 3 / 9; within 19 updates, 1 - 3 / 18."""
+    ppo = replace(SMALL.ppo, learning_rate=0.1, learning_rate_end=0.0)
+    agent = replace(SMALL, ppo=ppo, bonus=replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0))
+    folder = RunFolder.open(untrained_run.make(tmp_path / "run", "deep-sea", agent, size=4))
+    longer, lines = extend(folder, ab.Run(folder.path).config, 19 * EACH)
+    assert longer.agent.updates == 19
+    assert lines[1:] == [
+        "--action-coef-end: the schedule is that of the new length from here on: 0.833, it was 0.667",
+        "--learning-rate-end: the schedule is that of the new length from here on: 0.0842, it was 0.07",
+    ]
 
 
 def test_an_extension_that_is_killed_half_way_leaves_a_run_that_resumes(
@@ -206,7 +211,7 @@ def test_a_function_of_a_script_needs_no_name_to_be_trained_loaded_and_evaluated
     def make() -> gymnasium.Env[Any, Any]:
         return gymnasium.make("CartPole-v1")
 
-    run = ab.train(make, tmp_path / "run", replace(SMALL, steps=EACH), on_message=lambda _: None)
+    run = ab.train(make, tmp_path / "run", replace(SMALL, steps=EACH, method="ppo"), on_message=lambda _: None)
     assert run.agent().act(np.zeros(4)) in (0, 1)
     assert ab.load(run, trust=True).act(np.zeros((3, 4))).shape == (3,)
     assert run.evaluate(episodes=1)["seeds"] == [0]

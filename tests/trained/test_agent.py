@@ -1,6 +1,7 @@
 """Agents in the hands of a program: the actions of an evaluation, and what else an agent can tell."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,15 @@ def test_in_a_deep_sea_it_takes_the_actions_of_the_evaluation(sea: Path, agent: 
         assert agent.act(cells[2], MODES[mode], key=keys[2]) == one.trace.decision.action[2]
 
 
-@pytest.mark.parametrize(("name", "kwargs"), [("CartPole-v1", {}), ("MiniGrid-DoorKey-5x5-v0", {"max_steps": 30})])
+@pytest.mark.parametrize(
+    ("name", "kwargs", "method"),
+    [("CartPole-v1", {}, "action-balance-rnd"), ("MiniGrid-DoorKey-5x5-v0", {"max_steps": 30}, "ppo")],
+)
 def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(
-    name: str, kwargs: dict[str, Any], tmp_path: Path
+    name: str, kwargs: dict[str, Any], method: str, tmp_path: Path
 ) -> None:
-    run = untrained_run.make(tmp_path / "run", f"gym:{name}", env_kwargs=kwargs)
+    settings = replace(untrained_run.VECTORS, method=method)
+    run = untrained_run.make(tmp_path / "run", f"gym:{name}", settings, env_kwargs=kwargs)
     agent = ab.load(run)
     for mode, one in evaluated(run, 2).items():
         key = jax.random.fold_in(key_of(mode, 0), 0)
@@ -89,7 +94,8 @@ def test_in_an_atari_game_it_takes_the_actions_of_the_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_host, "MOST_STEPS", 6)
-    run = untrained_run.make(tmp_path / "run", "atari:montezuma_revenge", untrained_run.IMAGES)
+    plain = replace(untrained_run.IMAGES, method="ppo")  # one program for all modes
+    run = untrained_run.make(tmp_path / "run", "atari:montezuma_revenge", plain)
     agent = ab.load(run)
     assert agent.spec.shape == (4, 84, 84)
     for mode, one in evaluated(run, 2).items():
@@ -161,8 +167,6 @@ def test_forbidden_actions_are_not_taken(agent: ab.Agent) -> None:
 
 def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
     """Nothing was counted: 1 / sqrt(1 + 0) everywhere."""
-    from dataclasses import replace
-
     counting = replace(untrained_run.VECTORS, intrinsic="count", action_bonus="count")
     agent = ab.load(untrained_run.make(tmp_path / "run", "deep-sea", counting, size=4))
     found = agent.bonuses(CELLS)
@@ -188,7 +192,8 @@ def test_a_mistake_is_one_clear_line(agent: ab.Agent, call: Callable[[ab.Agent],
 
 def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(tmp_path: Path) -> None:
     name = "MiniGrid-DoorKey-5x5-v0"
-    agent = ab.load(untrained_run.make(tmp_path / "run", f"gym:{name}"))
+    plain = replace(untrained_run.VECTORS, method="ppo")
+    agent = ab.load(untrained_run.make(tmp_path / "run", f"gym:{name}", plain))
     each = []
     for seed in range(3):
         with gymnasium.make(name) as env:

@@ -33,6 +33,8 @@ _MODES: dict[str, ActionMode] = {
     "behaviour": "behaviour",
 }
 
+_make_actor = jax.jit(make_actor, static_argnums=1)
+
 
 class Values(NamedTuple):
     """Values of observations: arrays with axis B, or numbers of one observation."""
@@ -71,7 +73,7 @@ class Agent:
         """
         self._saved = saved
         self._algorithm = Algorithm(saved.config.agent, saved.spec)
-        self._actor = jax.jit(make_actor, static_argnums=1)(saved.state, self._algorithm)
+        self._actor = _make_actor(saved.state, self._algorithm)
         self._translator = Translator.of(saved.spec, saved.spaces)
         self._number_states = _numbering(saved.config) if saved.spec.states else None
         # As in training on the device: with less precision another action may be chosen.
