@@ -21,6 +21,7 @@ from action_balance.bonuses.rnd import RND
 from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
 from action_balance.config.bonuses import DistillationConfig
 from action_balance.core.balance import normalize
+from action_balance.core.compiling import LEAN, QUICK
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
 from action_balance.envs.mixed import empty_stats
@@ -28,12 +29,7 @@ from action_balance.interop.inputs import Spaces
 
 #: Normalised observations are clipped to +- this.
 CLIP = 5.0
-#: For a CPU, programs are compiled in half the time with a simpler code generator, and run about a seventh longer:
-#: compiling took most of the time of short loops.
-_LEAN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
-#: A program that runs once needs no optimisation.
-_QUICK = {"xla_backend_optimization_level": 0, **_LEAN}
-_lean = partial(jax.jit, static_argnums=0, compiler_options=_LEAN)
+_lean = partial(jax.jit, static_argnums=0, compiler_options=LEAN)
 
 
 class Learner(eqx.Module):
@@ -89,7 +85,7 @@ def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
 
 
 #: `init` as a program.
-init_program = jax.jit(init, static_argnums=0, compiler_options=_QUICK)
+init_program = jax.jit(init, static_argnums=0, compiler_options=QUICK)
 
 
 def _adam(rate: Array | float) -> optax.GradientTransformation:
@@ -173,14 +169,14 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
         return coef * jax.vmap(normalized)(_action_errors(bonus, acting, obs), allowed)
 
-    return jax.jit(shift, compiler_options=_LEAN)
+    return jax.jit(shift, compiler_options=LEAN)
 
 
 def _absorbed(stats: RunningMeanStd, obs: Array, size: Array | int) -> RunningMeanStd:
     return stats.update(obs, jnp.arange(len(obs)) < size)
 
 
-@partial(jax.jit, compiler_options=_QUICK)
+@partial(jax.jit, compiler_options=QUICK)
 def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
     """The statistics with one more batch.
 

@@ -26,6 +26,7 @@ from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
 from action_balance.agent.update import LARGEST, Losses, UpdateInfo
 from action_balance.config.agent import AgentConfig
+from action_balance.core.compiling import LEAN, QUICK
 from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.packed_tree import PackedTree, TreePacker, map_inside
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, EpisodeEnds, RolloutBuffer
@@ -165,23 +166,30 @@ class CompiledUpdate:
         self.sharding = sharding or default_sharding()
         self.adam = update.optimizer(config)
         algorithm = self.algorithm
-        self.init = jax.jit(partial(learner.init_agent, algorithm))
+        # Programs that run once, or once per rollout. Those of the paper and the studies keep their rounding.
+        is_cpu = next(iter(self.sharding.device_set)).platform == "cpu"
+        once, rarely = (QUICK, LEAN) if shuffled and is_cpu else (None, None)
+        self.init = jax.jit(partial(learner.init_agent, algorithm), compiler_options=once)
         self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
         self.update_stats = jax.jit(lambda stats, frames: stats.update(frames), donate_argnums=0)
-        self.empty = jax.jit(lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key))
+        self.empty = jax.jit(
+            lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key), compiler_options=once
+        )
         self._pack = jax.jit(self._pack_actor)
         self._decide = jax.jit(
             self._unpack_and_decide, donate_argnums=1, out_shardings=(None, host_memory(self.sharding))
         )
-        self.conclude = jax.jit(partial(rollout_buffer.conclude, algorithm=algorithm), donate_argnums=0)
+        self.conclude = jax.jit(
+            partial(rollout_buffer.conclude, algorithm=algorithm), donate_argnums=0, compiler_options=rarely
+        )
         self.actor = jax.jit(lambda state: make_actor(state, algorithm))
         self.evaluate_actions = jax.jit(
             partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, algorithm=algorithm)
         )
-        self.prepare = jax.jit(self._prepare)
+        self.prepare = jax.jit(self._prepare, compiler_options=rarely)
         self.accumulate = jax.jit(self._accumulate, donate_argnums=3)
         self.apply = jax.jit(self._apply, donate_argnums=(0, 3, 4))
-        self.finish = jax.jit(self._finish)
+        self.finish = jax.jit(self._finish, compiler_options=rarely)
 
     @cached_property
     def _packers(self) -> _Packers:
