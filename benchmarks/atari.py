@@ -165,7 +165,7 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
     """The programs of an update: seconds per call, and number of calls."""
     actor, compiled = trainer.actors[0], trainer.compiled
     over = actor.rollout
-    frame, _ = actor.newest[0]
+    frame, _, _ = actor.newest[0]
     given = (actor.state, over.actor, tuple(over.buffers), over.reward, over.terminated, over.truncated)
     prepared = compiled.prepare(*given)
     batch, learner = prepared.batch, prepared.learner
@@ -176,7 +176,7 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
     policy, stats, coef = actor.state.params.policy, over.actor.obs_stats, over.actor.coef
     calls: dict[str, tuple[Callable[[], Any], int]] = {
         "decide": (
-            _chained(lambda buffer: over.decide(buffer, frame, None)[0], actor.buffers[0]),
+            _chained(lambda buffer: over.decide(buffer, frame, None, None)[0], actor.buffers[0]),
             len(actor.groups) * actor.steps,
         ),
         "evaluate actions, with lag 1": (

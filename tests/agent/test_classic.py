@@ -78,11 +78,13 @@ def test_values_after_a_time_limit_are_those_of_the_observation_that_was_reached
 ) -> None:
     state, trajectory = made
     assert trajectory.truncated.any()
-    found = update.final_values(trajectory, state.params, None, algorithm(CLASSIC))
+    ours = algorithm(CLASSIC)
+    found = update.final_values(trajectory, state.params, None, ours)
     place = tuple(np.argwhere(np.asarray(trajectory.truncated))[0])
-    np.testing.assert_allclose(found[place], state.params.policy(trajectory.next_obs[place])[1], rtol=1e-5)
+    seen = ours.policy_obs(trajectory.next_obs[place], None)
+    np.testing.assert_allclose(found[place], state.params.policy(seen)[1], rtol=1e-5)
     none = replace(trajectory, truncated=jnp.zeros_like(trajectory.truncated))
-    assert not update.final_values(none, state.params, None, algorithm(CLASSIC)).any()
+    assert not update.final_values(none, state.params, None, ours).any()
 
 
 def test_values_are_in_units_of_the_return(made: tuple[TrainState, Trajectory]) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from jaxtyping import Array, Bool, Float, Int, Real, UInt8
 
@@ -53,9 +54,7 @@ class Algorithm:
         policy = self.spec.normalize_obs and not self.config.uniform
         return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
 
-    def policy_obs(
-        self, observation: Real[Array, "..."], stats: RunningMeanStd | None
-    ) -> Real[Array, "..."] | MixedObs:
+    def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Any:
         """An observation as the policy sees it: normalised where its scale is unknown, images as stacks.
 
         Args:
@@ -64,7 +63,7 @@ class Algorithm:
                 update is not 1.
 
         Returns:
-            The input of the policy network.
+            The input of the policy network of this environment: an array, or a `MixedObs`.
         """
         if self.spec.is_mixed:
             return self._mixed_obs(observation, stats)

@@ -147,13 +147,14 @@ def final_values(
         The values.
     """
 
+    def value(one: Array) -> Array:
+        return params.policy(algorithm.policy_obs(one, stats))[1]
+
     def values() -> Array:
         obs, reached = trajectory.observation, trajectory.next_obs
         if isinstance(obs, Frames):  # the frames that were acted from, and the one that was reached
             reached = jnp.concatenate([obs.stacks()[:, :, 1:], reached[:, :, None]], axis=2)
-        each = jax.vmap(jax.vmap(lambda one: params.policy(algorithm.policy_obs(one, stats))[1]))
-        found: Array = each(reached)
-        return found
+        return jax.vmap(jax.vmap(value))(reached)
 
     return jax.lax.cond(trajectory.truncated.any(), values, lambda: jnp.zeros_like(trajectory.values))
 

@@ -23,7 +23,7 @@ class AtariTraining:
     """Environment steps of each run; a step is four emulator frames."""
     envs: int = PRESET.envs
     """Games played in parallel."""
-    warmup_rollouts: int = PRESET.bonus.warmup_rollouts
+    warmup_rollouts: int = PRESET.warmup_rollouts
     """Rollouts of a random agent that initialise the observation statistics; use fewer for a quick look."""
     channels: int = PRESET.image.channels
     """Channels of the first convolution; fewer are faster without a GPU."""
@@ -60,7 +60,7 @@ class AtariTraining:
                 self,
                 steps=agent.steps,
                 envs=agent.envs,
-                warmup_rollouts=agent.bonus.warmup_rollouts,
+                warmup_rollouts=agent.warmup_rollouts,
                 channels=agent.image.channels,
                 precision=agent.image.precision,
                 lag=self.lag if self.lag == agent.host.lag else None,

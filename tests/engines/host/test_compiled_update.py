@@ -94,7 +94,7 @@ def played(programs: CompiledUpdate) -> Played:
     frames, reached, terminated = [frame], [], np.zeros((STEPS, ENVS), bool)
     terminated[1, 0] = True
     for time in range(STEPS):
-        going, action = programs.decider(actor)(going, frame, ended)
+        going, action = programs.decider(actor)(going, frame, ended, None)
         environment.send(0, np.asarray(action))
         step = environment.receive(0)
         frame = np.where(terminated[time][:, None, None], first, step.frame)

@@ -349,7 +349,7 @@ def test_a_function_is_trained_with_from_python(tmp_path: Path) -> None:
         reward_scale=0.5,
     )
     assert [one.update for one in reports] == [1, 2]
-    check_rows(out)
+    check_rows(out.path)
     assert messages[0].startswith("observations: vectors of 9 numbers: clock.0 0, clock.1 1-2, dials 3-8")
     said = len(messages)
     assert action_balance.resume(out, lambda: gym_cases.Dials(3), on_message=messages.append) == out

@@ -102,7 +102,7 @@ def play(groups: int, seed: int = 3) -> Rollouts:
     for number in range(2):
         for time in range(number * STEPS, (number + 1) * STEPS):
             for group in range(groups):
-                going[group], action = run.decider(actor())(going[group], *seen_by(group, groups, time))
+                going[group], action = run.decider(actor())(going[group], *seen_by(group, groups, time), None)
                 handed_out[time, group * ENVS // groups : (group + 1) * ENVS // groups] = action
         pairs = [
             run.conclude(going[group], *seen_by(group, groups, (number + 1) * STEPS), keys[number + 1])
@@ -290,8 +290,8 @@ def test_sampled_actions_follow_beta_and_are_independent() -> None:
     decide = programs(2).decider(actor())
     drawn = np.zeros((600, 2, 2), int)  # rollouts, times, environments
     for one, key in zip(drawn, jax.random.split(jax.random.key(5), len(drawn)), strict=True):
-        going, first = decide(programs(2).empty(np.int32(0), key), frames, ended)
-        going, second = decide(going, frames, ended)  # an episode's first frame again: the same is seen
+        going, first = decide(programs(2).empty(np.int32(0), key), frames, ended, None)
+        going, second = decide(going, frames, ended, None)  # an episode's first frame again: the same is seen
         one[:] = first, second
     logits, bonus = np.asarray(going.logits), np.asarray(going.action_bonus)
     probabilities = np.exp(log_softmax(behaviour(logits[0, 0], bonus[0, 0])))

@@ -167,8 +167,8 @@ class CompiledUpdate:
         self.adam = update.optimizer(config)
         algorithm = self.algorithm
         # Programs that run once, or once per rollout. Those of the paper and the studies keep their rounding.
-        is_cpu = next(iter(self.sharding.device_set)).platform == "cpu"
-        once, rarely = (QUICK, LEAN) if shuffled and is_cpu else (None, None)
+        device: Any = next(iter(self.sharding.device_set))
+        once, rarely = (QUICK, LEAN) if shuffled and device.platform == "cpu" else (None, None)
         self.init = jax.jit(partial(learner.init_agent, algorithm), compiler_options=once)
         self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
         self.update_stats = jax.jit(lambda stats, frames: stats.update(frames), donate_argnums=0)
@@ -211,7 +211,7 @@ class CompiledUpdate:
         buffer: RolloutBuffer,
         frame: Real[Array, "M ..."],
         ends: EpisodeEnds | None,
-        mask: Bool[Array, "M A"] | None = None,
+        mask: Bool[Array, "M A"] | None,
     ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
         return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.algorithm)
 
