@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import jax
 import pytest
 
-from action_balance.config.agent import AgentConfig, NetConfig
+from action_balance.config.agent import AgentConfig, MinibatchOf, NetConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -30,9 +30,11 @@ def test_the_environment_chooses_the_engine_and_reports_what_is_observed() -> No
     assert messages == ["observations: vectors of 4 numbers: observation 0-3"]
 
 
+@pytest.mark.parametrize("of", ["environments", "samples"])
 @pytest.mark.parametrize("name", ["deep-sea", "gym:CartPole-v1"])
-def test_shapes_of_states_have_a_row_for_each_seed(name: str) -> None:
-    shapes = make_trainer(TrainConfig(env_config(name), TINY, seeds=3)).state_shapes()
+def test_shapes_of_states_have_a_row_for_each_seed(name: str, of: MinibatchOf) -> None:
+    agent = replace(TINY, ppo=replace(TINY.ppo, minibatch_of=of))
+    shapes = make_trainer(TrainConfig(env_config(name), agent, seeds=3)).state_shapes()
     assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes)} == {3}
 
 

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from action_balance.agent.learner import init_agent
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import loop, warm_up, warmup_steps
@@ -105,7 +106,8 @@ class HostTrainer(Trainer):
 
     def state_shapes(self) -> TrainState:
         """See `Trainer.state_shapes`."""
-        init = partial(self.compiled.init, empty_stats(self.spec))
+        # Not the compiled program: one with options of the compiler is not part of another.
+        init = partial(init_agent, self.compiled.algorithm, empty_stats(self.spec))
         return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
