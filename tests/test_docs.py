@@ -228,6 +228,7 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "every method": lambda *_: True,
     "enumerable states": lambda _, states: states,
     "PPO": lambda config, _: not config.uniform,
+    "`--normalize-returns`": lambda config, _: config.ppo.normalize_returns,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in WITHOUT_NETWORKS,
     "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
@@ -269,6 +270,11 @@ def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str, auto:
 def test_the_table_of_metrics_has_the_metrics_of_every_bonus(bonus: str) -> None:
     intrinsic, action = (bonus if bonus in known else NONE for known in (INTRINSIC_BONUSES, ACTION_BONUSES))
     _check_metrics(replace(small_agent.SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action))
+
+
+def test_the_table_of_metrics_has_the_metrics_of_normalised_returns() -> None:
+    ppo = replace(small_agent.SMALL.ppo, normalize_returns=True)
+    _check_metrics(replace(small_agent.SMALL, method="ppo", ppo=ppo))
 
 
 def _check_metrics(config: AgentConfig) -> None:

@@ -6,7 +6,7 @@ jaxlib that it was tried with.
 
 from typing import Any
 
-import jaxlib
+import jaxlib.version
 
 #: Options by the version of jaxlib, (major, minor).
 _TRIED: dict[tuple[int, ...], dict[str, Any]] = {
@@ -15,7 +15,7 @@ _TRIED: dict[tuple[int, ...], dict[str, Any]] = {
 }
 
 
-def lean_options(version: str = jaxlib.__version__) -> dict[str, Any]:
+def lean_options(version: str = jaxlib.version.__version__) -> dict[str, Any]:
     """Options for a CPU with which programs are compiled in half the time, by a simpler code generator, and run about a
     seventh longer: compiling took most of the time of short loops.
 
