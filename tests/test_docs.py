@@ -104,9 +104,10 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], int]]:
-    """Exit codes of the commands that were run, all in one folder."""
+    """Exit codes of the commands that were run, all in one folder, beside the agents of the repository."""
     before = list(sys.path)
     with contextlib.chdir(tmp_path_factory.mktemp("reader")):
+        Path("pretrained").symlink_to(ROOT / "pretrained")
         yield {}
     sys.path[:] = before
     jax.clear_caches()

@@ -62,8 +62,9 @@ def config(method: str) -> TrainConfig:
 
 
 def test_actions_are_shown_by_what_they_do(stories: list[Story]) -> None:
-    film.film_of_map(config("action-balance-rnd"), SCENE, TRACE)
+    film.film_of_map(config("action-balance-rnd"), "mine", SCENE, TRACE)
     (story,) = stories
+    assert story.method == "mine"
     assert story.taken.tolist() == [0, 1]  # left, then right
     np.testing.assert_allclose(story.pi, [[0.75, 0.25], [0.25, 0.75]], rtol=1e-6)
     assert story.beta is not None
@@ -74,12 +75,12 @@ def test_actions_are_shown_by_what_they_do(stories: list[Story]) -> None:
 
 
 def test_a_method_without_an_action_bonus_has_only_pi(stories: list[Story]) -> None:
-    film.film_of_map(config("rnd"), SCENE, TRACE)
+    film.film_of_map(config("rnd"), "rnd", SCENE, TRACE)
     assert (stories[0].beta, stories[0].bonus) == (None, None)
 
 
 def test_a_film_on_a_map_has_a_frame_for_every_state() -> None:
-    with Image.open(io.BytesIO(film.film_of_map(config("rnd"), SCENE, TRACE))) as made:
+    with Image.open(io.BytesIO(film.film_of_map(config("rnd"), "rnd", SCENE, TRACE))) as made:
         assert getattr(made, "n_frames", 1) == 3
 
 
@@ -99,7 +100,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch, trace: Trace, actions: Any) -> Sto
         action_names=names, moments=lambda: iter(range(9)), pixel_aspect=1.0, steps_per_second=9
     )
     shots = film.film_of_replay(
-        TrainConfig(env, AgentConfig(method="action-balance-rnd")), replay, trace, lambda _: None
+        TrainConfig(env, AgentConfig(method="action-balance-rnd")), "mine", replay, trace, lambda _: None
     )
     assert len(shots) == len(found[0].taken) + 1
     return found[0]

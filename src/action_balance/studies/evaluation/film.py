@@ -25,18 +25,21 @@ MOST_FILMED = 4500
 MOST_ROWS = 20
 
 
-def film_of_map(config: TrainConfig, scene: Scene, trace: Trace) -> bytes:
-    """A GIF of an episode on a map."""
+def film_of_map(config: TrainConfig, method: str, scene: Scene, trace: Trace) -> bytes:
+    """A GIF of an episode on a map, of an agent that was trained with a method."""
     last = trace.next_state[-1] if scene.shows_the_end else trace.state[-1]
-    story = _story(config, trace, scene.actions, scene.order[trace.state])
+    story = _story(config, method, trace, scene.actions, scene.order[trace.state])
     return map_film(scene, story, np.append(trace.state, last), trace.reward)
 
 
-def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Callable[[float], None]) -> bytes:
+def film_of_replay(
+    config: TrainConfig, method: str, replay: Replay, trace: Trace, report: Callable[[float], None]
+) -> bytes:
     """An MP4 of an episode that can be replayed, or of its beginning if it is very long.
 
     Args:
         config: config of the run.
+        method: name of the method that the agent was trained with.
         replay: the episode.
         trace: what was decided in it.
         report: called with the number of further frames, of as many as `filmed_steps` says and one.
@@ -47,7 +50,7 @@ def film_of_replay(config: TrainConfig, replay: Replay, trace: Trace, report: Ca
     steps, whole = filmed_steps(trace), len(trace.reward)
     names = replay.action_names
     order = np.tile(np.arange(len(names)), (whole, 1))
-    story = few_rows(_story(config, trace, names, order))
+    story = few_rows(_story(config, method, trace, names, order))
     if steps < whole:
         parts = {name: getattr(story, name)[:steps] for name in ("taken", "pi")}
         parts |= {name: one[:steps] for name in ("beta", "bonus") if (one := getattr(story, name)) is not None}
@@ -96,7 +99,7 @@ def few_rows(story: Story) -> Story:
     )
 
 
-def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
+def _story(config: TrainConfig, method: str, trace: Trace, names: tuple[str, ...], order: np.ndarray) -> Story:
     """What the panel shows, with actions in the given order, (T, A); components are one after another."""
     decision, agent = trace.decision, config.agent
     distribution = MultiCategorical(config.env.spec.nvec)
@@ -119,7 +122,7 @@ def _story(config: TrainConfig, trace: Trace, names: tuple[str, ...], order: np.
     chosen = np.asarray(decision.action).reshape(len(order), -1) + starts
     taken = (order[:, None] == chosen[..., None]).argmax(axis=2)
     return Story(
-        method=config.agent.label,
+        method=method,
         title=f"{config.env.title}, actions sampled from π",
         actions=names,
         taken=taken if len(starts) > 1 else taken[:, 0],

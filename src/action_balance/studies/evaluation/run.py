@@ -81,11 +81,12 @@ def evaluate_folder(
     check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} ...")
-    summary, files = play(config, restored.state, episodes, seed, console)
-    about = {"method": config.agent.label, "environment": asdict(config.env)}
+    method = config.agent.label
+    summary, files = play(config, method, restored.state, episodes, seed, console)
+    about = {"method": method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    show(f"{config.agent.label} in {config.env.name} after {restored.update:,} updates", config, summary, console)
+    show(f"{method} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     numbers = {**about, "requested": requested, "checkpoint": made, **summary}
     try:
         out = folder.save_evaluation(numbers, files)
@@ -120,12 +121,18 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
 
 
 def play(
-    config: TrainConfig, states: TrainState | TrainedAgent, episodes: int, seed: int, console: Console
+    config: TrainConfig,
+    method: str,
+    states: TrainState | TrainedAgent,
+    episodes: int,
+    seed: int,
+    console: Console,
 ) -> tuple[Data, dict[str, bytes]]:
     """Play episodes with every agent of a run.
 
     Args:
         config: config of the run.
+        method: name of the method that trained the agents, for film and figure; the config may be of the policy alone.
         states: all agents, leading axis K.
         episodes: episodes of each agent and action mode.
         seed: random seed of the episodes.
@@ -159,10 +166,10 @@ def play(
         together = [agent for of_mode in rooms.values() for agent in of_mode]
         summary["rooms"] = {"memory_byte": byte, "all": tables.all_rooms(together)}
     if recorded:
-        files |= _film(config, recorded[FILMED][0][0], found[FILMED], console)
+        files |= _film(config, method, recorded[FILMED][0][0], found[FILMED], console)
     if env.spec.states:
         trained = np.asarray(states.state_visits) if isinstance(states, TrainState) else None
-        more, pictures = _on_map(config, found, trained)
+        more, pictures = _on_map(config, method, found, trained)
         return summary | more, files | pictures
     return summary, files
 
@@ -188,7 +195,7 @@ def _rooms(recorded: Replays, report: Callable[[], None]) -> Rooms:
     return rooms if any(visits for agents in rooms.values() for agent in agents for visits in agent) else None
 
 
-def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:
+def _film(config: TrainConfig, method: str, replay: Replay, one: Evaluation, console: Console) -> dict[str, bytes]:
     """The film of a replay; none where it cannot be made."""
     from action_balance.films.writer import check_mp4
     from action_balance.studies.evaluation.film import film_of_replay, filmed_steps
@@ -198,14 +205,14 @@ def _film(config: TrainConfig, replay: Replay, one: Evaluation, console: Console
     try:
         check_mp4()
         with progress_bar(console, "film", filmed_steps(one.trace) + 1, "frames") as report:
-            return {"episode.mp4": film_of_replay(config, replay, one.trace, report)}
+            return {"episode.mp4": film_of_replay(config, method, replay, one.trace, report)}
     except UserError as error:
         say(console, f"the film is left out: {error}")
         return {}
 
 
 def _on_map(
-    config: TrainConfig, found: Mapping[ActionMode, Evaluation], trained: np.ndarray | None
+    config: TrainConfig, method: str, found: Mapping[ActionMode, Evaluation], trained: np.ndarray | None
 ) -> tuple[Data, dict[str, bytes]]:
     """Coverage of enumerable states and, where they have a map, heat map and film; ``trained`` is (K, S), if known."""
     from action_balance.plots.drawing import method_name, to_png
@@ -221,8 +228,8 @@ def _on_map(
         return summary, {}
     together = {name: counts.sum(axis=0) for name, counts in visits.items()}
     seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
-    figure = figures.visits(scene, together, f"Where {method_name(config.agent.label)} went{seeds}")
-    return summary, {"heatmap.png": to_png(figure), "episode.gif": film_of_map(config, scene, trace)}
+    figure = figures.visits(scene, together, f"Where {method_name(method)} went{seeds}")
+    return summary, {"heatmap.png": to_png(figure), "episode.gif": film_of_map(config, method, scene, trace)}
 
 
 def show(title: str, config: TrainConfig, summary: Data, console: Console) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jax
 from rich.console import Console
@@ -15,9 +14,6 @@ from action_balance.runs.evaluation import SUMMARY
 from action_balance.studies.evaluation.run import check, play, show
 from action_balance.terminal.console import say
 from action_balance.trained import agent_file
-
-if TYPE_CHECKING:
-    pass
 
 
 def evaluate_file(
@@ -51,7 +47,7 @@ def evaluate_file(
     update = int(agent.state.updates)
     say(console, f"evaluating {path} ...")
     states = jax.tree.map(lambda leaf: leaf[None], agent.state)
-    summary, files = play(config, states, episodes, seed, console)
+    summary, files = play(config, agent.method, states, episodes, seed, console)
     show(f"{agent.method} in {config.env.name} after {update:,} updates", config, summary, console)
     about = {"agent": path.name, "method": agent.method, "environment": asdict(config.env)}
     made = {"update": update, "steps": update * config.agent.steps_per_update}
