@@ -36,7 +36,7 @@ ABOUT_METHODS = {
     "random": "acts uniformly at random and learns nothing",
     "ppo": "PPO without a bonus",
     "epsilon-greedy": "PPO with 10 % random actions",
-    "entropy": "PPO with ten times the entropy bonus",
+    "entropy": "PPO with ten times the weight of the entropy that the preset has",
     "count": "PPO with counts of states, where they can be enumerated",
     "hash": "PPO with counts of hashed observations",
     "rnd": "PPO with random network distillation, the paper's baseline",

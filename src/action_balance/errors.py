@@ -3,7 +3,7 @@
 import difflib
 import errno
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields
 from decimal import Decimal
 from typing import Any
@@ -131,16 +131,20 @@ def _short(value: float) -> str:
     return text if len(text) <= DIGITS else f"{Decimal(value):.3g}"
 
 
-def check_unused(settings: Any, why: str, start: Any = None) -> None:
+def check_unused(settings: Any, why: str, start: Any = None, used: Collection[str] = ()) -> None:
     """Raise a `UserError` that names the flag of a setting that differs from its default.
 
     Args:
         settings: A dataclass whose settings have no effect.
         why: The reason, for the message.
         start: The settings of a preset, which nobody has chosen one by one.
+        used: Names of settings that do have an effect.
     """
     for one in fields(settings):
-        if getattr(settings, one.name) not in (one.default, getattr(start, one.name, one.default)):
+        if one.name not in used and getattr(settings, one.name) not in (
+            one.default,
+            getattr(start, one.name, one.default),
+        ):
             raise UserError(f"{why}: leave out {flag(one.name)}")
 
 

@@ -89,6 +89,8 @@ def resume(
     *,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
+    track: str | Sequence[str] = (),
+    track_project: str | None = None,
     progress: ShowProgress = None,
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
@@ -102,6 +104,8 @@ def resume(
             bonuses of your own, or of somebody whom you trust.
         steps: as for `Run.resume`.
         callbacks: as for `train`.
+        track: as for `Run.resume`.
+        track_project: as for `Run.resume`.
         progress: as for `train`.
         report: called after every update.
         on_message: called with each line that the user should read.
@@ -110,4 +114,12 @@ def resume(
         The run.
     """
     opened = Run(run, env=env, trust=trust)
-    return opened.resume(steps, callbacks=callbacks, progress=progress, report=report, on_message=on_message)
+    return opened.resume(
+        steps,
+        callbacks=callbacks,
+        track=track,
+        track_project=track_project,
+        progress=progress,
+        report=report,
+        on_message=on_message,
+    )

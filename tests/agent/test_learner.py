@@ -111,3 +111,15 @@ def test_returns_of_episodes_are_followed_across_rollouts() -> None:
     assert episodes.mean_return == pytest.approx((1.5 + 1.0 + 0.25) / 3)
     assert episodes.best_return == 1.5
     assert state.episode_return.tolist() == [0, 0, 0, 0]
+
+
+def test_new_episodes_begin_without_the_return_of_those_that_were_lost() -> None:
+    config = replace(SMALL, method="ppo", ppo=replace(SMALL.ppo, normalize_returns=True))
+    state = begun(config)
+    scale = state.reward_scale
+    assert scale is not None
+    state = replace(state, reward_scale=replace(scale, filtered=jnp.full_like(scale.filtered, 7.0)))
+    after = learner.new_episodes(algorithm(config), state).reward_scale
+    assert after is not None
+    assert not after.filtered.any()
+    assert same(after.moments, scale.moments)

@@ -140,6 +140,7 @@ def test_a_run_that_is_extended_is_one_that_was_planned_longer(whole: ab.Run, tm
     assert_same(run, whole)
     assert run.config == whole.config
     RunFolder.open(run.path).check_unchanged()
+    assert RunFolder.open(run.path).manifest["warmup_steps"] == RunFolder.open(whole.path).manifest["warmup_steps"]
     assert [one["steps"] for one in RunFolder.open(run.path).manifest["history"]] == [2 * EACH]
     with pytest.raises(UserError, match=r"has 128 steps already: give --steps 160 or more"):
         run.resume(steps=3 * EACH)

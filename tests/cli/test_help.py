@@ -32,6 +32,8 @@ class Work:
     """A size (default: any)."""
     fast: bool = False
     """Hurry."""
+    careful: bool = True
+    """Take care."""
     names: tuple[str, ...] = ("a", "b")
     """Some names."""
     inner: Inner = field(default_factory=Inner)
@@ -52,6 +54,7 @@ def test_flags_have_their_documentation_and_default() -> None:
     assert "MAP A map" in lines
     assert "--size N A size (default: any)" in lines
     assert "--fast Hurry" in lines
+    assert "--careful, --no-careful Take care (default: on)" in " ".join(lines)
     assert "--names [NAME ...] Some names (default: a b)" in lines
     assert "inner settings:" in lines
     assert "Settings inside." in lines

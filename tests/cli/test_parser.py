@@ -137,6 +137,7 @@ def test_after_two_dashes_nothing_is_an_option() -> None:
         (("a", "--rate", "much"), ("--rate takes a number, not 'much'",)),
         (("a", "--steps"), ("--steps takes a whole number",)),
         (("a", "--fast=3"), ("--fast takes no value",)),
+        (("a", "--no-careful=3"), ("--careful takes no value",)),
         (("a", "--view", "fra"), ("'fra'", "did you mean far?")),
         (("a", "--goals", "1"), ("--goals takes 2 values separated by commas", "'1'")),
         (("a", "--step", "3"), ("unknown option --step", "--steps")),

@@ -15,6 +15,7 @@ from action_balance.config.agent import (
 )
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import METHODS, Method
+from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
 
 COUNTS = [
@@ -117,6 +118,8 @@ def test_the_settings_of_a_coefficient_that_adapts_need_one() -> None:
 def test_random_actions_are_refused_where_they_do_nothing_or_disturb() -> None:
     with pytest.raises(UserError, match="leave out --epsilon"):
         AgentConfig(method="random", ppo=PPOConfig(epsilon=0.5))
+    with pytest.raises(UserError, match="leave out --entropy-coef"):
+        replace(PRESETS["classic"], method="random", ppo=replace(PRESETS["classic"].ppo, entropy_coef=0.1))
     with pytest.raises(UserError, match="--action-coef auto and --epsilon"):
         AgentConfig(bonus=ADAPTS, ppo=PPOConfig(epsilon=0.1))
 
@@ -129,6 +132,8 @@ def test_ucb_is_not_normalised_unless_it_is_said() -> None:
 
 def test_a_method_has_defaults_that_settings_replace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [AgentConfig(method=name).entropy_coef for name in ("ppo", "entropy", "rnd")] == [0.001, 0.01, 0.001]
+    classic = [replace(PRESETS["classic"], method=name).entropy_coef for name in ("ppo", "entropy", "random")]
+    assert classic == [0.01, 0.1, 0.01]
     assert [AgentConfig(method=name).epsilon for name in ("ppo", "epsilon-greedy", "entropy")] == [0, 0.1, 0]
     ppo = PPOConfig(entropy_coef=0.001, epsilon=0.0)
     assert AgentConfig(method="entropy", ppo=ppo).entropy_coef == 0.001

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from action_balance.config import settings_file
 from action_balance.config.settings_file import entries, is_settings_file, read_settings
 from action_balance.errors import UserError
 
@@ -82,3 +83,10 @@ def test_a_file_that_holds_something_else_is_one_line(name: str, content: Any, h
     assert name in str(error.value)
     assert hint in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_lines_are_looked_for_when_an_entry_is_refused_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings_file, "_line", lambda lines, key: pytest.fail(f"{key} in {len(lines)} lines"))
+    assert len(entries(write(tmp_path / "a.toml", "\n".join(f"k{i} = 1" for i in range(5000))))) == 5000

@@ -91,6 +91,18 @@ def test_networks_of_a_gymnasium_environment_are_checked_when_it_is_known() -> N
         with_vectors.check_spec(image)
 
 
+def test_beside_images_the_widths_of_a_vector_are_the_only_settings_of_networks_for_vectors() -> None:
+    mixed = EnvSpec("mixed-stack", (1, 48 * 48 + 8), (2,), "uint8", images=((48, 48, 1),))
+    classic = PRESETS["classic"]
+    TrainConfig(env_config("gym:A-v0"), classic).check_spec(mixed)
+    wide = replace(classic, net=replace(classic.net, hidden=3, bonus_hidden=3))
+    TrainConfig(env_config("gym:A-v0"), wide).check_spec(mixed)
+    for name, value in {"layers": 7, "predictor_layers": 3, "bonus_outputs": 3}.items():
+        typed = TrainConfig(env_config("gym:A-v0"), replace(classic, net=replace(classic.net, **{name: value})))
+        with pytest.raises(UserError, match=f"has images: leave out --{name.replace('_', '-')}"):
+            typed.check_spec(mixed)
+
+
 @pytest.mark.parametrize(
     ("settings", "hint"),
     [

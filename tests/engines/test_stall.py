@@ -36,6 +36,7 @@ def test_what_to_try_is_what_the_settings_lack() -> None:
     assert line.endswith("--preset classic, or --normalize-returns and --trunks separate")
     scaled = replace(study, ppo=replace(study.ppo, normalize_returns=True))
     assert advice(0, [0.0], [0.0], 10.0, scaled).endswith("--preset classic, or --trunks separate")
+    assert advice(0, [0.0], [0.0], 10.0, study, has_trunks=False).endswith("--preset classic, or --normalize-returns")
     assert advice(0, [0.0], [0.0], 10.0, classic).endswith("a smaller --reward-scale or --value-coef")
 
 

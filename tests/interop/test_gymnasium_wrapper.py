@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gym_cases import Counter
+from gym_cases import Counter, Guide, GuidedDials
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance import RND
@@ -114,7 +114,16 @@ def test_the_warm_up_comes_before_the_first_reset_and_leaves_the_environments_as
     assert len(env.bonus.observed) == 8  # type: ignore[attr-defined]  # of `StepNumbers`
     assert obs.tolist() == [[2, 0, 0], [3, 0, 0]]
     env.reset(seed=[2, 3])
-    assert len(env.bonus.observed) == 8  # type: ignore[attr-defined]
+    assert len(env.bonus.observed) == 8  # type: ignore[attr-defined]  # of `StepNumbers`
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("kind", [Guide, GuidedDials])
+def test_the_warm_up_takes_allowed_actions_only(kind: Any, mode: AutoresetMode) -> None:
+    bonus = RND.create(kind().observation_space, environments=2, width=8)
+    env = IntrinsicReward(SyncVectorEnv([kind] * 2, autoreset_mode=mode), bonus, warmup_steps=12)
+    env.reset(seed=[2, 3])  # a forbidden action is an error
+    assert env.warmup_timesteps == 24
 
 
 def test_numbers_out_of_range_are_refused() -> None:

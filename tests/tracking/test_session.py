@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from action_balance.errors import UserError
 from action_balance.tracking import RunInfo, TrackConfig, Tracking, planned, session
 from action_balance.tracking.session import recorded
 
@@ -118,3 +119,11 @@ def test_a_tracker_that_has_not_started_before_a_kill_starts_after_the_resume(re
 
 def test_a_project_that_leads_elsewhere_is_ignored() -> None:
     assert recorded({"tracking": {"wandb": {"id": "a", "project": "other/team"}}}) == {"wandb": {"id": "a"}}
+
+
+@pytest.mark.parametrize("project", ["", "other/team", "a\nb", "x" * 129])
+def test_a_project_that_a_resume_would_ignore_is_refused_at_the_start(project: str) -> None:
+    with pytest.raises(UserError, match="--track-project"):
+        TrackConfig(("wandb",), project)
+    kept = planned(TrackConfig(("wandb",), "mine (2)"))
+    assert recorded(kept) == {"wandb": {"project": "mine (2)"}}

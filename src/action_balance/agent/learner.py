@@ -69,10 +69,12 @@ def new_episodes(algorithm: Algorithm, state: TrainState) -> TrainState:
         state: The agent.
 
     Returns:
-        The agent, whose bonuses have forgotten the episodes that were under way.
+        The agent, whose bonuses and whose unit of rewards have forgotten the episodes that were under way.
     """
     states = {slot: bonus.new_episodes(state.bonus_states[slot]) for slot, bonus in algorithm.bonuses.items()}
-    return replace(state, bonus_states=states)
+    scale = state.reward_scale
+    begun = None if scale is None else replace(scale, filtered=jnp.zeros_like(scale.filtered))
+    return replace(state, bonus_states=states, reward_scale=begun)
 
 
 def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> TrainState:

@@ -358,7 +358,7 @@ def gradients(
         batch: The update that the minibatch belongs to.
         number: Number of the minibatch.
         algorithm: Settings, distribution and bonuses.
-        part: Number of the part, which has whole environments.
+        part: Number of the part: some environments with all their steps, or some of the shuffled samples.
         parts: Number of parts.
 
     Returns:

@@ -21,6 +21,7 @@ from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.terminal.console import OutputConsole
 from action_balance.terminal.training import ShowProgress, show_progress
+from action_balance.tracking import track_config
 from action_balance.trained.agent import Agent
 from action_balance.trained.loading import of_run
 
@@ -32,7 +33,7 @@ class Run:
     """A training run: the folder that `action_balance.train` has made, or any other.
 
     It is a path (``os.PathLike``), so that functions that take the folder of a run take it, too. Nothing is kept in
-    memory: everything is read when it is asked for, also while another process trains the run.
+    memory: every call reads what it needs, also while another process trains the run.
     """
 
     def __init__(
@@ -119,6 +120,8 @@ class Run:
         steps: int | None = None,
         *,
         callbacks: Sequence[Callback] = (),
+        track: str | Sequence[str] = (),
+        track_project: str | None = None,
         progress: ShowProgress = None,
         report: Callable[[Progress], None] = lambda _: None,
         on_message: Callable[[str], None] = print,
@@ -129,6 +132,10 @@ class Run:
             steps: environment steps of each seed that the run is to have in the end, in place of those that were
                 planned. Schedules that depend on the length follow the new one from here on, and a line says so.
             callbacks: called after every update with an `Update`; one that returns False ends the training.
+            track: more trackers that metrics are sent to from here on; those that followed the run before follow it
+                again.
+            track_project: project in which trackers show the run (default: the project that they had, or
+                action-balance).
             progress: whether to show progress (default: in notebooks and on terminals), or a function that is called
                 with a `Progress` after every update.
             report: another such function.
@@ -138,6 +145,7 @@ class Run:
             The run itself.
         """
         use_all_cores()
+        tracked = track_config(track, track_project)
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
         if steps is not None:
@@ -147,7 +155,7 @@ class Run:
         elif loop.says_finished(folder, on_message):
             return self
         with show_progress(progress, config, report) as shown:
-            loop.resume(folder, config, sys.argv, shown, on_message, callbacks=callbacks)
+            loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks)
         return self
 
     def evaluate(

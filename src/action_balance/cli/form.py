@@ -89,7 +89,9 @@ class Flag:
         """The documentation, with the default value."""
         text = self.doc.replace("`", "").rstrip(".")
         shown = "" if self.default is None or self.default is MISSING else values.as_text(self.default)
-        complete = self.positional or self.kind is bool or "default: " in text
+        if self.kind is bool:
+            shown = "on" if self.default is True else ""
+        complete = self.positional or "default: " in text
         return text if complete or not shown else f"{text} (default: {shown})"
 
     def value(self, words: Sequence[str]) -> Any:

@@ -67,7 +67,7 @@ def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], 
     try:
         found, others = parser.parse_known_args(known)
     except argparse.ArgumentError as error:
-        name = str(error.argument_name)
+        name = str(error.argument_name).partition("/")[0]  # a switch that is on has two names
         kind = options[name].kind if name in options else bool
         raise UserError(f"{name} takes {'no value' if kind is bool else values.expected(kind)}") from None
     return {path: _as_typed(raw) for path, raw in vars(found).items()}, others + list(words[len(known) + 1 :])
@@ -115,10 +115,11 @@ def _unknown(form: Form, option: str, owner: Owner) -> UserError:
 def add_option(parser: argparse._ActionsContainer, one: Flag) -> argparse.Action:
     """Add an option to a parser or to a group of its options. A switch can also be turned back."""
     more: dict[str, Any] = {"dest": one.path, "default": argparse.SUPPRESS, "help": one.help.replace("%", "%%")}
+    if one.kind is bool and one.default is True:  # both names are shown: the text says what the switch does when on
+        return parser.add_argument(one.name, action=argparse.BooleanOptionalAction, **more)
     if one.kind is bool:
-        names = {True: one.name, False: f"--no-{one.name[2:]}"}
-        back = bool(one.default)
-        parser.add_argument(names[back], action="store_const", const=back, **more | {"help": argparse.SUPPRESS})
-        return parser.add_argument(names[not back], action="store_const", const=not back, **more)
+        back = {**more, "help": argparse.SUPPRESS}
+        parser.add_argument(f"--no-{one.name[2:]}", action="store_const", const=False, **back)
+        return parser.add_argument(one.name, action="store_const", const=True, **more)
     arity: dict[str, Any] = {"action": "extend", "nargs": "*"} if one.many else {"action": "append"}
     return parser.add_argument(one.name, metavar=one.metavar, **arity, **more)

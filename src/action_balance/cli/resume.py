@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from action_balance.cli.form import Command
+from action_balance.tracking.base import Name, TrackConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +26,15 @@ class Resume(Command):
     trust: bool = False
     """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
 
+    track: tuple[Name, ...] = field(default=(), metadata={"action": "append"})
+    """Also send metrics to this tracker from here on; may be given several times. Trackers that followed the run before
+    follow it again without this."""
+    track_project: str | None = None
+    """Project in which trackers show the run (default: the project that they had, or action-balance)."""
+
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""
         from action_balance.terminal.training import resume
 
-        return partial(resume, self.run_folder, self.trust, env=self.env, steps=self.steps)
+        track = TrackConfig(self.track, self.track_project)
+        return partial(resume, self.run_folder, self.trust, env=self.env, steps=self.steps, track=track)

@@ -42,7 +42,9 @@ class PPOConfig:
     clip: float = 0.1
     """The probability ratio is clipped to 1 +- this."""
     entropy_coef: float | None = None
-    """Weight of the entropy of the behaviour policy (default: 0.001; 0.01 with --method entropy or preset classic)."""
+    """Weight of the entropy of the behaviour policy (default: --entropy-base, with --method entropy ten times that)."""
+    entropy_base: float = 0.001
+    """Weight of the entropy where --entropy-coef is not given; --method entropy takes ten times as much."""
     epsilon: float | None = None
     """Probability with which each component of an action is chosen uniformly at random, in training (default: 0, with
     --method epsilon-greedy 0.1)."""
@@ -85,7 +87,8 @@ class PPOConfig:
         check_numbers(self, *_given(self, "learning_rate_end"), "value_coef", high=1e6)
         check_name(flag("minibatch_of"), self.minibatch_of, get_args(MinibatchOf))
         check_numbers(self, "gamma_ext", "gamma_int", "gae_lambda", high=1)
-        check_numbers(self, *_given(self, "entropy_coef"), "extrinsic_coef", "intrinsic_coef", high=1e6)
+        coefs = ("entropy_base", "extrinsic_coef", "intrinsic_coef")
+        check_numbers(self, *_given(self, "entropy_coef"), *coefs, high=1e6)
         check_numbers(self, *_given(self, "epsilon"), high=1)
         check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
 
@@ -275,7 +278,7 @@ class AgentConfig:
             self._check_default(name, "--action-coef auto follows no schedule")
         if self.adapts and self.epsilon:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
-        for name in _given(self.ppo, "epsilon") if self.uniform else ():
+        for name in _given(self.ppo, "epsilon", "entropy_coef") if self.uniform else ():
             raise UserError(f"{self.label} learns nothing and acts at random: leave out {flag(name)}")
 
     def _check_products(self) -> None:
@@ -360,8 +363,9 @@ class AgentConfig:
 
     @property
     def entropy_coef(self) -> float:
-        """Weight of the entropy: as set, or the method's."""
-        return self.method_settings.entropy_coef if self.ppo.entropy_coef is None else self.ppo.entropy_coef
+        """Weight of the entropy: as set, or the method's multiple of the base."""
+        base, factor = self.ppo.entropy_base, self.method_settings.entropy_factor
+        return base * factor if self.ppo.entropy_coef is None else self.ppo.entropy_coef
 
     @property
     def epsilon(self) -> float:

@@ -53,8 +53,8 @@ class Method:
     """c, the weight of the action bonus (Eq. 5)."""
     target_kl: float = 0.05
     """KL(beta || pi) that c is adapted to, where it adapts."""
-    entropy_coef: float = 0.001
-    """Weight of the entropy of the behaviour policy."""
+    entropy_factor: float = 1.0
+    """What the weight of the entropy is multiplied by, unless it is set."""
     epsilon: float = 0.0
     """Probability of a uniformly random action."""
 
@@ -66,7 +66,7 @@ METHODS: dict[str, Method] = {
     "ppo": Method(),
     # what action balance is an alternative to: random actions at all times, or a policy that stays random
     "epsilon-greedy": Method(epsilon=0.1),
-    "entropy": Method(entropy_coef=0.01),
+    "entropy": Method(entropy_factor=10.0),
     # PPO with 1 / sqrt(1 + N(s')), where states can be enumerated
     "count": Method(intrinsic="count"),
     # the same with counts of hashed observations, in any environment (Tang et al., 2017)

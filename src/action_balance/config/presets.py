@@ -19,7 +19,7 @@ _CLASSIC = PPOConfig(
     clip=0.2,
     # Standardised advantages are as large where nothing is to be gained: without this, the policy becomes deterministic
     # before it has found a reward (MiniGrid's DoorKey-8x8 is not solved with 0.001 and is with 0.01).
-    entropy_coef=0.01,
+    entropy_base=0.01,
     normalize_advantages=True,
     normalize_returns=True,
     bootstrap_truncation=True,

@@ -6,8 +6,8 @@ YAML, which could build objects or grow without end.
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,13 @@ class Entry:
     """Names of the tables that it is in, and its own."""
     value: Any
     """Plain data; a table that is a value itself, such as ``env-kwargs``, is an entry as well as each of its items."""
-    line: int | None
-    """Where it stands, if that was found."""
+    lines: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The lines of the file."""
+
+    @property
+    def line(self) -> int | None:
+        """Where it stands, if that is found; the whole file is searched."""
+        return _line(self.lines, self.key)
 
     @property
     def name(self) -> str:
@@ -88,8 +93,8 @@ def entries(path: Path) -> list[Entry]:
         The entries of all tables in order, tables before what is in them.
     """
     found = read_settings(path)
-    lines = read_text(path, "a file of settings", MOST_BYTES).splitlines()
-    return [Entry(key, value, _line(lines, key)) for key, value in _walk(found, ())]
+    lines = tuple(read_text(path, "a file of settings", MOST_BYTES).splitlines())
+    return [Entry(key, value, lines) for key, value in _walk(found, ())]
 
 
 def _walk(table: Data, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -99,7 +104,7 @@ def _walk(table: Data, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
             yield from _walk(value, (*above, name))
 
 
-def _line(lines: list[str], key: tuple[str, ...]) -> int | None:
+def _line(lines: Sequence[str], key: tuple[str, ...]) -> int | None:
     """The line of a key, found by the names that lead to it, each below the one before."""
     start, found = 0, None
     for name in key:
@@ -157,5 +162,6 @@ def refuse(path: Path, entry: Entry, why: str) -> UserError:
         entry: the setting.
         why: what is wrong, and what to do; the setting is the subject of the sentence.
     """
-    where = f", line {entry.line}" if entry.line else ""
+    line = entry.line
+    where = f", line {line}" if line else ""
     return UserError(f"{path}{where}: {entry.name:.80} {why}")

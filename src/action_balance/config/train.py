@@ -64,13 +64,16 @@ class TrainConfig:
         Args:
             spec: observations and actions, for families that do not know them before an environment is made.
         """
-        if not spec.is_mixed:  # which has networks of both kinds
+        if spec.is_mixed:
+            self._check_networks(True, used=("hidden", "bonus_hidden") if spec.vector else ())
+        else:
             self._check_networks(spec.is_image)
 
-    def _check_networks(self, images: bool | None) -> None:
+    def _check_networks(self, images: bool | None, used: Collection[str] = ()) -> None:
+        """Check the settings of the networks for vectors, of which ``used`` have an effect beside images, or images."""
         start = PRESETS.get(self.agent.preset or "")
         if images is True:
-            check_unused(self.agent.net, f"{self.env.name} has images", start and start.net)
+            check_unused(self.agent.net, f"{self.env.name} has images", start and start.net, used)
         if images is False:
             check_unused(self.agent.image, f"{self.env.name} has no images")
 

@@ -32,7 +32,9 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainCon
             f"a shorter run with another --out"
         )
     longer = replace(config, agent=replace(config.agent, steps=steps))
-    lines = [f"{folder.path}: {longer.agent.updates:,} updates in place of {config.agent.updates:,}, {done:,} are made"]
+    lines = [
+        f"{folder.path}: planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
+    ]
     lines += _schedules(config, longer, done)
     data = copy.deepcopy(folder.config)
     data["agent"]["steps"] = steps

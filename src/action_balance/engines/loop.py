@@ -36,7 +36,7 @@ VISITS_LOGGED, MOST_PAIRS = 60, 40_000
 
 #: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
 ENV_SPEC, SEEN = "env_spec", "seen"
-#: Where it has the environment's own spaces, where the `EnvSpec` does not say it all.
+#: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
 SPACES = "spaces"
 
 #: Where the manifest has the environment steps of a random agent before the first update, of each seed.
@@ -128,7 +128,10 @@ def resume(
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
         notes = [trainer.resume_note] if saved and trainer.resume_note else []
         shapes = trainer.state_shapes() if saved else None
-        restored, log = folder.resume(shapes, command, notes, _about(trainer, config), config.env.packages, on_message)
+        about = _about(trainer, config)
+        if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
+            del about[WARMUP]
+        restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
         tracking = Tracking(track, _told(folder.path, config), folder.manifest, messages)
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
         return session.run(restored.state, restored.update)
@@ -250,7 +253,7 @@ class _Session:
         config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
         conditions, saved = config.conditions, time.perf_counter()
         kept = began = saved
-        stall = StallWatch(config.agent, config.seed)
+        stall = StallWatch(config.agent, config.seed, self.trainer.spec, is_done=done > 0)
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()

@@ -1,4 +1,4 @@
-"""A run that does not learn because its values drown its policy: found in its metrics, and said once.
+"""A run that does not learn because its values drown its policy: found in its metrics, and reported once.
 
 One network, or one clipped gradient, is shared by the policy and the values. Where returns are large, the value loss is
 larger than the policy's by orders of magnitude, and the policy stays as it was. Axis: S seeds.
@@ -12,6 +12,7 @@ import numpy as np
 
 from action_balance.config.agent import AgentConfig
 from action_balance.engines.metrics_rows import HostMetrics
+from action_balance.envs.spec import EnvSpec
 
 #: Updates with finished episodes whose mean return is compared: the first and the last of a run, and how many must have
 #: passed.
@@ -40,7 +41,14 @@ def stalled(first: Sequence[float], last: Sequence[float], value_loss: float, po
     return not improved and value_loss >= DWARFS * max(abs(policy_loss), LEAST_POLICY_LOSS)
 
 
-def advice(seed: int, first: Sequence[float], last: Sequence[float], value_loss: float, config: AgentConfig) -> str:
+def advice(
+    seed: int,
+    first: Sequence[float],
+    last: Sequence[float],
+    value_loss: float,
+    config: AgentConfig,
+    has_trunks: bool = True,
+) -> str:
     """What to say about a seed that is stalled.
 
     Args:
@@ -49,13 +57,14 @@ def advice(seed: int, first: Sequence[float], last: Sequence[float], value_loss:
         last: Mean returns of its last updates.
         value_loss: Its extrinsic value loss.
         config: Settings of the agent.
+        has_trunks: Whether its policy and its values can have separate trunks, as with vectors.
 
     Returns:
         One line with what to try.
     """
     settings = (
         ("--normalize-returns", config.ppo.normalize_returns),
-        ("--trunks separate", config.net.trunks != "shared"),
+        ("--trunks separate", config.net.trunks != "shared" or not has_trunks),
     )
     missing = [name for name, has in settings if not has]
     what = f"--preset classic, or {' and '.join(missing)}" if missing else "a smaller --reward-scale or --value-coef"
@@ -68,10 +77,14 @@ def advice(seed: int, first: Sequence[float], last: Sequence[float], value_loss:
 
 @dataclass
 class StallWatch:
-    """Watches the metrics of a run, and says once that a seed is stalled."""
+    """Watches the metrics of a run from its first update on, and reports once that a seed is stalled.
+
+    A process that resumes a run does not know the first returns, nor what was reported: it begins with ``is_done``.
+    """
 
     config: AgentConfig
     first_seed: int = 0
+    spec: EnvSpec | None = None  # what the agents were built for
     returns: dict[int, list[float]] = field(default_factory=dict)  # of each seed: the first and the last updates'
     updates: dict[int, int] = field(default_factory=dict)  # with finished episodes, of each seed
     is_done: bool = False
@@ -98,5 +111,6 @@ class StallWatch:
             value_loss, policy_loss = (float(metrics[name][place]) for name in ("loss_value_ext", "loss_policy"))
             if self.updates[place] >= LONG and stalled(first, last, value_loss, policy_loss):
                 self.is_done = True
-                return advice(self.first_seed + place, first, last, value_loss, self.config)
+                has_trunks = self.spec is None or not (self.spec.is_image or self.spec.is_mixed)
+                return advice(self.first_seed + place, first, last, value_loss, self.config, has_trunks)
         return None

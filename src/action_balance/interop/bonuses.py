@@ -232,7 +232,7 @@ class RND(Module):
         """Create a bonus that has learned nothing; the same seed creates the same bonus.
 
         Args:
-            obs_space: A Box or Discrete space of Gymnasium, or the shape of an observation, as for `ActionBalance`.
+            obs_space: A space of Gymnasium, or the shape of an observation, as for `ActionBalance.create`.
             environments: N, the number of environments that step together; each has its own intrinsic return.
             gamma: Discount of the intrinsic return.
             learning_rate: Learning rate of Adam.
@@ -290,7 +290,8 @@ class RND(Module):
                 f"({environments},) for one step or (T, {environments}) for a rollout"
             )
         steps = seen.reshape(-1, environments, *seen.shape[1:])
-        batch, which = padded(steps), np.zeros((len(padded(steps)), environments), bool)
+        batch = padded(steps)
+        which = np.zeros((len(batch), environments), bool)
         which[: len(steps)] = counted(valid, lead).reshape(-1, environments)
         if not which.any():
             return like(np.zeros(lead, np.float32), next_obs)

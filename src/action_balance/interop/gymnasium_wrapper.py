@@ -1,19 +1,22 @@
 """A vector environment of Gymnasium whose steps come with intrinsic rewards, for any learner.
 
-Axes: T steps, N environments.
+Axes: T steps, N environments, A choices of all action components.
 """
 
 from typing import Any, Protocol
 
 import numpy as np
+from jaxtyping import Bool
 
-from action_balance.errors import MOST
+from action_balance.envs.masks import BadMask, mask_rows, sample_allowed
+from action_balance.errors import MOST, UserError
 from action_balance.files import missing
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.bonuses import RND
 from action_balance.interop.settings import check_number
 
 try:
+    from gymnasium.spaces import Discrete, MultiDiscrete
     from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 except ImportError:
     raise missing("gymnasium", "IntrinsicReward", "gym") from None
@@ -60,7 +63,8 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
             learn_every: Number of steps after which the bonus learns from them; None if you call `learn`.
             learn_kwargs: Further arguments of the bonus's ``learn``, e.g. ``{"epochs": 4, "minibatches": 4}``.
             warmup_steps: Steps of a random agent in each environment at the first reset, from which the bonus learns
-                the scale of observations. The environments are reset again afterwards. 0 for a bonus that was loaded.
+                the scale of observations. It takes allowed actions where infos have an ``action_mask``. The
+                environments are reset again afterwards. 0 for a bonus that was loaded.
         """
         super().__init__(env)
         check_number("coef", coef, 0, 1e6)
@@ -128,21 +132,49 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         """Steps of a random agent."""
         bonus: Any = self.bonus
         manual = self.env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
-        self.env.reset(seed=seed, options=options)
+        _, info = self.env.reset(seed=seed, options=options)
         if seed is not None:
             self.env.action_space.seed(seed if isinstance(seed, int) else int(next(iter(seed)) or 0))
-        seen = []
+        seen, masks = [], self._masks(info)
         for step in range(1, self._warmup + 1):
-            obs, _, terminated, truncated, _ = self.env.step(self.env.action_space.sample())
+            obs, _, terminated, truncated, info = self.env.step(self._random_actions(masks))
             seen.append(_copied(obs))
-            ended = np.logical_or(terminated, truncated)
+            ended, masks = np.logical_or(terminated, truncated), self._masks(info)
             if manual and ended.any():
-                self.env.reset(options={"reset_mask": ended})
+                begun = self._masks(self.env.reset(options={"reset_mask": ended})[1])
+                masks = begun if masks is None or begun is None else np.where(ended[:, None], begun, masks)
             if len(seen) == _CHUNK or step == self._warmup:
                 bonus.observe(_chosen(seen, np.ones((len(seen), self.num_envs), bool)))
                 seen = []
         self.warmup_timesteps = self._warmup * self.num_envs
         self._warmup = 0
+
+    def _masks(self, info: dict[str, Any]) -> Bool[np.ndarray, "N A"] | None:
+        """Which choices the infos allow, all of them for an environment without a mask; None if none has one."""
+        given, nvec = info.get("action_mask"), _choices(self.single_action_space)
+        if given is None or not nvec:
+            return None
+        has = np.asarray(info.get("_action_mask", np.ones(self.num_envs, bool)))
+        if isinstance(given, np.ndarray) and given.dtype == object:
+            given = [one if known else np.ones(sum(nvec)) for one, known in zip(given, has, strict=True)]
+        try:
+            return mask_rows(given, self.num_envs, nvec).astype(bool) | ~has[:, None]
+        except BadMask as error:
+            raise UserError(f"the environment cannot be used: {error}") from None
+
+    def _random_actions(self, masks: Bool[np.ndarray, "N A"] | None) -> Any:
+        space, single = self.env.action_space, self.single_action_space
+        if masks is None:
+            return space.sample()
+        drawn = sample_allowed(space.np_random, masks, _choices(single))
+        return (drawn.reshape(self.num_envs, *single.shape) + single.start).astype(single.dtype)
+
+
+def _choices(space: Any) -> tuple[int, ...]:
+    """Number of choices of each action component; empty where actions are not discrete."""
+    if isinstance(space, Discrete):
+        return (int(space.n),)
+    return tuple(space.nvec.ravel().tolist()) if isinstance(space, MultiDiscrete) else ()
 
 
 def _copied(obs: Any) -> Any:

@@ -1,6 +1,7 @@
 """PyTorch tensors from and for a foreign loop. PyTorch itself is never imported here: only its users have tensors.
 
-Tensors on the CPU and NumPy arrays share their memory in both directions; those on other devices are copied.
+A tensor on the CPU shares its memory with the NumPy array that is made of it, in both directions; one on another device
+is copied. Bonuses then copy observations once, into batches of the sizes that they are compiled for.
 """
 
 import sys

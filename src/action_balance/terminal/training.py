@@ -20,7 +20,7 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 from action_balance.terminal.console import OutputConsole, say
 from action_balance.terminal.progress import LINE_EVERY
-from action_balance.tracking import TrackConfig
+from action_balance.tracking import TrackConfig, check_installed
 
 #: Seconds after which the line in a notebook is written again.
 REWRITE_EVERY = 0.5
@@ -49,7 +49,14 @@ def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, c
     say(console, f"trained {out}")
 
 
-def resume(path: Path, trust: bool, console: Console, env: str | None = None, steps: int | None = None) -> None:
+def resume(
+    path: Path,
+    trust: bool,
+    console: Console,
+    env: str | None = None,
+    steps: int | None = None,
+    track: TrackConfig | None = None,
+) -> None:
     """Train the rest of a run, or extend it.
 
     Args:
@@ -58,7 +65,9 @@ def resume(path: Path, trust: bool, console: Console, env: str | None = None, st
         console: Where progress is shown.
         env: MODULE:FUNCTION that makes the environment, if the run was trained with a function.
         steps: Environment steps of each seed that it is to have in the end; None for those that were planned.
+        track: More trackers that follow the run from here on.
     """
+    check_installed(track.names if track else ())
     folder = RunFolder.open(path)
     config = TrainConfig.of_run(folder.config, trust, env)
     if steps is not None:
@@ -68,7 +77,7 @@ def resume(path: Path, trust: bool, console: Console, env: str | None = None, st
         return
 
     with training_progress(console, config) as report:
-        loop.resume(folder, config, command_line(), report, partial(say, console))
+        loop.resume(folder, config, command_line(), report, partial(say, console), track)
     say(console, f"trained {path}")
 
 

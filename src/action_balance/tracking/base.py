@@ -1,9 +1,11 @@
 """What a tracker does, and what it is told."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from action_balance.errors import UserError
 from action_balance.files import Data
 
 #: The trackers by name.
@@ -15,6 +17,9 @@ Status = Literal["finished", "interrupted", "failed"]
 #: The project of runs for which nobody has chosen one.
 PROJECT = "action-balance"
 
+#: Names that a project may have. A slash would lead to somebody else's, and a manifest may be a stranger's.
+PROJECTS = re.compile(r"[\w. ()@+,-]{1,128}")
+
 
 @dataclass(frozen=True)
 class TrackConfig:
@@ -24,6 +29,13 @@ class TrackConfig:
     """The trackers."""
     project: str | None = None
     """Project in which they show the run (default: the library's own environment variable, or action-balance)."""
+
+    def __post_init__(self) -> None:
+        if self.project is not None and not PROJECTS.fullmatch(self.project):
+            raise UserError(
+                f"--track-project '{self.project[:40]}' is no name of a project: use 1 to 128 letters, digits, spaces "
+                f"and . _ - ( ) @ + ,"
+            )
 
 
 @dataclass(frozen=True)

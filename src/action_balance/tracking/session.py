@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from action_balance.files import Data, reason
-from action_balance.tracking.base import RunInfo, Status, TrackConfig, Tracker
+from action_balance.tracking.base import PROJECTS, RunInfo, Status, TrackConfig, Tracker
 from action_balance.tracking.flat import flat
 from action_balance.tracking.registry import CLASSES, make
 
@@ -21,8 +21,8 @@ UNSTARTED = 30.0
 #: Where the manifest of a run has its trackers.
 TRACKING = "tracking"
 
-#: Ids of tracked runs, and names of projects, that are taken from a manifest, which somebody else may have written.
-_ID, _PROJECT = re.compile(r"[\w-]{1,64}"), re.compile(r"[\w. -]{1,128}")
+#: Ids of tracked runs that are taken from a manifest, which somebody else may have written.
+_ID = re.compile(r"[\w-]{1,64}")
 
 
 def recorded(manifest: Data) -> dict[str, dict[str, str]]:
@@ -39,7 +39,7 @@ def recorded(manifest: Data) -> dict[str, dict[str, str]]:
     for name, entry in found.items() if isinstance(found, dict) else ():
         if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id", "none"))):
             known[name] = {"id": str(entry["id"])} if "id" in entry else {}
-            if _PROJECT.fullmatch(project := str(entry.get("project") or "")):
+            if PROJECTS.fullmatch(project := str(entry.get("project") or "")):
                 known[name]["project"] = project
     return known
 
@@ -48,7 +48,7 @@ def planned(config: TrackConfig) -> Data:
     """What the manifest of a new run has, so that it is tracked after a resume whenever it was killed.
 
     Args:
-        config: the trackers that somebody asked for.
+        config: the trackers that were chosen.
 
     Returns:
         Plain data; empty without a tracker.
@@ -67,7 +67,7 @@ class Tracking:
         """Start the trackers, without waiting for them.
 
         Args:
-            config: the trackers that somebody asked for now.
+            config: the trackers that were chosen for this process.
             run: what they are told about the run.
             manifest: of the run; tracked runs that it knows are continued.
             say: called with a line for the user, from any thread.

@@ -131,7 +131,8 @@ class Agent:
             obs: one observation as the environment returns it, or a batch.
             mode: ``sample`` (from pi), ``greedy`` (the most probable action of pi), or ``behaviour`` (from beta, as in
                 training).
-            mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them; None for all.
+            mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them. An agent that was
+                trained with masks needs one; without masks, None allows all actions.
             key: a seed or a JAX key for the draws of this call: of one observation the key itself, of a batch the key
                 with the number of the row folded in; or (B,) JAX keys. By default, the next draws of the agent's own
                 random numbers (see `reset`).
@@ -141,6 +142,7 @@ class Agent:
         """
         if mode not in _MODES:
             check_name("mode", mode, get_args(Mode))
+        self._need_mask(mask)
         chosen = _MODES[mode]
         if chosen == "behaviour":
             self._need_bonuses("behaviour policy")
@@ -176,6 +178,7 @@ class Agent:
             An array with axis A, after axis B of a batch.
         """
         check_name("mode", mode, ("sample", "behaviour"))
+        self._need_mask(mask)
         if mode == "behaviour":
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask)
@@ -295,6 +298,12 @@ class Agent:
             raise UserError(str(error)) from None
         except (TypeError, ValueError):
             raise UserError(f"mask does not fit: pass a mask for each of the {count} observations") from None
+
+    def _need_mask(self, mask: Any) -> None:
+        if mask is None and self.spec.masked:
+            raise UserError(
+                'this agent was trained with action masks: pass mask=info["action_mask"], or ones to allow all actions'
+            )
 
     def _need_bonuses(self, what: str) -> None:
         if self.policy_only:

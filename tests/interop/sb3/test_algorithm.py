@@ -136,7 +136,7 @@ def test_what_ends_an_episode_is_what_rnd_rewards(monkeypatch: pytest.MonkeyPatc
     model = agent(action_balance=False)
     seen: list[Any] = []
     reward = model.explorer.reward
-    monkeypatch.setattr(model.explorer, "reward", lambda obs: seen.append(obs) or reward(obs))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(model.explorer, "reward", lambda obs: seen.append(obs) or reward(obs))  # type: ignore[func-returns-value]  # of append
     rollout(model)
 
     # An episode ends after three steps to one side, or after five; the first observation of the next one is 0.

@@ -23,6 +23,8 @@ from action_balance.files import reason
 
 #: The render mode of pictures.
 PICTURES = "rgb_array"
+#: What pygame reads when it is imported, unless the user has set it: it prints no greeting, and opens no window.
+PYGAME = {"PYGAME_HIDE_SUPPORT_PROMPT": "1", "SDL_VIDEODRIVER": "dummy"}
 #: Steps per second of a film: at most as many as can be followed, and where the environment does not say.
 FASTEST, USUAL = 15, 10
 
@@ -109,7 +111,8 @@ class GymRecord:
         return picture[..., :3]
 
     def _make(self) -> Env[Any, Any]:
-        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        for name, value in PYGAME.items():
+            os.environ.setdefault(name, value)
         env: Env[Any, Any] = self._made(partial(drawn, self.task.make, PICTURES))
         if env.render_mode != PICTURES:
             modes = ", ".join(map(str, env.metadata.get("render_modes") or ())) or "none"

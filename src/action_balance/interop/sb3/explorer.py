@@ -1,4 +1,4 @@
-"""The bonuses of one agent of Stable-Baselines3: asked at every step, taught once per rollout, saved with the agent.
+"""The bonuses of one agent of Stable-Baselines3: used at every step, trained once per rollout, saved with the agent.
 
 Axes: T steps, N environments, A choices of all action components, C action components.
 """
