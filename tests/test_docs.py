@@ -105,10 +105,14 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, ...], int]]:
     """Exit codes of the commands that were run, all in one folder, beside the agents of the repository."""
-    before = list(sys.path)
+    import torch
+
+    before, threads = list(sys.path), torch.get_num_threads()
+    torch.set_num_threads(1)  # the networks of the examples are small: several threads mostly wait for each other
     with contextlib.chdir(tmp_path_factory.mktemp("reader")):
         Path("pretrained").symlink_to(ROOT / "pretrained")
         yield {}
+    torch.set_num_threads(threads)
     sys.path[:] = before
     jax.clear_caches()
 
