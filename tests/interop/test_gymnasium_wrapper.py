@@ -28,7 +28,9 @@ class Quiet(Counter):
 class TwoDials(GuidedDials):
     """Without observations, some of which are text, which the wrapper does not take."""
 
-    observation_space: Any = spaces.Box(0, 1, (2,), np.float32)
+    def __init__(self) -> None:
+        super().__init__()
+        self.observation_space: Any = spaces.Box(0, 1, (2,), np.float32)
 
     def reset(self, **given: Any) -> Any:
         return np.zeros(2, np.float32), super().reset(**given)[1]
