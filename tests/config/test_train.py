@@ -97,7 +97,8 @@ def test_beside_images_the_widths_of_a_vector_are_the_only_settings_of_networks_
     TrainConfig(env_config("gym:A-v0"), classic).check_spec(mixed)
     wide = replace(classic, net=replace(classic.net, hidden=3, bonus_hidden=3))
     TrainConfig(env_config("gym:A-v0"), wide).check_spec(mixed)
-    for name, value in {"layers": 7, "predictor_layers": 3, "bonus_outputs": 3}.items():
+    others: dict[str, Any] = {"layers": 7, "predictor_layers": 3, "bonus_outputs": 3}
+    for name, value in others.items():
         typed = TrainConfig(env_config("gym:A-v0"), replace(classic, net=replace(classic.net, **{name: value})))
         with pytest.raises(UserError, match=f"has images: leave out --{name.replace('_', '-')}"):
             typed.check_spec(mixed)

@@ -165,6 +165,14 @@ def test_forbidden_actions_are_not_taken(agent: ab.Agent) -> None:
         agent.act(CELLS[0], mask=[0, 0])
 
 
+def test_an_agent_that_was_trained_with_masks_does_not_act_without_one(agent: ab.Agent) -> None:
+    masked = ab.Agent(replace(agent._saved, spec=replace(agent.spec, masked=True)))
+    for method in (masked.act, masked.probabilities):
+        with pytest.raises(UserError, match=r'pass mask=info\["action_mask"\], or ones to allow all actions'):
+            method(CELLS[0])
+    assert masked.act(CELLS[0], mask=[0, 1]) == 1
+
+
 def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
     """Nothing was counted: 1 / sqrt(1 + 0) everywhere."""
     counting = replace(untrained_run.VECTORS, intrinsic="count", action_bonus="count")

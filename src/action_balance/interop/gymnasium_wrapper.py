@@ -163,7 +163,8 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
             raise UserError(f"the environment cannot be used: {error}") from None
 
     def _random_actions(self, masks: Bool[np.ndarray, "N A"] | None) -> Any:
-        space, single = self.env.action_space, self.single_action_space
+        space = self.env.action_space
+        single: Any = self.single_action_space  # Discrete or MultiDiscrete where there are masks
         if masks is None:
             return space.sample()
         drawn = sample_allowed(space.np_random, masks, _choices(single))
