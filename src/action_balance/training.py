@@ -15,9 +15,10 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.callbacks import Callback
+from action_balance.engines.callbacks import Callback, as_callbacks
 from action_balance.engines.device.seeds import use_all_cores
 from action_balance.engines.metrics_rows import Progress
+from action_balance.errors import UserError
 from action_balance.terminal.training import ShowProgress, show_progress
 from action_balance.tracking import track_config
 
@@ -34,7 +35,7 @@ def train(
     seeds: int = 1,
     checkpoint_every: int | None = None,
     stop_when: str | Sequence[str] = (),
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
     overwrite: bool = False,
     track: str | Sequence[str] = (),
     track_project: str | None = None,
@@ -55,8 +56,8 @@ def train(
         checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
         stop_when: conditions such as ``return>=0.9``, of which one ends the run before all steps are made; the metrics
             are means over the seeds.
-        callbacks: called after every update with an `Update`, which has its metrics. One that returns False, or calls
-            `Update.stop`, ends the training; the run can be resumed.
+        callbacks: one or several functions, called after every update with an `Update`, which has its metrics. One that
+            returns False, or calls `Update.stop`, ends the training; the run can be resumed.
         overwrite: replace a run that is in the folder.
         track: trackers that settings and metrics are sent to: ``"wandb"``, ``"mlflow"``, or several; ``"tensorboard"``
             makes sure that event files are written, as they are wherever TensorBoard is installed.
@@ -71,6 +72,11 @@ def train(
         The run, which is also the path of its folder. A `KeyboardInterrupt` that says how to resume if it was
         interrupted; in other threads than the main thread, signals are not handled.
     """
+    functions = as_callbacks(callbacks)
+    if agent is not None and not isinstance(agent, AgentConfig):
+        raise UserError(f'agent is {type(agent).__name__}: pass e.g. agent_config("classic", steps=100_000)')
+    if wrong := [name for name in ("steps", "envs", "method") if name in settings]:
+        raise UserError(f'{wrong[0]} is a setting of the agent: pass agent=agent_config("classic", {wrong[0]}=...)')
     use_all_cores()
     function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
@@ -78,7 +84,7 @@ def train(
     planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
     with show_progress(progress, config, report) as shown:
-        loop.begin(Path(out), config, sys.argv, shown, overwrite, on_message, tracked, callbacks)
+        loop.begin(Path(out), config, sys.argv, shown, overwrite, on_message, tracked, functions)
     return Run(out, env=function, trust=True)  # the caller has named everything in it
 
 
@@ -88,7 +94,7 @@ def resume(
     trust: bool = False,
     *,
     steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
     track: str | Sequence[str] = (),
     track_project: str | None = None,
     progress: ShowProgress = None,
@@ -116,7 +122,7 @@ def resume(
     opened = Run(run, env=env, trust=trust)
     return opened.resume(
         steps,
-        callbacks=callbacks,
+        callbacks=as_callbacks(callbacks),
         track=track,
         track_project=track_project,
         progress=progress,

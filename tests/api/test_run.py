@@ -34,6 +34,21 @@ def train(out: Path, updates: int = 4, **options: Any) -> ab.Run:
     return ab.train("deep-sea", out, agent, size=4, seeds=2, on_message=options.pop("say", lambda _: None), **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agent": {"steps": 4096}}, "pass e.g. agent_config"),
+        ({"steps": 4096}, "steps is a setting of the agent"),
+    ],
+)
+def test_arguments_in_the_wrong_place_are_named_before_anything_begins(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        ab.train("deep-sea", tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> ab.Run:
     """A run of four updates."""
@@ -99,7 +114,7 @@ def assert_same(one: ab.Run, other: ab.Run, update: int = 4) -> None:
 
 
 def test_stop_ends_the_training_as_well(tmp_path: Path) -> None:
-    run = train(tmp_path / "run", callbacks=[Update.stop])
+    run = train(tmp_path / "run", callbacks=Update.stop)
     assert RunFolder.open(run.path).checkpoints().updates() == [1]
 
 

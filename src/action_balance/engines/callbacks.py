@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from action_balance.engines.metrics_rows import HostMetrics
+from action_balance.errors import UserError
 
 
 @dataclass
@@ -38,6 +39,22 @@ class Update:
 
 #: Called after every update; it ends the training if it returns False, or calls `Update.stop`.
 Callback = Callable[[Update], object]
+
+
+def as_callbacks(given: Callback | Sequence[Callback]) -> tuple[Callback, ...]:
+    """One callback or several, as several.
+
+    Args:
+        given: a function, or functions.
+
+    Returns:
+        The functions; a `UserError` if one cannot be called.
+    """
+    functions = (given,) if callable(given) else tuple(given)
+    for one in functions:
+        if not callable(one):
+            raise UserError(f"a callback is a function that takes an Update, not {type(one).__name__}")
+    return functions
 
 
 def mean_metrics(metrics: HostMetrics, update: int, steps: int) -> dict[str, float]:
