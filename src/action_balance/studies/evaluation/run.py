@@ -82,11 +82,10 @@ def evaluate_folder(
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} ...")
     method = config.agent.label
-    summary, files = play(config, method, restored.state, episodes, seed, console)
+    summary, files = play(config, method, restored.update, restored.state, episodes, seed, console)
     about = {"method": method, "environment": asdict(config.env)}
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
-    show(f"{method} in {config.env.name} after {restored.update:,} updates", config, summary, console)
     numbers = {**about, "requested": requested, "checkpoint": made, **summary}
     try:
         out = folder.save_evaluation(numbers, files)
@@ -123,16 +122,18 @@ def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restore
 def play(
     config: TrainConfig,
     method: str,
+    update: int,
     states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
     console: Console,
 ) -> tuple[Data, dict[str, bytes]]:
-    """Play episodes with every agent of a run.
+    """Play episodes with every agent of a run, and print their results: before the film, which may take a while.
 
     Args:
         config: config of the run.
         method: name of the method that trained the agents, for film and figure; the config may be of the policy alone.
+        update: the number of updates that the agents have made.
         states: all agents, leading axis K.
         episodes: episodes of each agent and action mode.
         seed: random seed of the episodes.
@@ -165,12 +166,13 @@ def play(
         byte = next(iter(recorded.values()))[0][0].room_byte
         together = [agent for of_mode in rooms.values() for agent in of_mode]
         summary["rooms"] = {"memory_byte": byte, "all": tables.all_rooms(together)}
-    if recorded:
-        files |= _film(config, method, recorded[FILMED][0][0], found[FILMED], console)
     if env.spec.states:
         trained = np.asarray(states.state_visits) if isinstance(states, TrainState) else None
         more, pictures = _on_map(config, method, found, trained)
-        return summary | more, files | pictures
+        summary, files = summary | more, files | pictures
+    show(f"{method} in {env.name} after {update:,} updates", config, summary, console)
+    if recorded:
+        files |= _film(config, method, recorded[FILMED][0][0], found[FILMED], console)
     return summary, files
 
 

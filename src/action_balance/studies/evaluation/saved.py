@@ -11,7 +11,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data, NotWritable, to_json, write_atomically
 from action_balance.reading import exists
 from action_balance.runs.evaluation import SUMMARY
-from action_balance.studies.evaluation.run import check, play, show
+from action_balance.studies.evaluation.run import check, play
 from action_balance.terminal.console import say
 from action_balance.trained import agent_file
 
@@ -47,8 +47,7 @@ def evaluate_file(
     update = int(agent.state.updates)
     say(console, f"evaluating {path} ...")
     states = jax.tree.map(lambda leaf: leaf[None], agent.state)
-    summary, files = play(config, agent.method, states, episodes, seed, console)
-    show(f"{agent.method} in {config.env.name} after {update:,} updates", config, summary, console)
+    summary, files = play(config, agent.method, update, states, episodes, seed, console)
     about = {"agent": path.name, "method": agent.method, "environment": asdict(config.env)}
     made = {"update": update, "steps": update * config.agent.steps_per_update}
     requested = {"episodes": episodes, "seed": seed}
