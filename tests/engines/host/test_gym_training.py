@@ -78,8 +78,6 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
     ("name", "seen"),
     [
         ("CartPole", "vectors of 4 numbers: observation 0-3"),
-        ("Acrobot", "vectors of 6 numbers: observation 0-5"),
-        ("MountainCar", "vectors of 2 numbers: observation 0-1"),
         ("Taxi", "vectors of 500 numbers: observation 0-499; actions that its masks forbid are never chosen"),
         ("FrozenLake", "vectors of 16 numbers: observation 0-15"),
         # Which share their programs.
