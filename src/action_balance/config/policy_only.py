@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
+from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig, PPOConfig
 from action_balance.config.frozen import FrozenDict
 
 #: Settings of the action bonus.
@@ -26,5 +26,5 @@ def policy_only(agent: AgentConfig) -> AgentConfig:
         action_bonus=None,
         bonus=replace(agent.bonus, **plain),
         bonus_settings=FrozenDict(),
-        ppo=replace(agent.ppo, epsilon=None, entropy_coef=None),
+        ppo=replace(agent.ppo, epsilon=None, entropy_coef=None, entropy_base=PPOConfig.entropy_base),
     )
