@@ -91,7 +91,7 @@ def begin(
         with whole():
             about = _about(trainer, config) | planned(track)
             folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
-        tracking = Tracking(track, _told(path, config), {}, messages)
+        tracking = Tracking(track, _run_info(path, config), {}, messages)
         log = folder.metrics()
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, is_new=True)
         return session.run(None, 0)
@@ -132,13 +132,13 @@ def resume(
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
             del about[WARMUP]
         restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
-        tracking = Tracking(track, _told(folder.path, config), folder.manifest, messages)
+        tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
         return session.run(restored.state, restored.update)
 
 
 def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
-    """Whether nothing is left of a run to train, which the user is told.
+    """Whether a run is finished; if so, a message says it.
 
     Args:
         folder: of the run.
@@ -160,8 +160,8 @@ def trained_on(folder: RunFolder) -> EnvSpec | None:
     return EnvSpec.from_dict(known)
 
 
-def _told(path: Path, config: TrainConfig) -> RunInfo:
-    """What trackers are told about a run."""
+def _run_info(path: Path, config: TrainConfig) -> RunInfo:
+    """The description of a run that trackers receive."""
     return RunInfo(path.absolute().name, None, config.to_dict(), config.agent.label, config.env.name)
 
 

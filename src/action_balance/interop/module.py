@@ -7,6 +7,7 @@ Unlike everything else here these classes are mutable, as such loops expect: wha
 import math
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
@@ -25,7 +26,7 @@ from action_balance.interop.settings import BalanceSettings, RNDSettings, from_p
 from action_balance.interop.tensors import to_numpy, to_tensors
 
 
-class Module:
+class Module(ABC):
     """A bonus with everything that it has learned."""
 
     #: The class of the settings.
@@ -97,13 +98,13 @@ class Module:
     def _read(cls, data: Data) -> Any:
         return cls._Settings(**from_plain(data))
 
+    @abstractmethod
     def _state(self) -> Any:
         """Everything learned, as one tree."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _restore(self, settings: Any, state: Any) -> None:
         """Replace everything learned."""
-        raise NotImplementedError
 
     def _replace(self, learner: Learner) -> None:
         self._learner, self._acting = learner, learner.acting

@@ -1,7 +1,7 @@
 """Cutting a file of rows back to a checkpoint: intact rows up to it stay, byte for byte, all others are moved aside.
 
-The truncation is planned first, so that the user is told before anything is moved. The file is read in one pass, line
-by line.
+The truncation is planned first, so that a message can announce it before anything is moved. The file is read in one
+pass, line by line.
 """
 
 from collections.abc import Iterable, Sequence

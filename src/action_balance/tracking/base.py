@@ -1,4 +1,4 @@
-"""What a tracker does, and what it is told."""
+"""The interface of trackers, and the description of a run that they receive."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Name = Literal["wandb", "mlflow", "tensorboard"]
 #: How a run ends.
 Status = Literal["finished", "interrupted", "failed"]
 
-#: The project of runs for which nobody has chosen one.
+#: The project of runs without a project of their own.
 PROJECT = "action-balance"
 
 #: Names that a project may have. A slash would lead to somebody else's, and a manifest may be a stranger's.
@@ -33,19 +33,19 @@ class TrackConfig:
     def __post_init__(self) -> None:
         if self.project is not None and not PROJECTS.fullmatch(self.project):
             raise UserError(
-                f"--track-project '{self.project[:40]}' is no name of a project: use 1 to 128 letters, digits, spaces "
-                f"and . _ - ( ) @ + ,"
+                f"--track-project '{self.project[:40]}' is not a valid project name: use 1 to 128 letters, digits, "
+                f"spaces and . _ - ( ) @ + ,"
             )
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a tracker is told about a run when it starts."""
+    """The description of a run that a tracker receives at its start."""
 
     name: str
     """Name of the run: that of its folder."""
     project: str | None
-    """Project of the run, if somebody has chosen one."""
+    """Project of the run, if one was chosen."""
     config: Data
     """All settings as nested plain data."""
     method: str

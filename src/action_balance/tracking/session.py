@@ -68,7 +68,7 @@ class Tracking:
 
         Args:
             config: the trackers that were chosen for this process.
-            run: what they are told about the run.
+            run: description of the run.
             manifest: of the run; tracked runs that it knows are continued.
             say: called with a line for the user, from any thread.
         """
