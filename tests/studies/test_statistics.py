@@ -1,10 +1,13 @@
 """Means, intervals and verdicts, with numbers computed by hand."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from action_balance.studies import statistics
+from action_balance.studies.statistics import Estimate
 
 
 def iqm(samples: np.ndarray) -> np.ndarray:
@@ -21,10 +24,44 @@ def test_mean_has_students_interval() -> None:
     assert 3 - estimate.low == pytest.approx(2.776445 * 0.5**0.5, rel=1e-6)
 
 
-def test_one_run_has_no_interval() -> None:
-    estimate = statistics.mean(np.array([7]))
-    assert estimate.value == 7
+@pytest.mark.parametrize("of", [statistics.mean, statistics.bootstrap_mean, lambda runs: statistics.pooled_iqm([runs])])
+def test_fewer_than_five_runs_have_a_range_instead_of_an_interval(of: Callable[[np.ndarray], Estimate]) -> None:
+    estimate = of(np.array([0.7, 0.1, 0.3, 0.5]))
+    assert estimate.value == pytest.approx(0.4)
     assert np.isnan([estimate.low, estimate.high]).all()
+    assert (estimate.spread, estimate.spread_ends) == ("range", (0.1, 0.7))
+    enough = of(np.array([0.7, 0.1, 0.3, 0.5, 0.4]))
+    assert (enough.spread, enough.extremes) == ("interval", None)
+    assert enough.spread_ends == (enough.low, enough.high)
+    one = of(np.array([7.0]))
+    assert (one.value, one.spread) == (7, None)
+
+
+def test_an_estimate_is_stored_with_its_interval_or_its_range() -> None:
+    few, many, one = Estimate(2, extremes=(1, 3)), Estimate(2, 1.5, 2.5), Estimate(2)
+    assert statistics.to_data(few) == {"value": 2, "low": None, "high": None, "range": [1, 3]}
+    assert statistics.to_data(many) == {"value": 2, "low": 1.5, "high": 2.5}
+    assert [statistics.describe(statistics.to_data(each), 1) for each in (few, many, one)] == [
+        "2.0 (range 1.0 to 3.0)",
+        "2.0 [1.5, 2.5]",
+        "2.0",
+    ]
+    assert str(few) == "2 (range 1 to 3)"
+
+
+def test_an_increasing_function_applies_to_every_part_of_an_estimate() -> None:
+    assert Estimate(2, 1, 3).map(lambda part: 10 * part) == Estimate(20, 10, 30)
+    few = Estimate(2, extremes=(1, 3)).map(lambda part: 10 * part)
+    assert (few.value, few.extremes) == (20, (10, 30))
+
+
+def test_differences_ratios_and_shares_of_few_runs_have_no_spread() -> None:
+    few, many = np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 4, 5])
+    assert statistics.difference(few, many).spread is None
+    assert statistics.ratio_of_means(many, few).spread is None
+    assert statistics.paired_ratio(few, few).spread is None
+    assert statistics.share(few > 2).spread is None
+    assert np.isnan(statistics.mean_band(few)[1])
 
 
 def test_difference_has_welchs_interval() -> None:
@@ -35,11 +72,11 @@ def test_difference_has_welchs_interval() -> None:
 
 
 def test_difference_of_equal_constants_is_zero() -> None:
-    assert statistics.difference(np.ones(3), np.ones(3)) == statistics.Estimate(0, 0, 0)
+    assert statistics.difference(np.ones(5), np.ones(5)) == Estimate(0, 0, 0)
 
 
 def test_ratio_of_means_averages_rows_before_dividing() -> None:
-    estimate = statistics.ratio_of_means(np.array([[2, 4], [6, 8]]), np.array([[1, 3], [1, 3]]))
+    estimate = statistics.ratio_of_means(np.array([[2, 4] * 3, [6, 8] * 3]), np.array([[1, 3] * 3, [1, 3] * 3]))
     assert estimate.value == 5 / 2
     assert estimate.low < 2.5 < estimate.high
 
@@ -65,8 +102,8 @@ def test_agreement_counts_the_noise_of_both_sides() -> None:
     assert not far.agrees
 
 
-def test_agreement_needs_two_runs() -> None:
-    assert statistics.agreement(np.array([1.0]), 1.0, 100) is None
+def test_agreement_needs_five_runs() -> None:
+    assert statistics.agreement(np.array([1.0, 2, 3, 4]), 1.0, 100) is None
 
 
 @pytest.mark.parametrize(

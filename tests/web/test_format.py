@@ -8,6 +8,7 @@ from action_balance.web.format import (
     amount,
     contains,
     count,
+    decimals,
     interval,
     listed,
     number,
@@ -15,6 +16,7 @@ from action_balance.web.format import (
     setting,
     side,
     significant,
+    spread,
 )
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -91,3 +93,26 @@ def test_things_are_counted_and_listed() -> None:
 def test_settings_are_text() -> None:
     values = (1000, True, 0.5, None, ["rnd", "ppo"], [[0, 20], [3, 4]])
     assert [setting(value) for value in values] == ["1,000", "True", "0.5", "None", "rnd, ppo", "(0, 20), (3, 4)"]
+
+
+def test_few_runs_show_their_range_and_name_it() -> None:
+    assert spread({"value": 2.0, "low": 1.25, "high": 3.0}, 1) == "1.2 to 3.0"
+    assert spread({"value": 2.0, "low": None, "high": None, "range": [1.5, 2500.0]}, 1) == "range 1.5 to 2,500.0"
+    assert spread({"value": 2.0, "low": None, "high": None}) == ""
+    assert spread(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "widths", "digits"),
+    [
+        ([0.303, 0.01], (), 3),
+        ([487.3, 21.0], [28.0], 0),
+        ([0.9906, 0.9912], [0.0004], 5),  # two digits of the width
+        ([500.0], [0.0002], 2),  # no more than five digits of the value
+        ([1234.5, nan, 0.0], [0.0, nan], 0),
+        ([0.0], (), 2),
+        ([1e-9], (), 6),
+    ],
+)
+def test_decimals_follow_the_scale_of_the_numbers(values: list[float], widths: list[float], digits: int) -> None:
+    assert decimals(values, widths) == digits

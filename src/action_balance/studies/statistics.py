@@ -1,12 +1,12 @@
-"""Means with their uncertainty. All intervals are 95 % intervals.
+"""Means with their uncertainty: a 95 % interval or, from fewer than `FEWEST` runs, the range of the runs.
 
 Axes: R runs, T time points, U updates.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy import special
@@ -16,8 +16,12 @@ from action_balance.files import Data
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 
-#: With fewer runs, a bootstrap shows little more than their range, and no interval is given.
+#: Fewest runs for an interval. With fewer, Student's interval leaves the possible values far behind and a bootstrap
+#: shows little more than the range, so the range itself is given.
 FEWEST = 5
+
+#: What is given beside a value: its 95 % interval, or the smallest and the largest value of the runs.
+Spread = Literal["interval", "range"]
 
 #: Numbers that a bootstrap over time points holds in memory at once.
 CHUNK = 200_000
@@ -26,16 +30,56 @@ CHUNK = 200_000
 LAST = 0.1
 
 
-class Estimate(NamedTuple):
-    """A number and its 95 % interval; the ends are nan where there are too few runs for an interval."""
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95 % interval or, where there are too few runs for one, the range of the runs."""
 
     value: float
-    low: float
-    high: float
+    low: float = math.nan
+    """Lower end of the interval; nan without one."""
+    high: float = math.nan
+    """Upper end."""
+    extremes: tuple[float, float] | None = None
+    """Smallest and largest value of the runs, if there are too few for an interval and the number is a mean of them."""
+
+    @property
+    def parts(self) -> tuple[float, float, float]:
+        """The value and both ends of the interval."""
+        return self.value, self.low, self.high
+
+    @property
+    def spread(self) -> Spread | None:
+        """What `spread_ends` are; None where there is neither an interval nor a range."""
+        if not math.isnan(self.low + self.high):
+            return "interval"
+        return "range" if self.extremes is not None else None
+
+    @property
+    def spread_ends(self) -> tuple[float, float]:
+        """Both ends of the interval, or else of the range; nan without either."""
+        return self.extremes if self.spread == "range" and self.extremes is not None else (self.low, self.high)
+
+    def map(self, increasing: Callable[[float], float]) -> "Estimate":
+        """The estimate of an increasing function of the number."""
+        value, low, high = (float(increasing(part)) for part in self.parts)
+        least, most = (None, None) if self.extremes is None else map(increasing, self.extremes)
+        return Estimate(value, low, high, None if least is None or most is None else (float(least), float(most)))
 
     def __str__(self) -> str:
         form = ",.0f" if abs(self.value) >= 1000 else ".4g"
-        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+        return _written(f"{self.value:{form}}", self.spread, [f"{end:{form}}" for end in self.spread_ends])
+
+
+def _written(value: str, spread: Spread | None, ends: Sequence[str]) -> str:
+    """A value with its interval in brackets, its range in words, or neither."""
+    if spread is None:
+        return value
+    return f"{value} [{ends[0]}, {ends[1]}]" if spread == "interval" else f"{value} (range {ends[0]} to {ends[1]})"
+
+
+def has_interval(runs: int) -> bool:
+    """Whether so many runs are enough for an interval."""
+    return runs >= FEWEST
 
 
 def number(value: float | None) -> float | str | None:
@@ -46,10 +90,18 @@ def number(value: float | None) -> float | str | None:
 
 
 def to_data(estimate: Estimate | None) -> Data | None:
-    """An estimate as a summary stores it."""
+    """An estimate as a summary stores it; the range of the runs is stored where it stands in for an interval."""
     if estimate is None:
         return None
-    return {name: number(value) for name, value in estimate._asdict().items()}
+    data: Data = {name: number(part) for name, part in zip(("value", "low", "high"), estimate.parts, strict=True)}
+    return data | {"range": [number(end) for end in estimate.spread_ends]} if estimate.spread == "range" else data
+
+
+def from_data(data: Data) -> Estimate:
+    """The estimate that `to_data` has stored."""
+    value, low, high = (math.nan if data.get(key) is None else float(data[key]) for key in ("value", "low", "high"))
+    extremes = data.get("range")
+    return Estimate(value, low, high, None if extremes is None else (float(extremes[0]), float(extremes[1])))
 
 
 def describe(data: Data | None, digits: int = 2) -> str | None:
@@ -60,13 +112,14 @@ def describe(data: Data | None, digits: int = 2) -> str | None:
         digits: decimals.
 
     Returns:
-        ``1.23 [1.10, 1.40]``, without brackets where there is no interval; None without a value.
+        ``1.23 [1.10, 1.40]``, ``1.23 (range 1.10 to 1.40)`` where there are too few runs for an interval, or the value
+        alone where there is no range either; None without a value.
     """
     if data is None or data["value"] is None:
         return None
-    value, low, high = (None if data[key] is None else float(data[key]) for key in ("value", "low", "high"))
-    interval = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
-    return f"{value:.{digits}f}{interval}"
+    estimate = from_data(data)
+    ends = [f"{end:.{digits}f}" for end in estimate.spread_ends]
+    return _written(f"{estimate.value:.{digits}f}", estimate.spread, ends)
 
 
 def final_mean(values: np.ndarray) -> np.ndarray:
@@ -84,21 +137,26 @@ def carried_forward(values: np.ndarray) -> np.ndarray:
 
 
 def _t_quantile(runs: int) -> float:
-    return float(special.stdtrit(runs - 1, (1 + CONFIDENCE) / 2)) if runs > 1 else np.nan
+    return float(special.stdtrit(runs - 1, (1 + CONFIDENCE) / 2))
 
 
 def half_width(samples: np.ndarray) -> np.ndarray:
-    """Half the width of Student's interval of the mean over the first axis, (R, ...) -> (...)."""
+    """Half the width of Student's interval of the mean over the first axis, (R, ...) -> (...); nan from few runs."""
     runs = len(samples)
-    if runs < 2:
+    if not has_interval(runs):
         return np.full(samples.shape[1:], np.nan)
     return _t_quantile(runs) * samples.std(axis=0, ddof=1) / np.sqrt(runs)
 
 
 def mean_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over the first axis and both ends of Student's interval, (R, ...) -> (...) each."""
+    """Mean over the first axis and both ends of Student's interval, (R, ...) -> (...) each; nan ends from few runs."""
     mean, half = samples.mean(axis=0), half_width(samples)
     return mean, mean - half, mean + half
+
+
+def range_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value over the first axis, (R, ...) -> (...) each."""
+    return samples.min(axis=0), samples.max(axis=0)
 
 
 def rounded(*values: float, digits: int = 6) -> list[float]:
@@ -106,17 +164,25 @@ def rounded(*values: float, digits: int = 6) -> list[float]:
     return [float(f"{value:.{digits}g}") for value in values]
 
 
+def _of_few(value: float, runs: np.ndarray) -> Estimate:
+    """A mean of too few runs for an interval, (R,), with their range; one run has none."""
+    return Estimate(value, extremes=(float(runs.min()), float(runs.max())) if len(runs) > 1 else None)
+
+
 def mean(samples: np.ndarray) -> Estimate:
     """Mean of independent runs, (R,), with Student's interval."""
-    value, half = float(samples.mean()), float(half_width(samples))
+    value = float(samples.mean())
+    if not has_interval(len(samples)):
+        return _of_few(value, samples)
+    half = float(half_width(samples))
     return Estimate(value, value - half, value + half)
 
 
 def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
     """Mean of independent runs, (R,), with a bootstrap interval, which stays within the range of the values."""
     value = float(samples.mean())
-    if len(samples) < FEWEST:
-        return Estimate(value, np.nan, np.nan)
+    if not has_interval(len(samples)):
+        return _of_few(value, samples)
     means = np.clip(resample_weights(len(samples), seed) @ samples, samples.min(), samples.max())  # but for rounding
     return Estimate(value, *percentile_interval(means))
 
@@ -124,6 +190,8 @@ def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
 def share(hits: np.ndarray) -> Estimate:
     """Share of runs, (R,) bool, in which something happened, with the exact interval of Clopper and Pearson."""
     count, runs = int(hits.sum()), len(hits)
+    if not has_interval(runs):
+        return Estimate(count / runs)
     tail = (1 - CONFIDENCE) / 2
     low = float(special.betaincinv(count, runs - count + 1, tail)) if count else 0.0
     high = float(special.betaincinv(count + 1, runs - count, 1 - tail)) if count < runs else 1.0
@@ -133,8 +201,8 @@ def share(hits: np.ndarray) -> Estimate:
 def difference(ours: np.ndarray, other: np.ndarray) -> Estimate:
     """Difference of the means of two independent sets of runs, with Welch's interval."""
     value = float(ours.mean() - other.mean())
-    if min(len(ours), len(other)) < 2:
-        return Estimate(value, np.nan, np.nan)
+    if not has_interval(min(len(ours), len(other))):
+        return Estimate(value)
     parts = np.array([ours.var(ddof=1) / len(ours), other.var(ddof=1) / len(other)])
     error = np.sqrt(parts.sum())
     if error == 0:
@@ -165,8 +233,8 @@ def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0
     """Ratio of two means over all axes, (..., R), with a bootstrap over the runs of each row."""
     numerator, denominator = np.atleast_2d(numerator), np.atleast_2d(denominator)
     value = float(numerator.mean() / denominator.mean())
-    if numerator.shape[-1] < 2:
-        return Estimate(value, np.nan, np.nan)
+    if not has_interval(min(numerator.shape[-1], denominator.shape[-1])):
+        return Estimate(value)
 
     def resampled(rows: np.ndarray, first_seed: int) -> np.ndarray:
         weights = [resample_weights(rows.shape[1], first_seed + i) for i in range(len(rows))]
@@ -194,7 +262,7 @@ def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, n
     share = 1 / len(strata)
     whole = np.concatenate([np.full((len(runs), 1), share / len(runs)) for runs in strata])
     value = _weighted_iqm(values, whole)[:, 0]
-    if min(map(len, strata)) < FEWEST:
+    if not has_interval(min(map(len, strata))):
         return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
     drawn = [resample_weights(len(runs), seed + i).T.astype(float) * share for i, runs in enumerate(strata)]
     weights = np.concatenate(drawn)  # (R of all, RESAMPLES)
@@ -224,6 +292,8 @@ def _weighted_iqm(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def pooled_iqm(strata: Sequence[np.ndarray]) -> Estimate:
     """`iqm_band` of one number per run, (R,)."""
     value, low, high = iqm_band([runs[:, None] for runs in strata])
+    if not has_interval(min(map(len, strata))):
+        return _of_few(float(value[0]), np.concatenate(strata))
     return Estimate(float(value[0]), float(low[0]), float(high[0]))
 
 
@@ -234,8 +304,8 @@ def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 
     """
     wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
     value = float(wins.mean())
-    if min(len(ours), len(other)) < FEWEST:
-        return Estimate(value, np.nan, np.nan)
+    if not has_interval(min(len(ours), len(other))):
+        return Estimate(value)
     weights, other_weights = resample_weights(len(ours), seed), resample_weights(len(other), seed + 1)
     shares = ((weights @ wins) * other_weights).sum(axis=1)
     return Estimate(value, *percentile_interval(np.clip(shares, 0, 1)))  # weights sum to 1 but for rounding
@@ -244,8 +314,8 @@ def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 
 def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
     """Ratio of two means over the same runs, (R,) each; the bootstrap draws both values of a run together."""
     value = float(numerator.mean() / denominator.mean())
-    if len(numerator) < FEWEST:
-        return Estimate(value, np.nan, np.nan)
+    if not has_interval(len(numerator)):
+        return Estimate(value)
     weights = resample_weights(len(numerator), seed)
     return Estimate(value, *percentile_interval((weights @ numerator) / (weights @ denominator)))
 
@@ -261,8 +331,8 @@ class Agreement:
 
 
 def agreement(ours: np.ndarray, published_mean: float, published_runs: int) -> Agreement | None:
-    """Compare the mean of our runs, (R,), with a published mean; None with one run."""
-    if len(ours) < 2:
+    """Compare the mean of our runs, (R,), with a published mean; None from few runs."""
+    if not has_interval(len(ours)):
         return None
     error = float(ours.std(ddof=1)) * np.sqrt(1 / len(ours) + 1 / published_runs)
     z = float((ours.mean() - published_mean) / error) if error else np.inf

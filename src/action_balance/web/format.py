@@ -1,10 +1,11 @@
 """Numbers and lists as pages print them: the one place that formats a number for a reader.
 
-An estimate is the plain data of a ``summary.json``: a value with both ends of its 95 % interval, None where unknown.
+An estimate is the plain data of a ``summary.json``: a value with both ends of its 95 % interval, None where unknown,
+and the ``range`` of the runs where they are too few for an interval.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from action_balance.files import Data
@@ -71,6 +72,44 @@ def interval(estimate: Data | None, digits: int = 0) -> str:
     """Both ends of an interval; empty where there is none."""
     _, low, high = ends(estimate)
     return "" if math.isnan(low + high) else f"{number(low, digits)} to {number(high, digits)}"
+
+
+def spread(estimate: Data | None, digits: int = 0) -> str:
+    """Both ends of an interval or else, labelled as such, of the range of the runs; empty where there is neither."""
+    if (known := interval(estimate, digits)) or not (estimate or {}).get("range"):
+        return known
+    least, most = (estimate or {})["range"]
+    return f"range {number(least, digits)} to {number(most, digits)}"
+
+
+def share_interval(estimate: Data | None) -> str:
+    """Both ends of the interval of a share, as percentages; empty where there is none."""
+    _, low, high = ends(estimate)
+    return "" if math.isnan(low + high) else f"{number(100 * low)} to {percent(high)}"
+
+
+def decimals(values: Iterable[float], widths: Iterable[float] = ()) -> int:
+    """Decimals with which numbers of one scale are printed side by side.
+
+    They show three significant digits of the largest value and two of the narrowest width, as far as the largest value
+    then has no more than five.
+
+    Args:
+        values: the numbers; those that are zero or not finite are ignored.
+        widths: widths of their intervals or ranges; the same ones are ignored.
+
+    Returns:
+        From 0 to 6.
+    """
+    sizes = [_magnitude(value) for value in values if value and math.isfinite(value)]
+    largest = max(sizes, default=0)
+    narrowest = min((_magnitude(width) for width in widths if width and math.isfinite(width)), default=largest)
+    return min(max(2 - largest, min(1 - narrowest, 4 - largest), 0), 6)
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of the first digit."""
+    return math.floor(math.log10(abs(value)))
 
 
 def side(estimate: Data | None, neutral: float) -> Literal["above", "below", "around", "unknown"]:

@@ -12,18 +12,18 @@ from action_balance.studies.paper import TABLE_2
 
 
 def test_a_method_in_a_game_is_the_mean_of_its_finished_runs_with_students_interval() -> None:
-    runs = [record("rnd", 0, [1, 100]), record("rnd", 1, [3, 300]), record("rnd", 2, [70], "interrupted")]
-    (cell,) = cells(runs)
-    # of 100 and 300: standard deviation 100 sqrt 2, divided by sqrt 2, times 12.706
+    runs = [record("rnd", seed, [seed, 100 * seed]) for seed in (1, 2, 3, 4, 5)]
+    (cell,) = cells([*runs, record("rnd", 6, [70], "interrupted")])
+    # of 100 to 500: standard deviation 100 sqrt 2.5, divided by sqrt 5, times t(4; 0.975) = 2.776445
     assert cell.final is not None
-    assert cell.final.value == 200
-    assert cell.final.low == pytest.approx(200 - 1270.62, abs=0.01)
-    assert cell.final.high == pytest.approx(200 + 1270.62, abs=0.01)
+    assert cell.final.value == 300
+    assert cell.final.low == pytest.approx(300 - 196.324, abs=0.01)
+    assert cell.final.high == pytest.approx(300 + 196.324, abs=0.01)
     assert cell.so_far == 70
     assert cell.so_far_steps == (512, 512)
-    np.testing.assert_allclose(cell.curve.mean, [2, 200])
+    np.testing.assert_allclose(cell.curve.mean, [3, 300])
     np.testing.assert_allclose(cell.curve.steps, [512, 1024])
-    np.testing.assert_allclose(cell.curve.high - cell.curve.mean, [12.7062, 1270.62], rtol=1e-5)
+    np.testing.assert_allclose(cell.curve.high - cell.curve.mean, [1.96324, 196.324], rtol=1e-5)
 
 
 def test_one_run_has_no_interval_and_an_unfinished_one_no_final_return() -> None:
@@ -65,7 +65,7 @@ def test_a_difference_of_methods_needs_a_finished_run_of_both() -> None:
 
 def test_only_runs_as_long_as_the_papers_are_compared_with_it() -> None:
     papers = TABLE_2["gravitar"]["rnd"]
-    whole = [record("rnd", seed, [papers + 10.0 * (seed - 1)], training=AtariTraining()) for seed in range(3)]
+    whole = [record("rnd", seed, [papers + 10.0 * (seed - 2)], training=AtariTraining()) for seed in range(5)]
     (cell,) = cells(whole)
     verdict = cell.agreement()
     assert verdict is not None
@@ -75,11 +75,11 @@ def test_only_runs_as_long_as_the_papers_are_compared_with_it() -> None:
     (cell,) = cells(far)
     verdict = cell.agreement()
     assert verdict is not None
-    assert verdict.z == pytest.approx(1000 / (10 * sqrt(1 / 3 + 1 / 5)))
+    assert verdict.z == pytest.approx(1000 / (sqrt(250) * sqrt(1 / 5 + 1 / 5)))
     assert not verdict.agrees
     (cell,) = cells([record("rnd", seed, [1.0 * seed]) for seed in range(3)])
     assert cell.agreement() is None
-    (cell,) = cells([record("rnd", seed, [0.0], training=AtariTraining()) for seed in range(3)])
+    (cell,) = cells([record("rnd", seed, [0.0], training=AtariTraining()) for seed in range(5)])
     assert cell.agreement() is None  # without any noise every difference would be too large
 
 

@@ -51,9 +51,9 @@ def test_a_median_is_unknown_if_half_of_the_agents_never_got_there() -> None:
 
 def test_without_a_treasure_states_are_compared() -> None:
     ours = numbers(
-        record("open-40", "rnd", [-1] * 3, states=[100, 110, 120]),
-        record("open-40", "count", [-1] * 3, states=[130, 140, 150]),
-        record("open-40", "rnd+distillation", [-1] * 3, states=[90, 115, 121]),
+        record("open-40", "rnd", [-1] * 5, states=[100, 110, 120, 100, 120]),
+        record("open-40", "count", [-1] * 5, states=[130, 140, 150, 131, 149]),
+        record("open-40", "rnd+distillation", [-1] * 5, states=[90, 115, 121, 99, 127]),
     )
     setups = ours["worth"]["open-40"]["setups"]
     assert setups["count"]["sooner"] is None

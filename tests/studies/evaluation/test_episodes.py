@@ -43,16 +43,18 @@ def test_with_several_agents_they_are_the_samples_of_the_interval() -> None:
     found = episodes.summarize(SEA, FOUND, None)
     assert (found["seeds"], found["intervals_over"]) == ([5, 6], "seeds")
     numbers = found["modes"]["greedy"]
-    # Means of the agents are 2 and 6: standard error 2, t(1; 0.975) = 12.7062.
     assert numbers["return"]["mean"] == 4
-    assert numbers["return"]["high"] == pytest.approx(4 + 12.7062 * 2, rel=1e-5)
+    assert (numbers["return"]["low"], numbers["return"]["high"]) == (None, None)  # two agents are too few
+    # Means of the agents are 0 to 4: standard error sqrt(2.5 / 5), t(4; 0.975) = 2.776445.
+    five = episodes.spread(np.array([[0.0, 0.0], [0.0, 2.0], [2.0, 2.0], [3.0, 3.0], [4.0, 4.0]]))
+    assert five["high"] == pytest.approx(2 + 2.776445 * 0.5**0.5, rel=1e-5)
     assert (numbers["return"]["median"], numbers["return"]["min"], numbers["return"]["max"]) == (4, 1, 7)
     assert (numbers["mean_length"], numbers["ended_by_task"]) == (4, 0.75)
 
 
 def test_with_one_agent_its_episodes_are_the_samples() -> None:
-    assert episodes.spread(np.array([[1.0, 3.0]]))["high"] == pytest.approx(2 + 12.7062, rel=1e-5)
-    assert episodes.spread(np.array([[1.0]]))["high"] is None
+    assert episodes.spread(np.arange(5.0)[None])["high"] == pytest.approx(2 + 2.776445 * 0.5**0.5, rel=1e-5)
+    assert episodes.spread(np.arange(4.0)[None])["high"] is None
 
 
 def test_a_table_has_a_row_for_each_episode() -> None:

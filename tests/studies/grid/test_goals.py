@@ -14,7 +14,7 @@ def _reached(*steps: int) -> FirstReachSteps:
 
 
 def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
-    found = {(0, 1): _reached(1, 3), (1, 0): _reached(5, 7)}
+    found = {(0, 1): _reached(1, 3, 2, 2, 2), (1, 0): _reached(5, 7, 6, 6, 6)}
     average = Goals(((0, 1), (1, 0)), {"rnd": found}, 0).average("rnd")
     assert average.value == 4
     half = found[0, 1].mean.high - 2  # the same for both goals

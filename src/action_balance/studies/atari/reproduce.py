@@ -96,7 +96,7 @@ CURVE_COLUMNS = ("game", "method", "steps", "frames", "mean", "low", "high", "ru
 
 def _final_row(cell: Cell) -> tuple[object, ...]:
     """Final returns beside the paper's."""
-    values = statistics.rounded(*(cell.final or (np.nan,) * 3), cell.so_far)
+    values = statistics.rounded(*(cell.final.parts if cell.final else (np.nan,) * 3), cell.so_far)
     published = TABLE_2.get(cell.game, {}).get(cell.method, np.nan)
     counts = len(cell.finished), len(cell.runs), cell.fewest_episodes or 0
     return (cell.game, cell.method, published, *values, *counts)

@@ -197,9 +197,9 @@ def correlation(values: np.ndarray) -> Estimate:
     """Mean of the correlations of agents, (R,), with Fisher's transformation, which keeps the interval below 1."""
     known = values[np.isfinite(values)].astype(float)
     if not len(known):
-        return Estimate(np.nan, np.nan, np.nan)
+        return Estimate(np.nan)
     mean = statistics.mean(np.arctanh(np.clip(known, -0.999999, 0.999999)))
-    return Estimate(*(round(float(np.tanh(part)), 6) for part in mean))
+    return mean.map(lambda part: round(float(np.tanh(part)), 6))
 
 
 def bin_ratios(compared: Comparison) -> list[Data]:
@@ -210,7 +210,7 @@ def bin_ratios(compared: Comparison) -> list[Data]:
     for place, (logs, number) in enumerate(zip(compared.ratio[:, -1].T, compared.number[:, -1].T, strict=True)):
         known = logs[np.isfinite(logs)].astype(float)
         if len(known):
-            ratio = Estimate(*(2.0**part for part in statistics.mean(known)))
+            ratio = statistics.mean(known).map(lambda part: 2.0**part)
             share = float(number.sum() / total)
             found.append({"visits": 2**place, "share": share, "ratio": statistics.to_data(ratio)})
     return found

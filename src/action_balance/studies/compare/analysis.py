@@ -29,7 +29,7 @@ Rows = dict[int, dict[int, Data]]
 #: Updates for each row of the metrics, if most rows are missing.
 GAPS = 100
 
-UNKNOWN = Estimate(math.nan, math.nan, math.nan)
+UNKNOWN = Estimate(math.nan)
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,19 @@ def _table(result: Comparison) -> tuple[list[str], list[list[object]]]:
         for curve in curves:
             better = result.better(name, curve.label)
             rows.append([name, curve.label, result.metric, len(curve.seeds)])
-            rows[-1] += statistics.rounded(*curve.score_iqm, *curve.score_mean)
+            rows[-1] += statistics.rounded(*curve.score_iqm.parts, *curve.score_mean.parts)
             rows[-1] += [curve.first_reward_median, curve.never, curve.states_mean]
-            rows[-1] += [result.baseline if better else "", *statistics.rounded(*(better or UNKNOWN))]
+            rows[-1] += [result.baseline if better else "", *statistics.rounded(*(better or UNKNOWN).parts)]
     for label, score in result.together.items():
         rows.append(
-            [ALL, label, result.metric, _seeds(result, label), *statistics.rounded(*score), *[""] * (len(header) - 7)]
+            [
+                ALL,
+                label,
+                result.metric,
+                _seeds(result, label),
+                *statistics.rounded(*score.parts),
+                *[""] * (len(header) - 7),
+            ]
         )
     return header, rows
 
@@ -161,7 +168,7 @@ def _cell(estimate: Estimate | None, digits: int) -> str:
     """A value with its interval below it."""
     if estimate is None or math.isnan(estimate.value):
         return NONE
-    value, low, high = (f"{part:,.{digits}f}" for part in estimate)
+    value, low, high = (f"{part:,.{digits}f}" for part in estimate.parts)
     if math.isnan(estimate.low):
         return value
     return f"{value}\n{low}..{high}"

@@ -91,7 +91,7 @@ def _lower(found: Sequence[Variant]) -> Iterator[Data]:
 
 def _final_row(variant: Variant, which: Which) -> tuple[object, ...]:
     final = statistics.mean(variant.finals(which))
-    return (variant.name, which, *statistics.rounded(*final, digits=8), len(variant.used))
+    return (variant.name, which, *statistics.rounded(*final.parts, digits=8), len(variant.used))
 
 
 def _curve_rows(variant: Variant, which: Which) -> Iterator[tuple[object, ...]]:

@@ -61,7 +61,7 @@ class Counting:
     def rank_correlation(self) -> Estimate:
         """Mean over seeds with Fisher's transformation, which keeps the interval below 1."""
         mean = statistics.mean(np.arctanh(np.clip(self.rank_correlations, -0.999999, 0.999999)))
-        return Estimate(*(float(np.tanh(part)) for part in mean))
+        return mean.map(lambda part: float(np.tanh(part)))
 
     def least_tried(self, policy: np.ndarray) -> np.ndarray:
         """Probability of the least-tried action, mean over known states; ties are averaged.
