@@ -1,4 +1,4 @@
-"""Counting cells and visits, and when one curve stays above another."""
+"""What the methods cover, and when one curve stays above another."""
 
 from dataclasses import replace
 
@@ -8,21 +8,10 @@ import pytest
 from action_balance.envs.grid.maps import open_world
 from action_balance.studies.grid import coverage
 from action_balance.studies.grid.coverage import Coverage, MethodCoverage
+from action_balance.studies.grid.film import Film
 from action_balance.studies.grid.settings import RunSettings
 
 SMALL = RunSettings(runs=2, episodes=5, episode_steps=5, update_every=4, methods=("rnd",))
-
-
-def test_a_cell_counts_once_it_was_acted_from() -> None:
-    trace = np.array([[0, 1, 0, 2], [3, 3, 3, 3]])
-    covered = coverage.covered_cells(trace, np.array([1, 2, 3, 4]), cells=4)
-    assert covered.tolist() == [[1, 2, 2, 3], [1, 1, 1, 1]]
-
-
-def test_visits_add_up_until_each_moment() -> None:
-    trace = np.array([[0, 1, 0, 2], [3, 3, 0, 3]])
-    visits = coverage.visits_until(trace, (1, 4), cells=4)
-    assert visits.tolist() == [[1, 0, 0, 1], [3, 1, 1, 3]]
 
 
 def test_overtaking_is_the_start_of_the_last_stretch_above() -> None:
@@ -33,7 +22,7 @@ def test_overtaking_is_the_start_of_the_last_stretch_above() -> None:
 
 def _result(random: list[list[int]], rnd: list[list[int]], balanced: list[list[int]]) -> Coverage:
     methods = {
-        name: MethodCoverage(np.array(cells), np.zeros((1, 4)))
+        name: MethodCoverage(np.array(cells), Film(np.zeros((1, 4)), np.zeros((1, 4))))
         for name, cells in (("random", random), ("rnd", rnd), ("action-balance-rnd", balanced))
     }
     return Coverage(open_world(2), np.array([10, 20, 30]), (30,), 4, methods, 0)
@@ -58,11 +47,11 @@ def test_no_ratio_where_a_method_never_overtakes() -> None:
 
 
 def test_rate_divides_by_the_cells_that_can_be_covered() -> None:
-    result = _result([[1, 2, 2], [1, 2, 4]], [[1, 1, 1]] * 2, [[1, 1, 1]] * 2)
+    result = _result([[1, 2, 2], [1, 2, 4]] * 3, [[1, 1, 1]] * 6, [[1, 1, 1]] * 6)
     mean, low, high = result.rate("random")
     assert mean.tolist() == [0.25, 0.5, 0.75]
-    # standard deviation of 0.5 and 1 is 0.35355, over sqrt(2) 0.25; t(1; 0.975) = 12.7062
-    assert high[2] - mean[2] == pytest.approx(12.7062 * 0.25, rel=1e-4)
+    # six runs, three at 0.5 and three at 1: their standard deviation over sqrt(6) is 0.111803; t(5; 0.975) = 2.570582
+    assert high[2] - mean[2] == pytest.approx(2.570582 * 0.111803, rel=1e-4)
     assert low[0] == high[0] == 0.25
 
 
@@ -71,9 +60,11 @@ def test_study_records_every_ten_steps_and_the_end() -> None:
     assert result.steps.tolist() == [10, 20, 25]
     assert result.moments == tuple(range(1, 26))
     for method in result.methods.values():
-        assert method.visits.sum(axis=1).tolist() == pytest.approx(
+        assert method.film.visits.sum(axis=1).tolist() == pytest.approx(
             range(1, 26)
         )  # mean over runs: every step acts from one cell
+        cells_covered = method.film.covered.sum(axis=1)[result.steps - 1]
+        assert cells_covered.tolist() == pytest.approx(method.cells.mean(axis=0).tolist())  # maps and curves add up
         assert (np.diff(method.cells, axis=1) >= 0).all()
         assert (method.cells[:, -1] <= 9).all()
 
@@ -82,8 +73,7 @@ def test_heat_maps_are_taken_at_the_papers_moments() -> None:
     result = coverage.run(open_world(3, 5), replace(SMALL, episodes=500))
     assert result.shown_moments == (1000, 2000, 2500)
     assert len(result.moments) == 80  # 1000 and 2000 are 32 and 64 of 80 even parts
-    assert result.methods["rnd"].visits.sum(axis=1).tolist() == list(result.moments)
-    assert coverage.film_moments(2500, 200_000) == (500, 1000, 1500, 2000, 2500)  # a large world has fewer
+    assert result.methods["rnd"].film.visits.sum(axis=1).tolist() == list(result.moments)
 
 
 def test_the_first_run_is_kept_step_by_step() -> None:

@@ -26,7 +26,8 @@ from action_balance.plots.heatmaps import heatmaps, mark_places
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.grid import figures, first_reach, trace_file
-from action_balance.studies.grid.coverage import as_maps, visits_until
+from action_balance.studies.grid.coverage import write_curves
+from action_balance.studies.grid.film import Recorder, as_maps, film_moments, visits_until
 from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings
@@ -65,6 +66,7 @@ class Corridor:
     world: GridWorld
     moments: tuple[int, ...]  # steps of the heat maps
     digging: dict[str, Digging]
+    walks: dict[str, Recorder]  # visits and covered cells of the same walks, at the moments of a film
     treasure: dict[str, FirstReachSteps]
     simulated_steps: int
 
@@ -150,28 +152,34 @@ def run(settings: GridSettings, progress: Progress = silent, world: GridWorld | 
     """
     world = world or corridor_world(episode_steps=settings.episode_steps)
     moments = tuple(episodes * settings.episode_steps for episodes in MOMENTS)
-    digging = _walks(world, settings, moments, progress)
+    digging, walks = _walks(world, settings, moments, progress)
     treasure = first_reach.run(world, settings, REACH_STREAM, progress)
     walked = moments[-1] * settings.runs * len(settings.methods)
-    return Corridor(
-        world, moments, digging, treasure, walked + sum(int(result.steps.sum()) for result in treasure.values())
-    )
+    simulated = walked + sum(int(result.steps.sum()) for result in treasure.values())
+    return Corridor(world, moments, digging, walks, treasure, simulated)
 
 
-def _walks(world: GridWorld, settings: GridSettings, moments: Sequence[int], progress: Progress) -> dict[str, Digging]:
-    empty = world.without_goals()
+def _walks(
+    world: GridWorld, settings: GridSettings, moments: Sequence[int], progress: Progress
+) -> tuple[dict[str, Digging], dict[str, Recorder]]:
+    empty, steps = world.without_goals(), moments[-1]
     cohorts = [
         Cohort.create(method, settings.agent, (settings.seed, WALK_STREAM), empty.goals) for method in settings.methods
     ]
     side_of_cell = sides(world)
+    of_film = film_moments(steps, world.cells * len(cohorts))
+    recorders = {
+        method: Recorder.create(settings.runs, np.array(of_film), of_film, world.cells) for method in settings.methods
+    }
     parts: dict[str, list[Digging]] = {method: [] for method in settings.methods}
-    for number, _, trace, first in simulate.walk(empty, cohorts, settings.runs, settings.agent, moments[-1], progress):
+    for number, chosen, trace, first in simulate.walk(empty, cohorts, settings.runs, settings.agent, steps, progress):
+        method = settings.methods[number]
         first_room, one_sidedness, same_side_again = dig(trace, side_of_cell, settings.episode_steps)
         leftwards = left_first(first_room)
         visits = visits_until(trace[leftwards], moments, world.cells).astype(np.float64)
-        part = Digging(visits, int(leftwards.sum()), one_sidedness, same_side_again, first)
-        parts[settings.methods[number]].append(part)
-    return {method: _join(several) for method, several in parts.items()}
+        parts[method].append(Digging(visits, int(leftwards.sum()), one_sidedness, same_side_again, first))
+        recorders[method].add(chosen, trace)
+    return {method: _join(several) for method, several in parts.items()}, recorders
 
 
 def _join(parts: list[Digging]) -> Digging:
@@ -206,12 +214,24 @@ def corridor_visits(result: Corridor) -> Figure:
     return figure
 
 
+def _write_maps(folder: ResultFolder, result: Corridor) -> None:
+    """Write the heat maps of the runs that entered the left room first, and the film and curves of all runs."""
+    maps = {f"corridor_{name}": method.visits for name, method in result.digging.items()}
+    rates, reachable = {}, result.world.reachable_cells()
+    for name, walks in result.walks.items():
+        film = walks.film()
+        maps |= {f"corridor_visits_{name}": film.visits, f"corridor_covered_{name}": film.covered}
+        rates[name] = statistics.mean_band(walks.cells / reachable)
+    recorded = next(iter(result.walks.values())).recorded
+    moments = {"corridor_moments": np.array(result.moments), "corridor_film_moments": recorded}
+    folder.add_arrays("heatmaps.npz", {**moments, **as_maps(result.world, maps)})
+    write_curves(folder, "corridor_coverage.csv", recorded, rates)
+
+
 def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings, progress)
     first_reach.write(folder, "corridor.csv", result.treasure)
-    maps = {f"corridor_{name}": method.visits for name, method in result.digging.items()}
-    arrays = {"corridor_moments": np.array(result.moments), **as_maps(result.world, maps)}
-    folder.add_arrays("heatmaps.npz", arrays)
+    _write_maps(folder, result)
     figures.save(
         folder,
         corridor_visits=corridor_visits(result),

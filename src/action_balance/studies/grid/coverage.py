@@ -3,7 +3,7 @@
 Axes: R runs, K recorded steps, M moments of the heat maps, S cells, T steps of a run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from action_balance.plots.heatmaps import heatmaps
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
 from action_balance.studies.grid import figures, trace_file
+from action_balance.studies.grid.film import Film, Recorder, as_maps, film_moments
 from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import GridSettings, RunSettings
 from action_balance.studies.statistics import Estimate
@@ -31,8 +32,8 @@ RECORD_EVERY = 10
 #: Steps at which the paper shows heat maps (Figure 5); the last step is added.
 MOMENTS = (1000, 2000, 3000, 4000)
 
-#: Further moments at which visits are kept, and the most cells of all of them together: a film of the mean run.
-FILM_MOMENTS, FILM_CELLS = 80, 1_000_000
+#: Mean and both ends of its interval, (K,) each.
+Band = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 #: Names the random stream of this part.
 STREAM = 0
@@ -46,7 +47,7 @@ class MethodCoverage:
     """The runs of one method."""
 
     cells: np.ndarray  # (R, K) int32, cells acted from so far, at each recorded step
-    visits: np.ndarray  # (M, S) float64, how often each cell was acted from until each moment, mean over runs
+    film: Film  # visits and covered cells until each moment
     first: Trace | None = None  # every step of the first run
 
 
@@ -61,7 +62,7 @@ class Coverage:
     methods: dict[str, MethodCoverage]
     simulated_steps: int
 
-    def rate(self, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def rate(self, method: str) -> Band:
         """Coverage rate, visited over reachable cells: mean and both ends of its interval, each (K,)."""
         return statistics.mean_band(self.methods[method].cells / self.reachable)
 
@@ -173,70 +174,41 @@ def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) ->
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])
     if recorded[-1] != steps:
         recorded = np.append(recorded, steps)
-    moments = film_moments(steps, world.cells * len(methods))
-    cells = {method: np.empty((runs, len(recorded)), np.int32) for method in methods}
-    visits = {method: np.zeros((len(moments), world.cells), np.int64) for method in methods}
+    moments = film_moments(steps, world.cells * len(methods), MOMENTS)
+    recorders = {method: Recorder.create(runs, recorded, moments, world.cells) for method in methods}
     cohorts = [Cohort.create(method, settings.agent, (settings.seed, STREAM), world.goals) for method in methods]
     first: dict[str, Trace] = {}
     for number, chosen, trace, of_first in simulate.walk(world, cohorts, runs, settings.agent, steps, progress):
-        method = methods[number]
-        cells[method][chosen] = covered_cells(trace, recorded, world.cells)
-        visits[method] += visits_until(trace, moments, world.cells)
+        recorders[methods[number]].add(chosen, trace)
         if chosen.start == 0:
-            first[method] = of_first
-    results = {method: MethodCoverage(cells[method], visits[method] / runs, first[method]) for method in methods}
+            first[methods[number]] = of_first
+    results = {name: MethodCoverage(one.cells, one.film(), first[name]) for name, one in recorders.items()}
     return Coverage(world, recorded, moments, world.reachable_cells(), results, runs * steps * len(methods))
 
 
-def film_moments(steps: int, cells: int) -> tuple[int, ...]:
-    """Steps at which visits are kept: those of the paper, the last, and evenly spaced ones as memory allows."""
-    count = min(FILM_MOMENTS, steps, FILM_CELLS // cells)
-    even = (steps * (i + 1) // count for i in range(count))
-    return tuple(sorted({*even, *(moment for moment in MOMENTS if moment < steps), steps}))
-
-
-def covered_cells(trace: np.ndarray, recorded: np.ndarray, cells: int) -> np.ndarray:
-    """Number of distinct cells in a trace of cells until each recorded step, (R, T) -> (R, K)."""
-    runs, steps = trace.shape
-    rows = np.arange(runs)[:, None]
-    first_visit = np.full(runs * cells, steps, np.int32)
-    np.minimum.at(first_visit, (rows * cells + trace).ravel(), np.tile(np.arange(steps, dtype=np.int32), runs))
-    # The number of new cells at each step; cells never visited count for a step after the last.
-    new_at = (rows * (steps + 1) + first_visit.reshape(runs, cells)).ravel()
-    new_cells = np.bincount(new_at, minlength=runs * (steps + 1)).reshape(runs, steps + 1)
-    return new_cells.cumsum(axis=1)[:, recorded - 1]
-
-
-def visits_until(trace: np.ndarray, moments: Sequence[int], cells: int) -> np.ndarray:
-    """How often each cell occurs in a trace until each moment, summed over runs, (R, T) -> (M, S)."""
-    begins = (0, *moments[:-1])
-    between = [np.bincount(trace[:, a:b].ravel(), minlength=cells) for a, b in zip(begins, moments, strict=True)]
-    return np.cumsum(between, axis=0)
-
-
-def as_maps(world: GridWorld, visits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Visits (M, S) as maps (M, height, width); the first row is y = 0."""
-    return {name: array.reshape(-1, world.height, world.width) for name, array in visits.items()}
-
-
-def write(folder: ResultFolder, result: Coverage) -> None:
-    """Write ``coverage.csv``, ``coverage_final.csv``, heat maps and figures."""
-    rates = {method: result.rate(method) for method in result.methods}
+def write_curves(folder: ResultFolder, name: str, steps: np.ndarray, rates: Mapping[str, Band]) -> None:
+    """Write a table of coverage rates: the mean over runs and both ends of its interval at each step."""
     folder.write_csv(
-        "coverage.csv",
+        name,
         ("method", "step", "mean", "low", "high"),
         (
             (method, step, *(round(float(part[i]), 6) for part in rate))
             for method, rate in rates.items()
-            for i, step in enumerate(result.steps)
+            for i, step in enumerate(steps)
         ),
     )
+
+
+def write(folder: ResultFolder, result: Coverage) -> None:
+    """Write ``coverage.csv``, ``coverage_final.csv``, heat maps and figures."""
+    write_curves(folder, "coverage.csv", result.steps, {method: result.rate(method) for method in result.methods})
     folder.write_csv(
         "coverage_final.csv",
         ("method", "run", "cells"),
-        ((method, run, cells) for method in rates for run, cells in enumerate(result.final_cells(method))),
+        ((method, run, cells) for method in result.methods for run, cells in enumerate(result.final_cells(method))),
     )
-    maps = {name: method.visits for name, method in result.methods.items()}
+    maps = {name: method.film.visits for name, method in result.methods.items()}
+    maps |= {f"covered_{name}": method.film.covered for name, method in result.methods.items()}
     folder.add_arrays("heatmaps.npz", {"moments": np.array(result.moments), **as_maps(result.world, maps)})
     figures.save(
         folder,
@@ -313,7 +285,7 @@ def _increase(result: Coverage, name: str) -> tuple[np.ndarray, np.ndarray]:
 def visited(result: Coverage) -> Figure:
     """Mean visits of each cell until some moments (rows) by each method (columns)."""
     rows = {
-        f"{moment:,}\nsteps": [method.visits[result.moments.index(moment)] for method in result.methods.values()]
+        f"{moment:,}\nsteps": [method.film.visits[result.moments.index(moment)] for method in result.methods.values()]
         for moment in result.shown_moments
     }
     names = [NAMES[name] for name in result.methods]
