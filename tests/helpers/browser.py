@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
@@ -23,6 +24,31 @@ LOOK = """() => ({
   requests: performance.getEntriesByType("resource").length,
   ids: (() => {const i = [...document.querySelectorAll("[id]")].map(e => e.id); return i.length - new Set(i).size})(),
 })"""
+
+#: Widths at which pages are checked: a desktop, a tablet and a phone.
+WIDTHS = (1440, 820, 390)
+
+#: What lies beyond the right or left edge of the page, or does not fit into a box that cuts it off. What is in a box
+#: that scrolls can be reached, and what is hidden from sight is as small as a pixel.
+CUT_OFF = """() => {
+  const wide = document.documentElement.clientWidth, found = [];
+  const name = (one) => `${one.tagName.toLowerCase()}.${one.getAttribute("class") || one.id}`;
+  const visit = (one) => {
+    const box = one.getBoundingClientRect(), style = getComputedStyle(one);
+    if (style.display === "none" || style.visibility === "hidden" || style.position === "fixed") return;
+    if (box.width > 1 && box.height > 1 && (box.right > wide + 1 || box.left < -1)) return void found.push(name(one));
+    if (["auto", "scroll"].includes(style.overflowX) || one instanceof SVGElement) return;
+    if (style.overflowX !== "visible" && box.width > 1 && one.scrollWidth > one.clientWidth + 1)
+      return void found.push(`${name(one)} cuts off`);
+    for (const child of one.children) visit(child);
+  };
+  if (document.documentElement.scrollWidth > wide + 1) found.push("the page scrolls sideways");
+  visit(document.body);
+  return found;
+}"""
+
+#: Checks the page that is shown, best practices included, without requests. A figure is one image with a label.
+AXE = "() => axe.run({exclude: [['figure svg > *']]}, {preload: false, resultTypes: ['violations']})"
 
 
 @contextmanager
@@ -81,3 +107,40 @@ def look(browser: Browser, path: Path, width: int, dark: bool = False) -> dict[s
         seen: dict[str, object] = found.page.evaluate(LOOK)
         assert found.errors == []
         return seen
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds in a page as it is shown, a line each."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(AXE)
+    return [
+        f"{one['id']}: {one['help']}: {node['target']} {node['html'][:120]} {node.get('failureSummary', '')}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+def check_accessibility(page: Page) -> None:
+    """Check an open page with axe-core, light on a desktop and dark on a phone; nothing is cut off.
+
+    Layout depends on the width and contrast on the colours, so two of the four combinations see every rule in each.
+    Afterwards the page is light and as wide as before.
+    """
+    before = page.viewport_size
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        _none(f"cut off at {width} px", page.evaluate(CUT_OFF))
+        if width == WIDTHS[0]:
+            _none(f"violations at {width} px", violations(page))
+    page.emulate_media(color_scheme="dark")
+    _none(f"violations at {WIDTHS[-1]} px, dark", violations(page))
+    page.emulate_media(color_scheme="light")
+    if before is not None:
+        page.set_viewport_size(before)
+
+
+def _none(what: str, found: list[str]) -> None:
+    if found:
+        pytest.fail("\n".join([f"{what}:", *found]))
