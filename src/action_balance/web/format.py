@@ -14,6 +14,10 @@ from action_balance.files import Data
 NONE = "\N{EN DASH}"
 
 MINUS = "\N{MINUS SIGN}"
+
+#: Where an interval lies: entirely above or below a neutral value, around it, or unknown without an interval.
+Side = Literal["above", "below", "around", "unknown"]
+
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -112,8 +116,8 @@ def _magnitude(value: float) -> int:
     return math.floor(math.log10(abs(value)))
 
 
-def side(estimate: Data | None, neutral: float) -> Literal["above", "below", "around", "unknown"]:
-    """Where an interval lies: entirely above or below a neutral value, around it, or unknown without an interval."""
+def side(estimate: Data | None, neutral: float) -> Side:
+    """Where an interval lies, relative to a neutral value."""
     _, low, high = ends(estimate)
     if math.isnan(low + high):
         return "unknown"

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from browser import LOOK, shown, until
 from command import call
+from grid_summary import ABOVE, BELOW, summary_of
 from playwright.sync_api import Browser, Page
 
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
-from action_balance.files import Data
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.page import headlines, result_page
@@ -349,42 +349,6 @@ def test_a_result_without_a_recording_has_a_page_without_players(report: Path, t
     text = (tmp_path / "page.html").read_text()
     assert 'id="watch"' not in text
     assert "Figure: coverage rate" in text
-
-
-Numbers = tuple[Data | None, Data | None, Data | None]
-ABOVE, AROUND = {"value": 1.5, "low": 1.25, "high": 2.0}, {"value": 1.5, "low": 0.5, "high": 2.0}
-BELOW, UNKNOWN = {"value": 0.5, "low": 0.25, "high": 0.75}, {"value": 1.5, "low": None, "high": None}
-
-
-def summary_of(coverage: Data | None, goals: Data | None, corridor: Data | None, timed_out: int = 0) -> Data:
-    """A summary with these headline numbers, and runs of the corridor that timed out."""
-    methods = {"rnd": {"treasure": {"given_up": timed_out}}}
-    ours = {
-        "coverage": {"times_sooner": coverage, "methods": {}},
-        "goals": {"ratio": goals, "methods": {}},
-        "corridor": {"ratio": corridor, "methods": methods},
-    }
-    paper = {"coverage": {"times_sooner": 2.5}, "goals": {"ratio": 1.23}, "corridor": None}
-    return {"ours": ours, "paper": paper, "as_in_paper": True}
-
-
-@pytest.mark.parametrize(
-    ("numbers", "sides"),
-    [
-        ((None, ABOVE, AROUND), ["unknown", "above", "around"]),
-        ((ABOVE, AROUND, BELOW), ["above", "around", "below"]),
-        ((UNKNOWN, UNKNOWN, None), ["unknown", "unknown", "unknown"]),
-    ],
-)
-def test_a_headline_claims_no_more_than_its_interval(numbers: Numbers, sides: list[str]) -> None:
-    found = headlines(summary_of(*numbers))
-    assert [one["side"] for one in found.values()] == sides
-
-
-def test_a_headline_with_runs_that_timed_out_claims_nothing() -> None:
-    found = headlines(summary_of(ABOVE, ABOVE, ABOVE, timed_out=3))
-    assert [one["side"] for one in found.values()] == ["above", "above", "unknown"]
-    assert found["corridor"]["timed_out"] == 3
 
 
 def test_headlines_share_one_logarithmic_ruler() -> None:

@@ -244,5 +244,4 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
 PART = Part(
     runs=lambda settings: 2 * settings.runs * len(settings.methods),
     reproduce=_reproduce,
-    headline=("ratio", "steps to the treasure in the corridor, rnd / action-balance-rnd"),
 )

@@ -327,6 +327,5 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
 PART = Part(
     runs=lambda settings: settings.runs * len(settings.methods),
     reproduce=_reproduce,
-    headline=("times_sooner", "times sooner than rnd that action-balance-rnd overtakes random for good"),
     paper={"times_sooner": paper.CROSSING_RATIO, "more_cells": paper.MORE_CELLS, "more_increase": paper.MORE_INCREASE},
 )

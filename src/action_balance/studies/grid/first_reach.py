@@ -79,11 +79,3 @@ def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]
     """Write a table of the steps of each run."""
     rows = ((method, *row) for method, found in result.items() for row in found.rows)
     folder.write_csv(name, ("method", "run", "steps"), rows)
-
-
-def timed_out(numbers: Data) -> int:
-    """Number of runs that timed out in a part, from its numbers in the summary."""
-    cells = [
-        cell for method in numbers["methods"].values() for cell in (*method.get("goals", ()), method.get("treasure"))
-    ]
-    return sum(cell["given_up"] for cell in cells if cell)

@@ -167,7 +167,6 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
 PART = Part(
     runs=lambda settings: settings.runs * len(settings.methods) * len(settings.goals),
     reproduce=_reproduce,
-    headline=("ratio", "steps to the goals, rnd / action-balance-rnd"),
     paper={
         "ratio": paper.GOALS_RATIO,
         "runs": paper.TABLE_1_RUNS,

@@ -1,28 +1,20 @@
 """The page of ``reproduce grid``, from ``summary.json``, the tables and the figures; ``page.html`` has its text."""
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
 
 from action_balance.envs.grid.maps import corridor_world
 from action_balance.files import Data
-from action_balance.plots.drawing import HERO
-from action_balance.studies.grid import first_reach
+from action_balance.studies.grid import verdict
 from action_balance.studies.grid.player import result_data
-from action_balance.studies.grid.settings import STUDIES, GridSettings
+from action_balance.studies.grid.settings import STUDIES
+from action_balance.studies.grid.verdict import BASE, HERO
 from action_balance.studies.registry import read_summary
-from action_balance.studies.settings_text import command_line
 from action_balance.studies.statistics import RESAMPLES
 from action_balance.web.files import read_figures
-from action_balance.web.format import as_float, ends, side
+from action_balance.web.format import as_float, ends
 from action_balance.web.render import render
-
-#: The method that `HERO` is compared with.
-BASE = "rnd"
-
-#: The key of each study's headline number: how many times more steps `BASE` needs than `HERO`.
-HEADLINES = {"coverage": "times_sooner", "goals": "ratio", "corridor": "ratio"}
 
 
 def result_page(folder: Path) -> str:
@@ -57,25 +49,14 @@ def grid_page(folder: Path, summary: Data) -> str:
         one_sided=_one_sided(ours["corridor"]["methods"]) if "corridor" in ours else None,
         room=world.height,
         corridor=world.width - 2 * world.height,
-        command=_command(summary["settings"], ours),
+        command=verdict.reproduce_command(summary["settings"], list(ours)),
         resamples=RESAMPLES,
     )
 
 
 def headlines(summary: Data) -> Data:
     """For each study of a result: its headline number, the paper's, whether it can be relied on, and its drawing."""
-    found: Data = {}
-    for study, key in HEADLINES.items():
-        if study in summary["ours"]:
-            numbers = summary["ours"][study]
-            timed_out = first_reach.timed_out(numbers)
-            found[study] = {
-                "study": study,
-                "estimate": numbers[key],
-                "published": (summary["paper"][study] or {}).get(key) if summary["as_in_paper"] else None,
-                "timed_out": timed_out,
-                "side": "unknown" if timed_out else side(numbers[key], 1),
-            }
+    found: Data = {claim.study: asdict(claim) for claim in verdict.claims(summary)}
     known = [end for one in found.values() for end in (*ends(one["estimate"]), as_float(one["published"]))]
     inside = [min(max(end, 1 / 16), 16) for end in known if not math.isnan(end)]
     span = min(0.7, *inside, 1) / 1.1, max(1.8, *inside, 1) * 1.1
@@ -108,7 +89,7 @@ def _ruler(estimate: Data | None, published: float | None, least: float, most: f
 def _chance(goals: Data) -> float | None:
     """The probability that chance alone makes as many goals or more differ from Table I; None without a comparison."""
     compared, missed = goals["compared"], goals["compared"] - goals["agreeing"]
-    if not compared or first_reach.timed_out(goals):
+    if not compared or verdict.timed_out(goals):
         return None
     return sum(math.comb(compared, k) * 0.05**k * 0.95 ** (compared - k) for k in range(missed, compared + 1))
 
@@ -121,10 +102,3 @@ def _one_sided(methods: Data) -> str | None:
     if math.isnan(base[1] + hero[1]):
         return "unknown"
     return BASE if base[1] > hero[2] else HERO if hero[1] > base[2] else "overlap"
-
-
-def _command(settings: Data, ours: Data) -> str:
-    """The command with the number of runs, the seed, and every setting that is not the default."""
-    defaults = json.loads(json.dumps(asdict(GridSettings())))
-    chosen = {**settings, "studies": [study for study in STUDIES if study in ours]}
-    return command_line("action-balance reproduce grid", chosen, defaults, always=("runs", "seed"))

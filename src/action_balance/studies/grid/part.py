@@ -21,8 +21,6 @@ class Part:
     """Number of runs that it simulates."""
     reproduce: Callable[[GridSettings, ResultFolder, Progress], tuple[Data, int]]
     """Runs it and writes its tables and figures; returns its numbers for the summary, and the steps simulated."""
-    headline: tuple[str, str]
-    """Key of its most important number, and what that number is."""
     paper: Data | None = None
     """The paper's numbers, with the same keys."""
 

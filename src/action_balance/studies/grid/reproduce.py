@@ -6,9 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from action_balance.runs.results import ResultFolder
-from action_balance.studies import statistics
 from action_balance.studies.grid import KIND
-from action_balance.studies.grid.first_reach import timed_out
+from action_balance.studies.grid.conclusion import conclusion
 from action_balance.studies.grid.memory_needs import check_study
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
@@ -35,7 +34,7 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
             _run(name, settings, folder, console)
 
         run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
-        _conclude(folder, console)
+        say(console, *conclusion(folder.summary, folder.path))
 
 
 def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
@@ -47,18 +46,3 @@ def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Conso
         numbers, steps = part.reproduce(settings, folder, progress)
     timing = {"seconds": round(time.perf_counter() - began, 3), "simulated_steps": steps}
     finish_part(folder, name, numbers, timing, page.grid_page)
-
-
-def _conclude(folder: ResultFolder, console: Console) -> None:
-    """Print where the result is, and the headline numbers."""
-    say(console, f"wrote the result to {folder.path}: open {folder.path / 'report.html'} in a browser")
-    for name in STUDIES:
-        if name not in folder.summary["ours"]:
-            continue
-        numbers, (key, text) = folder.summary["ours"][name], load_part(name).headline
-        value = statistics.describe(numbers[key]) or "unknown with these methods and runs"
-        published = (folder.summary["paper"][name] or {}).get(key) if folder.summary["as_in_paper"] else None
-        beside = f" (paper: {published})" if published else ""
-        if count := timed_out(numbers):
-            beside += f"; not reliable: {count:,} runs timed out"
-        say(console, f"{text}: {value}{beside}")
