@@ -55,7 +55,7 @@ def test_drawings_follow_the_theme(site: Path) -> None:
 
 def test_links_out_of_docs_become_links_to_pages(site: Path) -> None:
     assert 'href="examples.html#foreign_agent"' in (site / "interop.html").read_text()
-    assert '<a href="results.html">Results of the neural agent</a>' in (site / "train.html").read_text()
+    assert '<a href="security-policy.html">Security policy</a>' in (site / "security.html").read_text()
     assert '<a href="../contributing.html">Contributing</a>' in (site / "howto" / "environment.html").read_text()
 
 
