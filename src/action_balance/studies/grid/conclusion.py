@@ -68,6 +68,8 @@ def overall(claims: Sequence[Claim]) -> str:
     for side, clause in CLAUSES.items():
         studies = [claim.study for claim in claims if claim.side == side]
         if len(studies) == len(claims) > 1:
+            if side == "around":
+                return "No study shows a significant difference between action balance RND and RND."
             clauses.append(clause.format("both studies" if len(studies) == 2 else "all three studies"))
         elif studies:
             clauses.append(clause.format(f"the {'study' if len(studies) == 1 else 'studies'} {listed(studies)}"))
