@@ -269,7 +269,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure speed, scaling and memory of the tabular engine.")
     parser.add_argument("--quick", action="store_true", help="small sizes, to check that it works")
     quick: bool = parser.parse_args().quick
-    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # in all processes: measure compiling, not reading a cache
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
+    os.environ["ACTION_BALANCE_CACHE"] = "off"  # in all processes: measure compiling, not reading a cache
     console = wide_console()
     console.print(machine(f"{LANES} lanes per worker"))
 

@@ -49,8 +49,8 @@ LONG = (
     "engines/host/test_atari_training",
     "studies/neural/test_reproduce",
 )
-# One folder per process, ignored by git: a process could read what another has half written.
-CACHE = Path(__file__).parents[1] / ".jax_cache" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+#: Compiled programs of all processes, also of commands that tests start; ignored by git. Not the user's own folder.
+CACHE = Path(__file__).parents[1] / ".jax_cache" / "programs"
 
 
 def _name(path: Path) -> str:
@@ -81,9 +81,11 @@ def compiler(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from action_balance.core.program_cache import use_program_cache
     from action_balance.engines.device.seeds import use_all_cores
 
     use_all_cores()
+    use_program_cache()
     # Tracing makes millions of objects, few of them garbage: by default, looking for it takes a twentieth of the time.
     gc.set_threshold(50_000, 20, 50)
     config.option.loadscopereorder = False  # by the number of tests, which says little about their time
@@ -108,8 +110,8 @@ os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}"
 # Programs do not note where in the source they come from, which took a seventh of the time to trace and lower them.
 setting("jax_traceback_in_locations_limit", 0)
 setting("jax_include_full_tracebacks_in_locations", 0)
-setting("jax_compilation_cache_dir", str(CACHE))
-setting("jax_persistent_cache_min_compile_time_secs", 0)
+os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
+os.environ["ACTION_BALANCE_CACHE"] = str(CACHE)
 
 
 @pytest.fixture(scope="module")

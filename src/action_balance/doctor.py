@@ -26,8 +26,9 @@ from rich.text import Text
 from action_balance import __version__
 from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import balance
+from action_balance.core.program_cache import LIMIT, SETTING, default_folder, size_of, use_program_cache
 from action_balance.envs.grid.maps import open_world
-from action_balance.errors import UserError
+from action_balance.errors import UserError, as_size
 from action_balance.files import install, reason
 from action_balance.machine import cores
 from action_balance.tabular import agent
@@ -258,12 +259,24 @@ def _versions(needed: Sequence[Package]) -> Table:
 
 def _machine() -> Table:
     table = _table("", "")
-    cache = jax.config.values["jax_compilation_cache_dir"]
-    advice = "none; set JAX_COMPILATION_CACHE_DIR=FOLDER to compile programs only once"
     about = {"system": platform.platform(), "Python": sys.executable, **devices()}
-    for name, text in {**about, "compilation cache": cache or advice}.items():
+    for name, text in {**about, "compilation cache": cache_report()}.items():
         table.add_row(name, Text(text))
     return table
+
+
+def cache_report() -> str:
+    """Where compiled programs are kept, how much room they take, and how to change that."""
+    status = use_program_cache()
+    if status.folder is None or status.problem:
+        where = f"{status.folder}, but " if status.folder else ""
+        return f"not used: {where}{status.problem}\nset {SETTING}=FOLDER to compile programs only once"
+    if status.folder != default_folder():
+        return f"{status.folder}, as set in JAX"
+    used = as_size(size_of(status.folder))
+    return (
+        f"{status.folder}\n{used} of at most {as_size(LIMIT)}; delete the folder to clear it, {SETTING}=off disables it"
+    )
 
 
 def _extras(needed: Sequence[Package]) -> Table:

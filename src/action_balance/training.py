@@ -14,6 +14,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
+from action_balance.core.program_cache import use_program_cache
 from action_balance.engines import loop
 from action_balance.engines.callbacks import Callback, as_callbacks
 from action_balance.engines.device.seeds import use_all_cores
@@ -78,6 +79,7 @@ def train(
     if wrong := [name for name in ("steps", "envs", "method") if name in settings]:
         raise UserError(f'{wrong[0]} is a setting of the agent: pass agent=agent_config("classic", {wrong[0]}=...)')
     use_all_cores()
+    use_program_cache()
     function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     conditions = (stop_when,) if isinstance(stop_when, str) else tuple(stop_when)

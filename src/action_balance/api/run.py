@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from action_balance.config.train import TrainConfig
+from action_balance.core.program_cache import use_program_cache
 from action_balance.engines import loop
 from action_balance.engines.callbacks import Callback
 from action_balance.engines.device.seeds import use_all_cores
@@ -93,6 +94,7 @@ class Run:
         Returns:
             The agent.
         """
+        use_program_cache()
         folder = RunFolder.open(self.path)
         return of_run(folder, TrainConfig.from_dict(folder.config, self._trust), checkpoint, seed)
 
@@ -145,6 +147,7 @@ class Run:
             The run itself.
         """
         use_all_cores()
+        use_program_cache()
         tracked = track_config(track, track_project)
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
@@ -180,6 +183,7 @@ class Run:
         from action_balance.studies.evaluation.run import evaluate_folder
 
         use_all_cores()
+        use_program_cache()
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
         chosen, console = checkpoint_name(checkpoint), OutputConsole(quiet=not progress)

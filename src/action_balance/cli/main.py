@@ -145,12 +145,14 @@ def _run(command: Command) -> None:
 
 def _prepare_and_run(command: Command) -> None:
     from action_balance.config.registry import describe_error
+    from action_balance.core.program_cache import use_program_cache
     from action_balance.engines.device.seeds import use_all_cores
     from action_balance.plots.settings import ignore_settings_here
     from action_balance.terminal.console import OutputConsole
 
     ignore_settings_here()
     use_all_cores()
+    use_program_cache()
     execute = command.load()
     try:
         with interruptible():  # only now: libraries that are loading lose exceptions, or crash

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from action_balance.agent.state import TrainedAgent
 from action_balance.config.train import TrainConfig
+from action_balance.core.program_cache import use_program_cache
 from action_balance.engines.factory import state_shapes
 from action_balance.engines.loop import SPACES, trained_on
 from action_balance.engines.restore import checkpoint_name, restore
@@ -39,6 +40,7 @@ def load(
     Returns:
         The agent.
     """
+    use_program_cache()
     path = Path(path)
     if is_folder(path):
         folder = RunFolder.open(path)
