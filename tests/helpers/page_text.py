@@ -4,6 +4,15 @@ import html
 import re
 
 
+def text_of(markup: str) -> str:
+    """The text of markup, with single spaces, as a reader sees it."""
+    return " ".join(
+        html.unescape(
+            re.sub(r"</?(p|td|th|tr|small|h\d)[^>]*>|<[^>]*>", lambda tag: " " * bool(tag[1]), markup)
+        ).split()
+    )
+
+
 def section(page: str, name: str) -> str:
     """The text of a section of a page by its id, without markup."""
     found = re.search(rf'<section id="{name}".*?</section>', page, re.DOTALL)

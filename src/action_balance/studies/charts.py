@@ -1,32 +1,47 @@
-"""The charts of metrics on pages."""
+"""The charts of metrics on pages: their titles and their order."""
 
 #: Titles of well-known metrics, in the order of their charts. The first `FIRST_CHARTS` are shown, the others are
 #: collapsed. Further metrics, such as those of a user's bonus, come after these under their own names.
 CHARTS = {
-    "episode_return": "Return of an episode",
-    "best_return": "Best return of an update",
-    "states": "Distinct states reached",
-    "bonus_mean": "Next-state bonus",
-    "kl_beta_pi": "KL(\u03b2 || \u03c0)",
+    "episode_return": "Episode return, mean over episodes",
+    "best_return": "Best episode return in an update",
+    "states": "Distinct states reached so far",
+    "bonus_mean": "Intrinsic reward before scaling",
+    "kl_beta_pi": "KL divergence of behaviour policy \u03b2 from policy \u03c0 (nats)",
     "action_coef": "Coefficient c of the action bonus",
-    "action_bonus_mean": "Action bonus",
-    "entropy_pi": "Entropy of \u03c0",
-    "entropy_beta": "Entropy of \u03b2",
-    "entropy_bonus": "Entropy of the action bonus",
-    "entropy_added": "Entropy of softmax(Normalize(bonus))",
-    "bonus_scale": "Scale of the next-state bonus",
-    "explained_int": "Explained variance, intrinsic value",
-    "explained_ext": "Explained variance, extrinsic value",
+    "action_bonus_mean": "Action bonus, mean over actions",
+    "entropy_pi": "Entropy of the policy \u03c0 (nats)",
+    "entropy_beta": "Entropy of the behaviour policy \u03b2 (nats)",
+    "entropy_bonus": "Entropy of the action bonus (nats)",
+    "entropy_added": "Entropy of softmax(Normalize(action bonus)) (nats)",
+    "bonus_scale": "Scale of the intrinsic reward",
+    "reward_scale": "Scale of the extrinsic reward",
+    "explained_int": "Explained variance of the intrinsic value",
+    "explained_ext": "Explained variance of the extrinsic value",
     "loss_policy": "Policy loss",
     "loss_value_int": "Value loss, intrinsic",
     "loss_value_ext": "Value loss, extrinsic",
-    "loss_next_state": "Distillation loss, next state",
-    "loss_action": "Distillation loss, action",
-    "clip_fraction": "Clipped share of samples",
+    "loss_next_state": "Loss of the intrinsic bonus",
+    "loss_action": "Loss of the action bonus",
+    "clip_fraction": "Proportion of clipped samples",
+    "first_ratio": "Largest distance of a probability ratio from 1",
+    "episodes": "Episodes that ended in an update",
+    "first_reward": "Steps until the first reward (\u22121 before it)",
+    "inverse_accuracy": "Accuracy of the inverse model (proportion)",
+    "ngu_distance": "Squared distance to nearest neighbours (NGU)",
+    "ngu_memory": "Observations in the episodic memory (NGU)",
+    "hash_states": "Distinct hashes of states",
+    "hash_collisions": "Hash collisions of states (proportion)",
+    "coin_flip_memory": "Visits in the memory of coin flips, states",
+    "action_hash_states": "Distinct hashes of state-action pairs",
+    "action_hash_collisions": "Hash collisions of state-action pairs (proportion)",
+    "action_coin_flip_memory": "Visits in the memory of coin flips, state-action pairs",
+    "parameters_finite": "All parameters are finite (1 = yes)",
 }
-FIRST_CHARTS = 6
+FIRST_CHARTS = 5
 
 
 def chart_title(metric: str) -> str:
-    """What the chart of a metric is called."""
-    return CHARTS.get(metric, metric)
+    """What the chart of a metric is called: a title in words, or a readable form of the name of an unknown metric."""
+    words = metric.replace("_", " ").strip()
+    return CHARTS.get(metric) or words[:1].upper() + words[1:] or metric

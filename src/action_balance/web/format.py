@@ -72,6 +72,18 @@ def amount(value: float) -> str:
     return f"{value / 1e6:.3g}\N{NO-BREAK SPACE}M" if value >= 1_000_000 else number(value)
 
 
+def duration(seconds: float | str | None) -> str:
+    """Seconds in words: ``2 h 5 min``, ``3 min 20 s``, ``12 s``."""
+    known = as_float(seconds)
+    if not math.isfinite(known):
+        return NONE
+    minutes, rest = divmod(round(known), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def interval(estimate: Data | None, digits: int = 0) -> str:
     """Both ends of an interval; empty where there is none."""
     _, low, high = ends(estimate)

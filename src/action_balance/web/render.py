@@ -20,7 +20,9 @@ from action_balance.web import format as formats
 from action_balance.web.inline_svg import inline_figure
 
 #: The scripts of a page with data, in the order in which they need each other.
-SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "runs", "main")
+SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "export", "curves", "runs", "main")
+#: The styles of a page with data, after those of all pages.
+STYLES = ("page.css", "runs.css")
 #: The scripts of a page without data.
 PLAIN = ("page", "main")
 
@@ -54,7 +56,7 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
     Returns:
         The text of an HTML file.
     """
-    style = _asset("style.css") + (_asset("page.css") if data is not None else "")
+    style = _asset("style.css") + ("".join(map(_asset, STYLES)) if data is not None else "")
     script = _script(SCRIPTS if data is not None else PLAIN)
     return (
         _environment()
@@ -68,6 +70,19 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
             policy=Markup(_policy(served, script)),
         )
     )
+
+
+def render_fragment(template: str, **view: object) -> str:
+    """A part of a page, which its script puts in place.
+
+    Args:
+        template: its path in the package.
+        view: what the template shows.
+
+    Returns:
+        Markup, escaped like that of a whole page.
+    """
+    return _environment().get_template(template).render(view)
 
 
 @cache

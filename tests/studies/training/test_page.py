@@ -28,11 +28,13 @@ def test_a_saved_page_is_one_file_that_no_name_breaks(runs: list[Path], tmp_path
         assert found.page.title() == f"Action balance: {HOSTILE} and other"
         assert HOSTILE in found.page.locator("#runs").inner_text()
         legend = found.page.locator("#charts-0 .legend").first.inner_text()
+        scores = found.page.locator("#scores tbody tr").all_inner_texts()
         assert found.requests == [saved.as_uri(), *(url for url in found.requests if url.startswith("data:"))]
         assert [error for error in found.errors if "media" not in error.lower()] == []
     assert (seen["overflow"], seen["ids"]) == (0, 0)
     # the last update: returns 4 and 6 of two seeds
     assert re.sub(r"\s+", " ", legend).strip() == "RND 5 action balance RND 5"
+    assert [row.split("\n")[0].split("\t")[:2] for row in scores] == [["RND", "5.00"], ["action balance RND", "5.00"]]
 
 
 def test_a_film_that_is_too_large_is_left_out_and_said_to_be(runs: list[Path]) -> None:
@@ -55,7 +57,9 @@ def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(
         assert found.page.locator("#runs, .waiting, #watch").count() == 0  # nothing that would not be followed
         add(log, config, 2)
         log.append_visits(2, 2 * STEPS, np.full((9, 2), 2))
-        until(found.page, lambda: "update 2 of 4 · 2,048 steps · 2,048 steps/s · 2 s left" in said.inner_text())
+        until(
+            found.page, lambda: "update 2 of 4 · 2,048 steps per seed · 2,048 steps/s · 2 s left" in said.inner_text()
+        )
         legend = found.page.locator("#charts-0 .legend output").first
         until(found.page, lambda: legend.inner_text() == "3")  # seeds with returns 2 and 4
         map_says = found.page.locator("#watch .visits output")

@@ -37,6 +37,13 @@ class DeepSeaConfig(DeviceEnvConfig):
         distractors = f" with {self.distractors} distractors" if self.distractors else ""
         return f"{self.name} {self.size}{distractors}"
 
+    @property
+    def title(self) -> str:
+        """Name and size in words; another family that extends this one keeps its own name."""
+        return self.short_name.replace(
+            f"deep-sea {self.size}", f"Deep Sea {self.size}\N{MULTIPLICATION SIGN}{self.size}", 1
+        )
+
     def make(self, key: "jax.Array") -> "Environment":
         """A sea whose actions are drawn from the key."""
         from action_balance.envs.deep_sea.environment import DeepSea

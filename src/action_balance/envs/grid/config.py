@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Default size of each world: cells along a side, or along a side of a room of the corridor.
 SIZES = {"open": 40, "goal": 40, "corridor": 11}
 
+#: What headings call each world; the size follows.
+TITLES = {"open": "Open grid", "goal": "Goal grid", "corridor": "Corridor with rooms of"}
+
 #: The largest size: visits are counted for every cell and seed.
 LARGEST = 1000
 
@@ -54,6 +57,11 @@ class GridConfig(DeviceEnvConfig):
     def short_name(self) -> str:
         """Name and size."""
         return f"{self.name} {self.cells}"
+
+    @property
+    def title(self) -> str:
+        """Name and size in words."""
+        return f"{TITLES[self.name]} {self.cells}\N{MULTIPLICATION SIGN}{self.cells}"
 
     def comparable(self) -> Self:
         """With its size."""

@@ -15,6 +15,7 @@ import numpy as np
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.packing import packed
 from action_balance.plots.drawing import method_name
 from action_balance.printable import printable
 from action_balance.reading import is_file
@@ -26,6 +27,9 @@ from action_balance.studies.labels import name_runs
 
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
+#: The most values of all curves of a page, at 4 bytes each before they are packed; then curves have fewer points.
+MOST_VALUES = 1_000_000
+FEWEST_POINTS = 20
 
 #: Most metrics of one's own that are shown.
 MOST_METRICS = 500
@@ -74,16 +78,26 @@ class Watched:
         return printable(self.path.resolve().name)
 
 
-def bucket_of(config: TrainConfig) -> int:
-    """Updates of a bucket, which one point of a curve averages."""
-    return -(-config.agent.updates // POINTS)
+def bucket_of(config: TrainConfig, points: int = POINTS) -> int:
+    """Updates of a bucket, which one of so many points of a curve averages."""
+    return -(-config.agent.updates // points)
+
+
+def _own_numbers(runs: Sequence[Watched]) -> list[str]:
+    """Names of the numbers that runs have written in their first rows."""
+    rows = [first_row(run.path / METRICS) for run in runs]
+    return [name for row in rows for name, value in row.items() if isinstance(value, (int, float))][:MOST_METRICS]
 
 
 def metric_names(runs: Sequence[Watched]) -> tuple[str, ...]:
     """What is read from the metrics of runs: `KEYS`, the metrics of `CHARTS`, and every other number by its name."""
-    rows = [first_row(run.path / METRICS) for run in runs]
-    numbers = [name for row in rows for name, value in row.items() if isinstance(value, (int, float))]
-    return tuple(dict.fromkeys((*KEYS, *CHARTS, *numbers[:MOST_METRICS])))
+    return tuple(dict.fromkeys((*KEYS, *CHARTS, *_own_numbers(runs))))
+
+
+def points_for(groups: Sequence["Group"]) -> int:
+    """Points of a curve such that all values of all curves fit into a page."""
+    numbers = sum(group.seeds * len(set(_own_numbers(group.runs)) - set(KEYS)) for group in groups)
+    return max(FEWEST_POINTS, min(POINTS, MOST_VALUES // max(1, numbers)))
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
@@ -95,26 +109,27 @@ def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
         bucket: updates of a bucket.
 
     Returns:
-        Steps, and of each metric the mean over seeds and, with several seeds, the lowest and the highest; None where
-        no value is known.
+        Steps per seed (B,), the names of the metrics that have values, and these values, packed: (metrics, B, S), nan
+        where no value is known.
     """
-    updates, seeds, _ = table.shape
+    updates = len(table)
     if not updates:
-        return {"steps": [], "metrics": {}}
+        return {"steps": [], "metrics": [], "values": packed(np.empty(0))}
     begins = range(0, updates, bucket)
     by_seed = np.stack([_mean(table[begin : begin + bucket]) for begin in begins])  # (B, S, names)
     known = np.isfinite(by_seed)
-    parts = {"mean": _mean(by_seed.swapaxes(0, 1))}  # (B, names) each
-    if seeds > 1:
-        parts["low"] = np.where(known, by_seed, math.inf).min(axis=1)
-        parts["high"] = np.where(known, by_seed, -math.inf).max(axis=1)
-    metrics = {}
-    for number, name in enumerate(names[len(KEYS) :], len(KEYS)):
-        if not known[..., number].any() or (name == "states" and not table[..., number].any()):
-            continue  # no values, or states that cannot be counted
-        metrics[name] = {part: [_plain(value) for value in values[:, number]] for part, values in parts.items()}
+    shown = [
+        number
+        for number, name in enumerate(names)
+        # no values, or states that cannot be counted
+        if name not in KEYS and known[..., number].any() and (name != "states" or table[..., number].any())
+    ]
     ends = [min(begin + bucket, updates) for begin in begins]
-    return {"steps": [int(table[end - 1, -1, KEYS.index("steps")]) for end in ends], "metrics": metrics}
+    return {
+        "steps": [int(table[end - 1, -1, KEYS.index("steps")]) for end in ends],
+        "metrics": [names[number] for number in shown],
+        "values": packed(np.moveaxis(by_seed[..., shown], -1, 0)),
+    }
 
 
 def _float(value: object) -> float:
@@ -133,45 +148,85 @@ def _plain(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def curves(runs: Sequence[Watched], pooled: bool) -> list[Data]:
-    """Make the curves of runs.
+@dataclass(frozen=True)
+class Group:
+    """Runs that share a curve and a row of the scores."""
+
+    environment: str
+    label: str
+    method: str
+    members: tuple[int, ...]
+    """Their places among all runs that have begun."""
+    runs: tuple[Watched, ...]
+
+    @property
+    def configs(self) -> list[TrainConfig]:
+        """The settings of the runs, which differ in their seeds only."""
+        return [run.config for run in self.runs if run.config is not None]
+
+    @property
+    def seeds(self) -> int:
+        """The seeds of all runs."""
+        return sum(config.seeds for config in self.configs)
+
+
+def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
+    """Group runs by environment and settings.
 
     Args:
         runs: runs that have begun.
-        pooled: whether runs that differ only in their seeds share a curve.
+        pooled: whether runs that differ only in their seeds share a group.
 
     Returns:
-        The curves as the page reads them.
+        The groups, with labels that distinguish them.
     """
     configs = [run.config for run in runs if run.config is not None]
-    names = named(configs)
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for number, (environment, label) in enumerate(names):
-        mark = "" if pooled else str(number)
-        groups.setdefault((environment, label, mark), []).append(number)
-    made: list[Data] = []
-    for (environment, label, _), members in groups.items():
-        config = configs[members[0]]
-        alone = pooled or sum(one[:2] == (environment, label) for one in groups) == 1
-        method = config.agent.label
+    by_name: dict[tuple[str, str, str], list[int]] = {}
+    for number, (environment, label) in enumerate(named(configs)):
+        by_name.setdefault((environment, label, "" if pooled else str(number)), []).append(number)
+    found = []
+    for (environment, label, _), members in by_name.items():
+        method = configs[members[0]].agent.label
         text = method_name(method) + label[len(method) :].replace("_", " ")
-        together = [runs[number] for number in members]
-        metrics = metric_names(together)
-        table, place = _table(together, metrics)
-        made.append(
-            {
-                "key": f"c{len(made)}",
-                "environment": environment,
-                "label": text if alone else f"{text} ({runs[members[0]].name})",
-                "method": method,
-                "seeds": table.shape[1],
-                "runs": members,
-                "bucket": bucket_of(config),
-                "place": str(place),
-                **columns(table, metrics, bucket_of(config)),
-            }
+        alone = sum(one[:2] == (environment, label) for one in by_name) == 1
+        found.append(
+            Group(
+                environment,
+                text if alone else f"{text} ({runs[members[0]].name})",
+                method,
+                tuple(members),
+                tuple(runs[number] for number in members),
+            )
         )
-    return made
+    return found
+
+
+def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place: Place, bucket: int) -> Data:
+    """A curve as the page reads it.
+
+    Args:
+        group: its runs.
+        key: what the page calls it.
+        names: as `metric_names` returns them.
+        table: their metrics, as `read_table` returns them.
+        place: where to continue to read, if they are one run.
+        bucket: updates of a bucket.
+
+    Returns:
+        Plain data.
+    """
+    return {
+        "key": key,
+        "environment": group.environment,
+        "label": group.label,
+        "method": group.method,
+        "seeds": table.shape[1],
+        "numbers": [config.seed + i for config in group.configs for i in range(config.seeds)],
+        "runs": list(group.members),
+        "bucket": bucket,
+        "place": str(place),
+        **columns(table, names, bucket),
+    }
 
 
 def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
@@ -182,8 +237,8 @@ def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     ]
 
 
-def _table(runs: Sequence[Watched], names: Sequence[str]) -> tuple[np.ndarray, Place]:
-    """Metrics of all seeds of runs, (U, S, names), for the updates that all of them have."""
+def read_table(runs: Sequence[Watched], names: Sequence[str]) -> tuple[np.ndarray, Place]:
+    """Metrics of all seeds of runs, (U, S, names), for the updates that all of them have, and the place after them."""
     tables = []
     place = Place()
     for run in runs:

@@ -1,4 +1,4 @@
-"""The page of training runs: progress, maps, curves and evaluations; ``page.html`` has its text."""
+"""The page of training runs: progress, scores, maps, curves and evaluations; ``page.html`` has its text."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,13 +9,16 @@ from action_balance.reading import Unreadable, read_json
 from action_balance.runs.evaluation import EVALUATION, evaluation_files
 from action_balance.runs.evaluation import SUMMARY as EVALUATION_SUMMARY
 from action_balance.runs.legacy import renamed
-from action_balance.studies.charts import CHARTS, FIRST_CHARTS
+from action_balance.studies.charts import CHARTS, FIRST_CHARTS, chart_title
+from action_balance.studies.statistics import FEWEST
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
-from action_balance.studies.training.data import Watched, progress
+from action_balance.studies.training import scores as view_scores
+from action_balance.studies.training.data import Group, Watched, progress
+from action_balance.studies.training.scores import Score
 from action_balance.web.files import mime_type, read_table
 from action_balance.web.format import as_float, ends
-from action_balance.web.render import render
+from action_balance.web.render import render, render_fragment
 
 #: Where a page finds a file of a run, given the run and the file; None where it cannot be shown.
 Link = Callable[[Path, Path], str | None]
@@ -43,19 +46,30 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
         The text of an HTML file.
     """
     begun = [run for run in runs if run.config is not None]
-    curves = view_data.curves(begun, pooled=not live) if begun else []
-    environments = list(dict.fromkeys(curve["environment"] for curve in curves))
+    groups = view_data.grouped(begun, pooled=not live)
+    points = view_data.POINTS if live else view_data.points_for(groups)  # what is new comes in buckets of all points
+    curves, scores = [], []
+    for number, group in enumerate(groups):
+        names = view_data.metric_names(group.runs)
+        table, place = view_data.read_table(group.runs, names)
+        bucket = view_data.bucket_of(group.configs[0], points)
+        curves.append(view_data.curve(group, f"c{number}", names, table, place, bucket))
+        scores.append(view_scores.score(group, names, table))
     players = view_maps.players(runs)
     curve_of = {id(begun[member]): curve["key"] for curve in curves for member in curve["runs"]}
     statuses = [{**progress(run), "curve": curve_of.get(id(run))} for run in runs]
-    shown = {"live": live, "every": ASK_EVERY, "environments": environments, "curves": curves, "progress": statuses}
+    worlds = _worlds(groups, scores)
+    shown = {"live": live, "every": ASK_EVERY, "environments": list(worlds), "curves": curves, "progress": statuses}
+    titles = {
+        name: chart_title(name) for name in dict.fromkeys([*CHARTS, *(n for one in curves for n in one["metrics"])])
+    }
     return render(
         "studies/training/page.html",
         {
             "heat": HEAT_STOPS,
             "players": players,
             "reach": [],
-            "runs": shown | {"charts": CHARTS, "first": FIRST_CHARTS},
+            "runs": shown | {"charts": titles, "first": FIRST_CHARTS},
         },
         served,
         names=[run.name for run in runs],
@@ -63,19 +77,27 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
         live=live,
         statuses=statuses,
         finished=sum(one["status"] == "finished" for one in statuses),
-        worlds={name: _world([one for one in curves if one["environment"] == name]) for name in environments},
+        worlds=worlds,
+        fewest=FEWEST,
+        bucket=max((curve["bucket"] for curve in curves), default=1),
         players=players,
         evaluations=[found for run in begun if (found := _evaluation(run, link))],
     )
 
 
-def _world(curves: Sequence[Data]) -> Data:
-    """What the text above the curves of an environment needs."""
-    return {
-        "several": any(curve["seeds"] > 1 for curve in curves),
-        "bucket": max(curve["bucket"] for curve in curves),
-        "waiting": not any(curve["steps"] for curve in curves),
-    }
+def scores_fragment(runs: Sequence[Watched]) -> str:
+    """The scores of runs as they are now, as the live page shows them: the content of their section."""
+    groups = view_data.grouped([run for run in runs if run.config is not None], pooled=False)
+    worlds = _worlds(groups, view_scores.read_scores(groups))
+    return render_fragment("studies/training/scores.html", worlds=worlds, fewest=FEWEST)
+
+
+def _worlds(groups: Sequence[Group], scores: Sequence[Score]) -> dict[str, Data]:
+    """The scores of each environment."""
+    by_name: dict[str, list[Score]] = {}
+    for group, one in zip(groups, scores, strict=True):
+        by_name.setdefault(group.environment, []).append(one)
+    return {name: view_scores.compared(several) for name, several in by_name.items()}
 
 
 def _evaluation(run: Watched, link: Link) -> Data | None:

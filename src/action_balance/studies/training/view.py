@@ -15,7 +15,7 @@ from action_balance.studies import registry
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
-from action_balance.studies.training.page import Link, media, runs_page
+from action_balance.studies.training.page import Link, media, runs_page, scores_fragment
 from action_balance.terminal.console import say
 from action_balance.web.files import Embedded
 from action_balance.web.render import as_bytes
@@ -130,6 +130,10 @@ def site_of(shown: Shown, live: bool) -> Site:
     page = make()
 
     def news(query: Mapping[str, str]) -> Data | None:
+        if "scores" in query:
+            return {
+                "scores": scores_fragment([Watched.open(path, live=True, trust=shown.trust) for path in shown.runs])
+            }
         number = query.get("run", "")
         if not (number.isascii() and number.isdigit() and len(number) < 6 and int(number) < len(shown.runs)):
             return None

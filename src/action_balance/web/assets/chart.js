@@ -23,6 +23,12 @@ function logTicks(low, high, count) {
   return found.length <= count ? found : found.filter((value) => Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6));
 }
 
+/** Ticks of a logarithmic axis of values: at least two, also where it spans less than a power of ten. */
+function valueTicks(low, high) {
+  const found = logTicks(low, high, 8);
+  return found.length > 1 ? found.filter((_, i) => i % Math.ceil(found.length / 8) === 0) : ticks(low, high, 4).filter((value) => value > 0);
+}
+
 /** The index of the last x that is not beyond a value; -1 before the first. */
 function placeOf(xs, value) {
   let [low, high] = [0, xs.length];
@@ -34,13 +40,20 @@ function placeOf(xs, value) {
   return low - 1;
 }
 
+/** The index of the x nearest to a value. */
+function nearest(xs, value) {
+  const place = Math.max(0, placeOf(xs, value));
+  return place + 1 < xs.length && xs[place + 1] - value < value - xs[place] ? place + 1 : place;
+}
+
 /**
- * A line chart. A series has name, method (its colour), x, y and optionally low, high, dash, thin and label.
- * With `scrub`, the cursor is controlled from outside: dragging calls it, and `cursor(x)` moves the cursor.
+ * A line chart. A series has name, method (its colour), x, y and optionally low, high, dash, thin and faint; one
+ * without a name is not in the legend. `log` is for the x axis, `logY` for the y axis, which stays linear where no
+ * value is positive. With `scrub`, the cursor is controlled from outside: dragging calls it, and `cursor(x)` moves it.
  */
 class Chart {
-  constructor(host, { title, xLabel, yFormat, yTick = tick, log = false, steps = false, height = 260, scrub = null, from = null }) {
-    Object.assign(this, { host, xLabel, yFormat, yTick, log, steps, height, scrub, from });
+  constructor(host, { title, xLabel, yFormat, yTick = tick, log = false, logY = false, steps = false, height = 260, scrub = null, from = null }) {
+    Object.assign(this, { host, title, xLabel, yFormat, yTick, log, logY, steps, height, scrub, from });
     this.series = [];
     this.at = null;
     this.legend = make("ul", { class: "legend" });
@@ -48,7 +61,8 @@ class Chart {
     this.drawing = make("svg", { class: "scrubbed", ...(scrub ? { role: "img", "aria-label": title } : reads) });
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     host.classList.add("chart");
-    host.append(make("h3", {}, title), this.legend, this.drawing);
+    this.heading = make("h3", {}, title);
+    host.append(this.heading, this.legend, this.drawing);
     this.drawing.addEventListener("pointermove", (event) => this.#point(event));
     this.drawing.addEventListener("pointerdown", (event) => {
       if (this.scrub) this.drawing.setPointerCapture(event.pointerId);
@@ -82,8 +96,15 @@ class Chart {
     if (!this.scale) return;
     const box = this.drawing.getBoundingClientRect();
     const x = this.scale.back(event.clientX - box.left);
-    if (!this.scrub) this.cursor(x);
+    if (!this.scrub) this.cursor(this.#snapped(x));
     else if (pressed || event.buttons) this.scrub(x);
+  }
+
+  /** The point of a curve that is nearest; curves of steps have a value everywhere. */
+  #snapped(x) {
+    if (this.steps) return x;
+    const near = this.series.map((one) => one.x[nearest(one.x, x)]);
+    return near.reduce((best, one) => (Math.abs(one - x) < Math.abs(best - x) ? one : best), near[0]);
   }
 
   /** Move to the next value with the keyboard, and announce it. */
@@ -95,41 +116,47 @@ class Chart {
     const xs = [...new Set(this.series.flatMap((one) => one.x))].sort((a, b) => a - b);
     const from = this.at === null ? xs.length - (move < 0 ? 0 : 1) : placeOf(xs, this.at);
     this.cursor(xs[Math.min(xs.length - 1, Math.max(0, from + move))]);
-    const values = this.series.map((one, i) => `${one.name} ${this.items[i].textContent}`);
-    this.spoken.textContent = `${this.xLabel} ${shown(this.at)}: ${values.join(", ")}`;
+    const values = this.series.map((one, i) => `${one.name} ${this.items[i].textContent}`).filter((_, i) => this.series[i].name);
+    this.spoken.textContent = `${shown(this.at)} ${this.xLabel}: ${values.join(", ")}`;
   }
 
   #limits() {
     const xs = this.series.flatMap((one) => [one.x[0], one.x[one.x.length - 1]]);
-    let [left, right] = [this.from ?? (this.log ? Math.max(1, Math.min(...xs)) : Math.min(0, ...xs)), Math.max(...xs)];
+    let [left, right] = [this.log ? Math.max(1, Math.min(...xs)) : this.from ?? Math.min(0, ...xs), Math.max(...xs)];
     if (!(right > left)) right = left + 1;
-    let [low, high] = [Infinity, -Infinity];
+    let [low, high, least] = [Infinity, -Infinity, Infinity];
     for (const one of this.series) {
       for (const values of [one.y, one.low, one.high]) {
         for (const value of values ?? []) {
-          if (Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value); }
+          if (!Number.isFinite(value)) continue;
+          low = Math.min(low, value);
+          high = Math.max(high, value);
+          if (value > 0) least = Math.min(least, value);
         }
       }
     }
     if (low > high) [low, high] = [0, 1];
+    const logarithmic = this.logY && least <= high;
+    if (logarithmic) return { left, right, low: least === high ? least / 2 : least, high: least === high ? 2 * high : high * (high / least) ** 0.03, logarithmic };
     if (low >= 0 && low < 0.6 * high) low = 0;
     if (low === high) { low -= Math.abs(low) / 10 || 0.5; high += Math.abs(high) / 10 || 0.5; }
-    return { left, right, low, high: high + 0.03 * (high - low) };
+    return { left, right, low, high: high + 0.03 * (high - low), logarithmic };
   }
 
   draw() {
     const width = this.drawing.clientWidth;
     if (!width || !this.series.length) { this.drawing.replaceChildren(); return; }
-    const { left, right, low, high } = this.#limits();
+    const { left, right, low, high, logarithmic } = this.#limits();
     const [height, top, bottom, margin, end] = [this.height, 8, 40, 52, 14];
     const fx = this.log ? Math.log : (value) => value;
     const [a, b] = [fx(left), fx(right)];
     const px = (x) => margin + ((fx(Math.max(x, left)) - a) / (b - a)) * (width - margin - end);
-    const py = (y) => height - bottom - ((y - low) / (high - low)) * (height - top - bottom);
+    const fy = logarithmic ? (value) => Math.log(Math.max(value, low)) : (value) => value;
+    const py = (y) => height - bottom - ((fy(y) - fy(low)) / (fy(high) - fy(low))) * (height - top - bottom);
     const inverse = (pixel) => a + ((pixel - margin) / (width - margin - end)) * (b - a);
     this.scale = { px, py, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
     const parts = [];
-    for (const y of ticks(low, high, 4)) {
+    for (const y of logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 70)))) {
       parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
         make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yTick(y)));
     }
@@ -140,17 +167,19 @@ class Chart {
     }
     parts.push(make("line", { class: "axis", x1: margin, x2: width - end, y1: height - bottom, y2: height - bottom }),
       make("text", { class: "label", x: width - end, y: height - 4, "text-anchor": "end" }, this.xLabel));
-    for (const one of this.series) if (one.low) parts.push(make("path", { d: band(one, px, py), fill: tint(one), opacity: 0.14 }));
+    for (const one of this.series) if (one.low && !one.thin) parts.push(make("path", { d: band(one, px, py), fill: tint(one), opacity: 0.14 }));
     for (const one of this.series) {
-      const known = [...one.x.keys()].filter((i) => Number.isFinite(one.y[i]));
+      const known = [...one.x.keys()].filter((i) => Number.isFinite(one.y[i]) && !(logarithmic && one.y[i] <= 0));
       if (known.length === 1) parts.push(make("circle", { cx: px(one.x[known[0]]), cy: py(one.y[known[0]]), r: 4, fill: tint(one) }));
-      parts.push(make("path", { d: line(one, px, py, this.steps), class: one.thin ? "curve thin" : "curve", stroke: tint(one), "stroke-dasharray": one.dash }));
+      parts.push(make("path", { d: line(one, px, py, this.steps, known), class: `curve${one.thin ? " thin" : ""}${one.faint ? " faint" : ""}`, stroke: tint(one), "stroke-dasharray": one.dash }));
     }
     this.rule = make("line", { class: "cursor", y1: top, y2: height - bottom });
     this.dots = this.series.map((one) => make("circle", { r: one.thin ? 3 : 4.5, fill: tint(one), class: "dot" }));
+    this.where = make("text", { class: "where", y: top + 10 });
+    this.width = width;
     this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.drawing.style.height = `${height}px`;
-    this.drawing.replaceChildren(...parts, this.rule, ...this.dots);
+    this.drawing.replaceChildren(...parts, this.rule, ...this.dots, this.where);
     this.#place();
   }
 
@@ -159,12 +188,19 @@ class Chart {
     const { px, py } = this.scale;
     const hidden = this.at === null;
     this.rule.toggleAttribute("hidden", hidden);
-    if (!hidden) for (const end of ["x1", "x2"]) this.rule.setAttribute(end, px(this.at));
+    this.where.toggleAttribute("hidden", hidden || Boolean(this.scrub));
+    if (!hidden) {
+      for (const end of ["x1", "x2"]) this.rule.setAttribute(end, px(this.at));
+      const right = px(this.at) < this.width / 2;
+      this.where.setAttribute("x", px(this.at) + (right ? 6 : -6));
+      this.where.setAttribute("text-anchor", right ? "start" : "end");
+      this.where.textContent = `${shown(this.at)} ${this.xLabel}`;
+    }
     this.series.forEach((one, number) => {
       const place = hidden ? one.x.length - 1 : placeOf(one.x, this.at);
       const value = place < 0 ? NaN : one.y[place];
       this.items[number].textContent = this.yFormat(value);
-      const gone = hidden || !Number.isFinite(value);
+      const gone = hidden || !Number.isFinite(value) || one.faint;
       this.dots[number].toggleAttribute("hidden", gone);
       if (!gone) {
         this.dots[number].setAttribute("cx", px(this.at));
@@ -182,11 +218,10 @@ function swatch(one) {
     make("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: tint(one), "stroke-width": one.thin ? 1.5 : 3, "stroke-dasharray": one.dash }));
 }
 
-/** The path of a line, which skips points without a number. */
-function line(one, px, py, steps) {
+/** The path of a line through the points that are known. */
+function line(one, px, py, steps, known) {
   let path = "";
-  for (let i = 0; i < one.x.length; i += 1) {
-    if (!Number.isFinite(one.y[i])) continue;
+  for (const i of known) {
     const [x, y] = [px(one.x[i]).toFixed(1), py(one.y[i]).toFixed(1)];
     if (!path) path = `M${x} ${y}`;
     else path += steps ? `H${x}V${y}` : `L${x} ${y}`;

@@ -1,0 +1,169 @@
+"""The scores of training runs: how they end, and what these seeds prove.
+
+Axes: U updates, S seeds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from action_balance.files import Data
+from action_balance.runs import Place, read_numbers
+from action_balance.runs.metrics import KEYS
+from action_balance.runs.rows import TIMING
+from action_balance.studies import statistics
+from action_balance.studies.training.data import Group, read_table, status_of
+from action_balance.web.format import decimals
+
+#: The metrics that scores are made of.
+SCORED = ("episode_return", "best_return", "states")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How the runs of a group have ended, or where they are."""
+
+    label: str
+    method: str
+    seeds: int
+    steps: int
+    """Environment steps per seed."""
+    final: np.ndarray
+    """Final return of each seed that has finished an episode, (S,)."""
+    best: float
+    """The highest return of an episode, of all seeds."""
+    states: float
+    """Distinct states reached, mean over seeds; nan where they are not counted."""
+    cells: int | None
+    """States that the environment has, where it has a map."""
+    seconds: float
+    """Duration of training, of all runs together."""
+    rate: float
+    """Environment steps per second, of all seeds of a run together, without the first update, which compiles."""
+    ended: bool
+    """Whether all runs are finished."""
+
+    @property
+    def mean(self) -> float:
+        """Mean final return; nan where no episode has ended."""
+        return float(self.final.mean()) if len(self.final) else math.nan
+
+
+def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
+    """The score of a group.
+
+    Args:
+        group: the runs.
+        names: the columns of the table, which include `KEYS` and may include `SCORED`.
+        table: their metrics, (U, S, names).
+
+    Returns:
+        The score; the final return is that of `compare`, the mean over the last tenth of the updates.
+    """
+
+    def column(name: str) -> np.ndarray:
+        return table[..., names.index(name)].T  # (S, U)
+
+    updates, seeds, _ = table.shape
+    final = statistics.final_mean(statistics.carried_forward(column("episode_return"))) if updates else np.empty(0)
+    returns = np.concatenate([column("best_return"), column("episode_return")])
+    states = column("states")[:, -1] if updates and column("states").any() else np.array([math.nan])
+    seconds, rate = _timing(group)
+    known = bool(np.isfinite(states).any())
+    return Score(
+        label=group.label,
+        method=group.method,
+        seeds=seeds,
+        steps=int(table[-1, 0, names.index(KEYS[2])]) if updates else 0,
+        final=final[np.isfinite(final)],
+        best=float(returns[np.isfinite(returns)].max(initial=-math.inf)),
+        states=float(states[np.isfinite(states)].mean()) if known else math.nan,
+        cells=_cells(group, states) if known else None,
+        seconds=seconds,
+        rate=rate,
+        ended=all(status_of(run) == "finished" for run in group.runs),
+    )
+
+
+def read_scores(groups: Sequence[Group]) -> list[Score]:
+    """The scores of groups, from their files."""
+    names = (*KEYS, *SCORED)
+    return [score(group, names, read_table(group.runs, names)[0]) for group in groups]
+
+
+def _cells(group: Group, states: np.ndarray) -> int | None:
+    """The cells of the environment's map that are not walls, unless more states than that were reached."""
+    scene = group.configs[0].scene()
+    cells = int((~scene.world.walls).sum()) if scene else 0
+    return cells if cells >= states[np.isfinite(states)].max() else None
+
+
+def _timing(group: Group) -> tuple[float, float]:
+    """Seconds of training, and steps per second."""
+    seconds = steps = later = 0.0
+    for run in group.runs:
+        assert run.config is not None
+        rows, _ = read_numbers(run.path / TIMING, Place(), ("steps_per_second",))
+        speeds = rows[:, 0]
+        size = run.config.agent.steps_per_update * run.config.seeds
+        took = size / np.where(speeds > 0, speeds, math.inf)
+        seconds += float(took.sum())
+        steps += size * int((took[1:] > 0).sum())
+        later += float(took[1:].sum())
+    return seconds or math.nan, steps / later if later else math.nan
+
+
+def compared(scores: Sequence[Score]) -> Data:
+    """The scores of an environment as the page shows them, with what they prove.
+
+    Args:
+        scores: one for each curve.
+
+    Returns:
+        The ``rows``, the highest mean first, and the verdict: the ``leader``, or the ``leaders`` whose means print the
+        same; ``second``, the best of the others; the ``difference`` of their means; ``certain`` if a 95 % interval of
+        the difference lies above 0 for every other.
+    """
+    known = sorted((one for one in scores if len(one.final)), key=lambda one: -one.mean)
+    digits = decimals(one.mean for one in known)
+    leaders = [one for one in known if round(one.mean, digits) == round(known[0].mean, digits)]
+    others = known[len(leaders) :]
+    few = [one for one in known if not statistics.has_interval(len(one.final))]
+    same_length = len({one.steps for one in known}) == 1
+    beaten = [statistics.difference(leaders[0].final, one.final) for one in others]
+    certain = bool(others) and not few and same_length and all(one.low > 0 for one in beaten)
+    ranked = [*known, *(one for one in scores if not len(one.final))]
+    rows = [_row(one) | {"best_of_all": certain and any(one is leader for leader in leaders)} for one in ranked]
+    return {
+        "rows": rows,
+        "digits": digits,
+        "several": max((one.seeds for one in scores), default=0) > 1,
+        "leaders": [one.label for one in leaders],
+        "leader": rows[0] if leaders else None,
+        "second": rows[len(leaders)] if others else None,
+        "difference": statistics.to_data(beaten[0]) if others else None,
+        "unclear": [one.label for one, found in zip(others, beaten, strict=True) if not found.low > 0],
+        "few": min((len(one.final) for one in few), default=None),
+        "certain": certain,
+        "steps": sorted({one.steps for one in known}),
+        "without": [one.label for one in scores if not len(one.final)],
+        "ended": all(one.ended for one in scores),
+    }
+
+
+def _row(one: Score) -> Data:
+    return {
+        "label": one.label,
+        "method": one.method,
+        "seeds": one.seeds,
+        "steps": one.steps,
+        "known": len(one.final),
+        "final": statistics.to_data(statistics.bootstrap_mean(one.final)) if len(one.final) else None,
+        "best": statistics.number(one.best if math.isfinite(one.best) else math.nan),
+        "states": statistics.number(one.states),
+        "cells": one.cells,
+        "seconds": statistics.number(one.seconds),
+        "rate": statistics.number(one.rate),
+    }
