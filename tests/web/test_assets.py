@@ -29,7 +29,7 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
             "studies/explore/page.html",
             data,
             name="w",
-            settings={"runs": 1, "methods": ["rnd"]},
+            settings={"runs": 1, "seed": 0, "methods": ["rnd"]},
             coverage={"methods": {"rnd": covered}, "steps": 10, "reachable_cells": side * side},
             first_reach=None,
             figures={},

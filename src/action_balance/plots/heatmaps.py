@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator
 
 from action_balance.envs.grid.world import GridWorld
-from action_balance.plots.drawing import HERO, INK, MUTED, PLAIN, THOUSANDS, dot
+from action_balance.plots.drawing import INK, MUTED, PAPER, PLAIN, THOUSANDS
 
 #: From few visits to many, perceptually uniform: darker on light paper, brighter on dark paper. The first colour has a
 #: contrast of 3:1 to the paper, as WCAG 2 requires of graphics, so that one visit differs visibly from none.
@@ -19,6 +20,21 @@ HEAT_STOPS = {
     "light": ("#28a180", "#078a8a", "#067190", "#04569b", "#333592", "#421571", "#3f0243", "#2e011b"),
     "dark": ("#5d69ba", "#4d84d0", "#3e9fd5", "#49b8d1", "#62cfce", "#7de4ca", "#b2f4c2", "#f0fbd2"),
 }
+
+#: From as many runs fewer than with random, over no difference, to as many more: brown and teal, which every kind of
+#: colour vision distinguishes. No difference has the colour of the paper, and a third of the scale a contrast of 3:1 to
+#: it.
+DIFFERENCE_STOPS = {
+    "light": ("#5b3200", "#8a5410", "#b97f2e", "#fffffe", "#259b8c", "#05736a", "#004a46"),
+    "dark": ("#ffe3ae", "#e2ab4f", "#a3702a", "#1b1e23", "#258c80", "#56c5b5", "#c2fff2"),
+}
+
+#: From no run to all runs, without a hue.
+SHARE_STOPS = {
+    "light": ("#fffffe", "#b9bec6", "#7d848e", "#3a414b"),
+    "dark": ("#1b1e23", "#5a616c", "#949ca8", "#d5dae2"),
+}
+
 HEAT = LinearSegmentedColormap.from_list("visits", HEAT_STOPS["light"])
 WALL = "#aab1ba"
 
@@ -78,11 +94,14 @@ def heatmaps(
 
 
 def mark_places(axes: Axes, world: GridWorld, goal_size: float = 9) -> None:
-    """Mark the start of a world with a dot and its goals with stars, in place of ticks."""
+    """Mark the start of a world with a ring and its goals with stars, in place of ticks."""
     axes.set(xticks=[], yticks=[])
-    axes.plot(*world.coordinates(int(world.start)), **dot(HERO, 5))
+    ring: dict[str, Any] = {"marker": "o", "linestyle": "", "fillstyle": "none", "markersize": 6}
+    ring |= {"markeredgecolor": INK, "markeredgewidth": 1.3, "path_effects": [withStroke(linewidth=3, foreground=PAPER)]}
+    axes.plot(*world.coordinates(int(world.start)), **ring)
     for goal in np.flatnonzero(world.goals):
-        axes.plot(*world.coordinates(goal), **dot(HERO, goal_size) | {"marker": "*"})
+        looks: dict[str, Any] = {"markerfacecolor": INK, "markeredgecolor": PAPER, "markeredgewidth": 0.8}
+        axes.plot(*world.coordinates(goal), marker="*", linestyle="", markersize=goal_size + 1, **looks)
 
 
 def one_row(title: str, world: GridWorld, panels: Mapping[str, np.ndarray], label: str, goal_size: float = 9) -> Figure:

@@ -20,7 +20,8 @@ from action_balance.web import format as formats
 from action_balance.web.inline_svg import inline_figure
 
 #: The scripts of a page with data, in the order in which they need each other.
-SCRIPTS = ("page", "chart", "source", "heat", "inspector", "player", "reach", "export", "curves", "runs", "main")
+PLAYER = ("source", "scales", "heat", "inspector", "views", "covered", "player")
+SCRIPTS = ("page", "chart", *PLAYER, "reach", "export", "curves", "runs", "main")
 #: The styles of a page with data, after those of all pages.
 STYLES = ("page.css", "runs.css")
 #: The scripts of a page without data.

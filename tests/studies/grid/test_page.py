@@ -38,7 +38,8 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
     """The page, opened once for the tests that play; at the end nothing was asked for and nothing went wrong."""
     with shown(browser, report.as_uri(), width=1280) as found:
         found.page.wait_for_selector("html[data-ready]")
-        assert found.page.get_by_label("Mean of 3 runs").is_checked()  # one run says little
+        assert found.page.get_by_label("Difference from random", exact=True).is_checked()
+        assert step_of(found.page) == 20000  # the end, where the methods differ
         found.page.get_by_label("One run").check()
         yield found.page
         assert found.errors == []
@@ -73,7 +74,7 @@ def told(page: Page, panel: int) -> dict[str, list[float]]:
 
 def scale_ends(page: Page) -> list[str]:
     """The colours at the ends of the scale, as they are drawn."""
-    pixels = page.locator("#player-open .strip").evaluate(
+    pixels = page.locator("#player-open .strip").last.evaluate(
         "strip => [0, 255].map((x) => [...strip.getContext('2d').getImageData(x, 0, 1, 1).data])"
     )
     return [f"#{bytes(pixel[:3]).hex()}" for pixel in pixels]
@@ -110,18 +111,8 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
 
 
-def test_bars_of_the_bonus_have_room_and_the_controls_stay_in_sight(page: Page) -> None:
-    bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
-    assert len(bars) == 16
-    assert min(bars) > 20
-    page.evaluate("document.querySelector('.map').scrollIntoView()")
-    box = page.locator("#player-open .play").bounding_box()
-    assert box is not None
-    assert 0 < box["y"] < 900 - box["height"]
-
-
 def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
-    for width in (1100, 1264, 1265):
+    for width in (820, 1264, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         beyond = page.locator("#player-open .details").evaluate_all(
             "all => all.map((one) => one.querySelector('.actions').getBoundingClientRect().right"
@@ -129,20 +120,23 @@ def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
         )
         assert len(beyond) == 4
         assert max(beyond) < 1, width
+        bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
+        assert len(bars) == 16
+        assert min(bars) > 20, width
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
     seek(page, 500)
     before = page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()")
-    cursor = page.locator("#player-open .cursor").get_attribute("x1")
+    cursor = page.locator("#player-open .cursor").first.get_attribute("x1")
     page.get_by_label("Speed").first.select_option("4")
     page.locator("#player-open .play").click()
     until(page, lambda: step_of(page) > 800)
     page.locator("#player-open .play").click()
     stopped = step_of(page)
     assert page.locator("#player-open .play").inner_text() == "Play"
-    assert page.locator("#player-open .cursor").get_attribute("x1") != cursor
+    assert page.locator("#player-open .cursor").first.get_attribute("x1") != cursor
     assert page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()") != before
     page.wait_for_timeout(100)
     assert step_of(page) == stopped
@@ -172,18 +166,52 @@ def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
 
 
-def test_keys_that_nobody_else_wants_are_for_the_player_in_sight(page: Page) -> None:
-    page.evaluate("document.activeElement.blur(); document.querySelector('.map').scrollIntoView()")
+def test_keys_work_wherever_the_focus_is_without_breaking_what_has_it(page: Page) -> None:
+    play = page.locator("#player-open .play")
+    page.evaluate("document.querySelector('.map').scrollIntoView({block: 'center'})")
+    page.locator("#player-open input[type=range]").focus()
     page.keyboard.press("End")
-    assert step_of(page) == 20000
     page.keyboard.press("ArrowLeft")
     assert step_of(page) == 19900
-    page.get_by_label("Use the dark theme").focus()
-    page.keyboard.press("Home")  # focus is elsewhere
-    assert step_of(page) == 19900
+    for name in ("Use the dark theme", "Open grid", "One run"):  # a button, a tab that is selected, a choice
+        page.get_by_label(name).focus()
+        page.keyboard.press("Home")
+        assert step_of(page) == 0, name
+        page.keyboard.press("End")
+    page.get_by_label("Open grid").focus()
+    page.keyboard.press("Space")
+    assert play.inner_text() == "Pause"
+    page.keyboard.press("Space")
+    assert play.inner_text() == "Play"
+    play.focus()
+    page.keyboard.press("Space")  # a button is pressed once, not twice
+    assert play.inner_text() == "Pause"
+    page.keyboard.press("ArrowRight")
+    assert play.inner_text() == "Play"
+    page.get_by_label("One run").focus()
+    page.keyboard.press("ArrowLeft")  # a choice keeps its arrows
+    assert page.get_by_label("Visits (mean of 3 runs)").is_checked()
+    page.get_by_label("One run").check()
+
+
+def test_keys_are_left_to_the_page_while_the_maps_are_out_of_sight(page: Page) -> None:
+    seek(page, 500)
     page.evaluate("document.activeElement.blur(); document.getElementById('made').scrollIntoView()")
-    page.keyboard.press("Home")  # the maps are out of sight
-    assert step_of(page) == 19900
+    page.keyboard.press("Home")
+    assert step_of(page) == 500
+
+
+def test_scrubbing_in_the_curves_selects_no_text(page: Page) -> None:
+    chart = page.locator("#player-open .curves svg.scrubbed").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] - 200)
+    page.mouse.up()
+    assert 0 < step_of(page) < 20000
+    assert page.evaluate("getSelection().toString()") == ""
 
 
 def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
@@ -205,19 +233,53 @@ def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
     assert page.locator("#reach-0 .cursor:not([hidden])").count() == 0
 
 
-def test_coverage_at_the_cursor_is_that_of_the_table(page: Page, report: Path) -> None:
+def cells_of(text: str) -> float:
+    return float(text.removesuffix(" cells").replace("\N{MINUS SIGN}", "-").replace(",", ""))
+
+
+def cells_above(page: Page, panel: int) -> float:
+    return cells_of(page.locator("#player-open .fact").nth(panel).inner_text())
+
+
+def legend_of(page: Page, chart: int, method: str) -> str:
+    found = (
+        page.locator("#player-open .curves .chart").nth(chart).locator(".legend li", has_text=re.compile(f"^{method}"))
+    )
+    return found.inner_text().split("\n")[-1].replace(method, "").strip()
+
+
+def test_map_number_curve_and_table_agree(page: Page, report: Path) -> None:
     rows = [line.split(",") for line in (report.parent / "coverage.csv").read_text().splitlines()]
-    (final,) = (float(row[2]) for row in rows if row[:2] == ["rnd", "20000"])
+    final = {row[0]: float(row[2]) for row in rows if row[1] == "20000"}
+    with np.load(report.parent / "heatmaps.npz") as maps:
+        assert maps["covered_rnd"][-1].sum() / 1600 == pytest.approx(final["rnd"], abs=1e-6)
+        shares = [float(maps[f"covered_{name}"][-1, CELL[1], CELL[0]]) for name in ("random", "rnd")]
+    page.get_by_label("Difference from random", exact=True).check()
     seek(page, 20000)
-    legend = page.locator("#player-open .legend li", has_text=re.compile("^RND")).inner_text()
-    assert legend.split("\n")[-1].replace("RND", "").strip() == f"{100 * final:.1f} %"
+    more = 1600 * (final["rnd"] - final["random"])
+    assert cells_above(page, 0) == pytest.approx(1600 * final["random"], abs=0.06)
+    assert cells_above(page, 2) == pytest.approx(more, abs=0.06)
+    assert legend_of(page, 0, "RND") == page.locator("#player-open .fact").nth(2).inner_text()
+    hover(page, 2, CELL)
+    share, points = page.locator("#player-open .details").nth(2).locator(".visits output").inner_text().split(" %, ")
+    assert float(share) == pytest.approx(100 * shares[1], abs=0.06)
+    assert float(points.replace("\N{MINUS SIGN}", "-")) == pytest.approx(100 * (shares[1] - shares[0]), abs=0.06)
+    page.get_by_label("Share of the world").first.check()
+    assert legend_of(page, 1, "RND") == f"{100 * final['rnd']:.1f} %"
+    page.get_by_label("Compared with random").first.check()
+    page.get_by_label("One run").check()
+    assert legend_of(page, 0, "random") == "0.0 cells"
+    assert cells_of(legend_of(page, 0, "RND")) == cells_above(page, 2) - cells_above(page, 0)
 
 
 def test_the_mean_of_all_runs_is_that_of_the_heat_maps(page: Page, report: Path) -> None:
     with np.load(report.parent / "heatmaps.npz") as maps:
         visits = float(maps["random"][-1, CELL[1], CELL[0]])
-    page.get_by_label("Mean of 3 runs").check()
-    seek(page, 20000)
+    page.get_by_label("Visits (mean of 3 runs)").check()
+    page.locator("#player-open input[type=range]").fill("19999")
+    assert step_of(page) == 19750  # the last moment before, which everything on the screen shows
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == 20000
     hover(page, 0, CELL)
     found = page.locator("#player-open .details").first.locator(".visits output").inner_text()
     page.get_by_label("One run").check()
@@ -227,7 +289,8 @@ def test_the_mean_of_all_runs_is_that_of_the_heat_maps(page: Page, report: Path)
 def test_the_other_world_and_the_goals_can_be_chosen(page: Page) -> None:
     page.get_by_label("Corridor", exact=True).check()
     page.wait_for_selector("#player-corridor[data-ready]")
-    assert page.locator("#player-corridor .readout").inner_text() == "step 500 of 5,000 · episode 3"
+    assert page.locator("#player-corridor .readout").inner_text() == "step 5,000 of 5,000 · episode 25"
+    assert page.locator("#player-corridor").get_by_label("Difference from random", exact=True).is_checked()
     assert page.locator("#player-open").is_hidden()
     page.get_by_label("Open grid").check()
     before = page.locator("#reach-0 .hint").inner_text()
@@ -250,14 +313,20 @@ def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
 
 
 def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser: Browser, report: Path) -> None:
-    with shown(browser, report.as_uri(), width=360, dark=True) as found:
+    with shown(browser, report.as_uri(), width=390, dark=True) as found:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
+        beyond = found.page.locator("main *:not(.scroll *):not(.hidden)").evaluate_all(
+            "all => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML)"
+        )
         controls = found.page.locator("#player-open .transport").bounding_box()
+        first = found.page.locator("#player-open .map").first.bounding_box()
         assert found.errors == []
     assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
+    assert beyond == []
     assert controls is not None
-    assert controls["height"] < 120
+    assert first is not None
+    assert controls["y"] + controls["height"] <= first["y"]  # the controls cover no map
     assert seen["tables"] >= 4
     assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
     assert report.stat().st_size < 3_000_000

@@ -1,6 +1,7 @@
 """What the page of a tabular result shows by script: the players, the coverage curves and first-reach distributions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from action_balance.envs.grid.world import ACTIONS
 from action_balance.files import Data, own_file
 from action_balance.packing import packed
 from action_balance.plots.drawing import NAMES
-from action_balance.plots.heatmaps import HEAT_STOPS
+from action_balance.plots.heatmaps import DIFFERENCE_STOPS, HEAT_STOPS, SHARE_STOPS
 from action_balance.studies.grid.trace_file import HEATMAPS, Recording, read, read_arrays
 from action_balance.tabular.settings import TabularSettings, coefficients
 from action_balance.web.files import read_table
@@ -17,11 +18,33 @@ from action_balance.web.files import read_table
 #: The most points of a curve, and the most steps of a distribution.
 CURVE_POINTS, QUANTILES = 240, 200
 
-#: For each world of a recording: the title of its tab, and what its goals are called.
+#: The method that others are compared with on the maps.
+REFERENCE = "random"
+
+
+@dataclass(frozen=True)
+class World:
+    """How a world of a recording is shown, and where the data of all its runs are."""
+
+    title: str  # of its tab
+    goal: str  # what its goals are called
+    curves: str  # table of the coverage
+    moments: str = "moments"  # array of the moments in `HEATMAPS`
+    visits: str = ""  # what the names of the arrays of visits begin with
+    covered: str = "covered_"  # the same of the arrays of covered cells
+
+
 WORLDS = {
-    "open": ("Open grid", "a goal of the second study"),
-    "corridor": ("Corridor", "the treasure"),
-    "map": ("Your map", "a goal"),
+    "open": World("Open grid", "a goal of the goal study", "coverage.csv"),
+    "corridor": World(
+        "Corridor",
+        "the treasure",
+        "corridor_coverage.csv",
+        "corridor_film_moments",
+        "corridor_visits_",
+        "corridor_covered_",
+    ),
+    "map": World("Your map", "a goal", "coverage.csv"),
 }
 
 #: The tables of first-reach steps, and the titles of their charts.
@@ -44,7 +67,8 @@ def result_data(path: Path, summary: Data) -> Data:
     """
     recordings = read(path)
     players = [_player(path, summary, name, recordings[name]) for name in WORLDS if name in recordings]
-    return {"heat": HEAT_STOPS, "players": players, "reach": _reach(path)}
+    colours = {"heat": HEAT_STOPS, "difference": DIFFERENCE_STOPS, "share": SHARE_STOPS}
+    return {**colours, "players": players, "reach": _reach(path)}
 
 
 def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
@@ -53,29 +77,30 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
     steps = len(next(iter(traces.values())).pairs)
     start = cells_of(rows, "S")[0]
     agent = TabularSettings(settings["update_every"], settings["action_coef"], settings["state_coef"])
-    title, goal = WORLDS[name]
-    all_runs = name != "corridor"
+    world, runs = WORLDS[name], settings["runs"]
+    mean = _mean(path, world, steps, runs) if runs > 1 else None
+    moments = next(iter(mean["moments"].values())) if mean else ()
     return {
         "id": name,
-        "title": title,
+        "title": world.title,
         "width": len(rows[0]),
         "height": len(rows),
         "walls": cells_of(rows, "#"),
         "start": start,
         "goals": cells_of(rows, "G"),
-        "goalWord": goal,
+        "goalWord": world.goal,
         "chosen": start,
         "episodeSteps": settings["episode_steps"],
         "updateEvery": min(settings["update_every"], steps),
         "steps": steps,
-        "begin": 0.1,
+        "begin": 1,
         "keyStep": max(1, steps // 200),
         "reachable": recording.reachable,
         "actions": list(ACTIONS),
         "run": f"run 0 of seed {settings['seed']}",
         "meanWord": "mean visits per run",
-        "mean": _mean(path, steps, settings["runs"]) if all_runs else None,
-        "curves": _coverage_curves(path, steps) if all_runs else None,
+        "mean": mean,
+        "curves": _coverage_curves(path, world, steps, moments),
         "panels": [
             {
                 "key": method,
@@ -96,32 +121,40 @@ def cells_of(rows: Sequence[str], symbol: str) -> list[int]:
     return [y * width + x for y, row in enumerate(reversed(rows)) for x, drawn in enumerate(row) if drawn == symbol]
 
 
-def _mean(path: Path, steps: int, runs: int) -> Data | None:
-    """Mean visits over all runs at the moments of ``heatmaps.npz``, as sums over runs; None if there is one run."""
+def _mean(path: Path, world: World, steps: int, runs: int) -> Data | None:
+    """Visits and covered cells of all runs, as sums over runs at the moments of `HEATMAPS`; None without them.
+
+    What has changed since the moment before is a small integer, which packs well.
+    """
     arrays = read_arrays(own_file(path, HEATMAPS))
-    names = [name for name in NAMES if name in arrays]
-    if "moments" not in arrays or runs < 2 or not names:
+    names = [name for name in NAMES if f"{world.visits}{name}" in arrays]
+    if world.moments not in arrays or not names:
         return None
-    moments = arrays["moments"][arrays["moments"] <= steps]
-    counts, taken = {}, [int(moment) for moment in moments]
-    for name in names:
+    moments = [int(moment) for moment in arrays[world.moments] if moment <= steps]
+
+    def changes(name: str) -> Data:
         total = np.rint(arrays[name][: len(moments)] * runs).astype(np.int64).reshape(len(moments), -1)
-        counts[name] = packed(np.diff(total, axis=0, prepend=0))
+        return packed(np.diff(total, axis=0, prepend=0))
+
+    comparable = REFERENCE in names and len(names) > 1 and all(f"{world.covered}{name}" in arrays for name in names)
     return {
-        "counts": counts,
-        "moments": dict.fromkeys(names, taken),
+        "counts": {name: changes(f"{world.visits}{name}") for name in names},
+        "covered": {name: changes(f"{world.covered}{name}") for name in names} if comparable else None,
+        "reference": REFERENCE,
+        "moments": dict.fromkeys(names, moments),
         "over": dict.fromkeys(names, runs),
         "actions": 1,
     }
 
 
-def _coverage_curves(path: Path, steps: int) -> Data | None:
-    """The curves of ``coverage.csv``, thinned out."""
-    rows = read_table(own_file(path, "coverage.csv"), ("method",), ("step", "mean", "low", "high"))
+def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int]) -> Data | None:
+    """The curves of a table of the coverage, thinned out, but with all moments of the maps."""
+    rows = read_table(own_file(path, world.curves), ("method",), ("step", "mean", "low", "high"))
     if not rows:
         return None
     known = sorted({int(row["step"]) for row in rows if int(row["step"]) <= steps})
-    chosen = {known[i] for i in np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).round().astype(int))}
+    thinned = {known[i] for i in np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).round().astype(int))}
+    chosen = thinned | set(moments).intersection(known)
     methods: dict[str, dict[str, list[float | None]]] = {}
     for row in rows:
         if int(row["step"]) in chosen:

@@ -1,48 +1,4 @@
-// A heat map of visits on a canvas: the world, the agent with its last steps, and the selected cell with its arrows.
-
-/** Colours from few to many visits: light to dark, and the other way round in the dark theme. */
-class HeatScale {
-  constructor({ light, dark }) {
-    const parsed = (stops) => stops.map((stop) => [1, 3, 5].map((i) => parseInt(stop.slice(i, i + 2), 16)));
-    Object.assign(this, { light: parsed(light), dark: parsed(dark) });
-    this.most = 1;
-    this.least = 1;
-  }
-
-  /** The colour of a share of the scale, from 0 to 1. */
-  at(share) {
-    const stops = isDark() ? this.dark : this.light;
-    const place = share * (stops.length - 1);
-    const i = Math.min(stops.length - 2, Math.floor(place));
-    return stops[i].map((from, c) => Math.round(from + (stops[i + 1][c] - from) * (place - i)));
-  }
-
-  share(visits) {
-    if (!(this.most > this.least)) return 1;
-    return Math.min(1, Math.max(0, Math.log(visits / this.least) / Math.log(this.most / this.least)));
-  }
-
-  /** The scale as a strip of colours with numbers. */
-  legend(canvas, labels, caption) {
-    canvas.width = 256;
-    canvas.height = 1;
-    const context = canvas.getContext("2d");
-    for (let x = 0; x < 256; x += 1) {
-      context.fillStyle = `rgb(${this.at(x / 255).join(" ")})`;
-      context.fillRect(x, 0, 1, 1);
-    }
-    const numbers = [];
-    for (const number of logTicks(this.least, this.most, 6)) {
-      if (!numbers.length || this.share(number) - this.share(numbers[numbers.length - 1]) > 34 / Math.max(120, canvas.clientWidth)) numbers.push(number);
-    }
-    labels.replaceChildren(...numbers.map((number) => {
-      const label = make("span", {}, tick(number));
-      label.style.left = `${100 * this.share(number)}%`;
-      return label;
-    }));
-    canvas.setAttribute("aria-label", `${caption}: from ${short(this.least)} to ${short(this.most)}, logarithmic`);
-  }
-}
+// A map on a canvas: the world with its colours and marks, the agent with its last steps, and the selected cell.
 
 class HeatMap {
   constructor(host, world, panel, { choose, label }) {
@@ -89,28 +45,31 @@ class HeatMap {
     const context = image.getContext("2d");
     const pixels = context.createImageData(world.width, world.height);
     const wall = colour("var(--wall)").match(/[\d.]+/g).map(Number);
-    for (let cell = 0; cell < source.visits.length; cell += 1) {
+    for (let cell = 0; cell < source.values.length; cell += 1) {
       const row = world.height - 1 - Math.floor(cell / world.width);
       const place = 4 * (row * world.width + (cell % world.width));
-      const visits = source.visits[cell];
-      if (world.wallSet.has(cell)) pixels.data.set([...wall.slice(0, 3), 255], place);
-      else if (visits > 0) pixels.data.set([...scale.at(scale.share(visits)), 255], place);
+      const painted = world.wallSet.has(cell) ? wall.slice(0, 3) : scale.colour(source.values[cell]);
+      if (painted) pixels.data.set([...painted, 255], place);
     }
     context.putImageData(pixels, 0, 0);
   }
 
-  /** The start is a ring, goals are diamonds. */
+  /** The start is a ring, goals are stars: the same marks as in the figures. */
   #marks(context, centre, side, density) {
     const size = Math.min(Math.max(0.42 * side, 3.2 * density), 8 * density);
-    const outline = (width, stroke) => { context.lineWidth = width * density; context.strokeStyle = stroke; context.stroke(); };
-    for (const [cells, shape] of [[[this.world.start], "ring"], [this.world.goals, "diamond"]]) {
+    const [paper, ink] = [colour("var(--paper)"), colour("var(--ink)")];
+    context.lineJoin = "round";
+    for (const [cells, shape] of [[[this.world.start], "ring"], [this.world.goals, "star"]]) {
       for (const cell of cells) {
         const [x, y] = centre(cell);
         context.beginPath();
         if (shape === "ring") context.arc(x, y, size, 0, 2 * Math.PI);
-        else for (const [dx, dy] of [[0, -1], [1, 0], [0, 1], [-1, 0], [0, -1]]) context.lineTo(x + dx * 1.25 * size, y + dy * 1.25 * size);
-        outline(3.2, colour("var(--paper)"));
-        outline(1.4, colour("var(--ink)"));
+        else starPath(context, x, y, 1.5 * size);
+        Object.assign(context, { lineWidth: 3.2 * density, strokeStyle: paper, fillStyle: ink });
+        context.stroke();
+        Object.assign(context, { lineWidth: 1.4 * density, strokeStyle: ink });
+        if (shape === "ring") context.stroke();
+        else context.fill();
       }
     }
   }
@@ -133,13 +92,11 @@ class HeatMap {
       }
     }
     context.globalAlpha = 1;
-    context.beginPath();
-    context.arc(...centre(cells[cells.length - 1]), Math.min(Math.max(0.5 * side, 4 * density), 9 * density), 0, 2 * Math.PI);
-    context.fillStyle = own;
-    context.fill();
-    context.lineWidth = 1.6 * density;
-    context.strokeStyle = paper;
-    context.stroke();
+    const [x, y] = centre(cells[cells.length - 1]);
+    const half = Math.min(Math.max(0.45 * side, 3.5 * density), 8 * density);
+    Object.assign(context, { fillStyle: own, lineWidth: 1.6 * density, strokeStyle: paper });
+    context.fillRect(x - half, y - half, 2 * half, 2 * half);
+    context.strokeRect(x - half, y - half, 2 * half, 2 * half);
   }
 
   /** The selected cell: a frame, and arrows whose length is beta (or, without policies, the share of each action). */
@@ -174,6 +131,14 @@ class HeatMap {
         context.stroke();
       }
     });
+  }
+}
+
+/** A star with five points around a centre. */
+function starPath(context, x, y, radius) {
+  for (let i = 0; i <= 10; i += 1) {
+    const [angle, reach] = [(i * Math.PI) / 5 - Math.PI / 2, i % 2 ? 0.45 * radius : radius];
+    context.lineTo(x + reach * Math.cos(angle), y + reach * Math.sin(angle));
   }
 }
 

@@ -20,8 +20,8 @@ class Inspector {
 
   show(found, place) {
     const { visits, counts, pi, beta, bonus, balanced } = found;
-    this.place.textContent = `visits of ${place}`;
-    this.visits.textContent = Number.isInteger(visits) ? shown(visits) : short(visits);
+    this.place.textContent = `${found.what ?? "visits of"} ${place}`;
+    this.visits.textContent = found.text ?? (Number.isInteger(visits) ? shown(visits) : short(visits));
     this.rose.toggleAttribute("hidden", !counts);
     if (!counts) {
       this.head.replaceChildren();

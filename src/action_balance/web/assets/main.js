@@ -5,7 +5,7 @@ async function startPlayers(data) {
   const players = [];
   for (const one of data.players ?? []) {
     const host = document.getElementById(`player-${one.id}`);
-    const player = new Player(host, one, data.heat);
+    const player = new Player(host, one, data);
     players.push(player);
     host.player = player;
   }

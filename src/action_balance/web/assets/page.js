@@ -25,6 +25,12 @@ function shown(value, digits = 0) {
   return text.replace("-", MINUS);
 }
 
+/** A number with its sign; no sign before a zero. */
+function signed(value, digits = 0) {
+  const text = shown(value, digits);
+  return value > 0 && Number(value.toFixed(digits)) !== 0 ? `+${text}` : text.replace(/^\u2212(0(\.0+)?)$/, "$1");
+}
+
 /** A number on an axis, with no more digits than it needs. */
 function tick(value) {
   return (value + 0).toLocaleString("en-US", { maximumSignificantDigits: 6 }).replace("-", MINUS);

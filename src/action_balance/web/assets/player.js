@@ -1,18 +1,22 @@
-// Plays runs: heat maps side by side, with one clock, one cursor in the curves and one selected cell for all.
+// Plays runs: maps side by side, with one clock, one cursor in the curves and one selected cell for all.
+//
+// For scripts that drive a page, for example to record it: the player of a world is the element `#player-open`,
+// `#player-corridor` or `#player-map`, with `data-ready` once it is drawn, and its property `player` is this object.
+// `player.data.steps` is the last step, `player.seek(step)` and `player.choose(cell, true)` draw at once,
+// `player.look("difference" | "visits" | "run")` changes the view, and `player.toggle()` plays and pauses. Inside of it
+// are `.maps`, `.transport`, `.play` and `.curves`.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 
 /** Milliseconds between two frames for readers who prefer reduced motion. */
 const STILL_EVERY = 500;
 
-/** Seconds that a run takes at speed 1, about. */
-const SECONDS = 40;
+/** Seconds that the mean of all runs, and a single run, take at speed 1, about. */
+const SECONDS = { mean: 12, run: 40 };
 
 class Player {
-  constructor(host, data, stops) {
-    this.data = data;
-    this.host = host;
-    this.scale = new HeatScale(stops);
+  constructor(host, data, palettes) {
+    Object.assign(this, { host, data, palettes });
     this.world = { ...data, wallSet: new Set(data.walls) };
     this.step = Math.round(data.steps * data.begin);
     this.chosen = this.pinned = data.chosen;
@@ -22,23 +26,20 @@ class Player {
 
   /** Unpack the data, once. */
   async #read() {
-    const { data, world } = this;
-    if (this.kinds) return;
-    this.kinds = {};
-    if (data.panels[0].pairs) this.kinds.run = await Promise.all(data.panels.map((panel) => TraceSource.read(panel, world)));
-    if (data.mean) {
-      this.kinds.mean = await Promise.all(data.panels.map((panel) =>
-        SnapshotSource.read(data.mean.counts[panel.key], data.mean.moments[panel.key], world, data.mean.actions, data.mean.over[panel.key])));
-    }
+    this.views ??= await readViews(this.data, this.world, this.palettes);
   }
 
   async start() {
     await this.#read();
-    this.kind = this.kinds.mean ? "mean" : "run"; // a single run says little
+    [this.kind] = Object.keys(this.views); // the first says the most
     this.#build();
     themeChanged.addEventListener("change", () => this.show());
-    this.show();
+    this.seek(this.step);
   }
+
+  get view() { return this.views[this.kind]; }
+
+  get sources() { return this.view.sources; }
 
   #build() {
     const { data, host, world } = this;
@@ -51,7 +52,7 @@ class Player {
       const details = make("div", { class: "details" }, make("p", { class: "whose", "aria-hidden": "true" }, ...titled()));
       this.maps.push(new HeatMap(frame, world, panel, {
         choose: (cell, pressed) => this.choose(cell, pressed),
-        label: `${panel.name}: visits of each cell. The arrow keys select a cell.`,
+        label: `${panel.name}: map. The arrow keys select a cell.`,
       }));
       this.inspectors.push(new Inspector(details, world));
       const fact = make("output", { class: "fact" });
@@ -62,21 +63,25 @@ class Player {
     cards.forEach((card, i) => card.style.setProperty("--own", tint(data.panels[i])));
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     this.grid = make("div", { class: "maps", "data-panels": data.panels.length }, ...cards);
-    host.append(make("div", { class: "above" }, this.#choices(), this.more ?? null, this.#legend()), this.grid, this.#transport(), this.spoken);
-    if (this.kinds.run || data.curves) this.#chart();
-    host.addEventListener("keydown", (event) => this.#key(event));
-    document.addEventListener("keydown", (event) => { if (event.target === document.body && this.#inSight()) this.#key(event); });
+    this.legend = make("div", { class: "scales" });
+    this.abouts = [...document.querySelectorAll("#watch [data-view]")];
+    host.append(make("div", { class: "above" }, this.#choices()), ...(this.abouts.length ? [make("p", { class: "about" })] : []),
+      this.#transport(), this.grid, make("div", { class: "below" }, this.legend, markKey(world, Boolean(this.views.run))), this.spoken);
+    if (this.views.run || data.curves) {
+      const place = make("div", { class: "curves" });
+      host.append(place);
+      this.curves = new CoverageCurves(place, data, this.views.run?.sources, (step) => { this.pause(); this.seek(Math.round(step)); });
+    }
+    document.addEventListener("keydown", (event) => { if (this.#listens(event)) this.#key(event); });
   }
 
-  /** The choice between one run and the mean of all, if both exist. */
+  /** The choice between the views, if there are several. */
   #choices() {
-    if (Object.keys(this.kinds).length < 2) return null;
-    const name = `kind-${this.data.id}`;
-    this.more = make("span", { class: "hint" }, "One run also shows actions and policies.");
-    const option = (kind, text) => make("label", {},
-      make("input", { type: "radio", name, value: kind, checked: kind === this.kind, onchange: () => { this.kind = kind; this.show(); } }), make("span", {}, text));
-    return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What to play"),
-      option("mean", `Mean of ${shown(this.data.mean.over[this.data.panels[0].key])} runs`), option("run", "One run"));
+    const names = Object.keys(this.views);
+    if (names.length < 2) return null;
+    this.options = Object.fromEntries(names.map((kind) => [kind, make("input", { type: "radio", name: `kind-${this.data.id}`, value: kind, checked: kind === this.kind, onchange: () => this.look(kind) })]));
+    return make("fieldset", { class: "switch" }, make("legend", { class: "hidden" }, "What the maps show"),
+      ...names.map((kind) => make("label", {}, this.options[kind], make("span", {}, this.views[kind].label))));
   }
 
   #transport() {
@@ -89,68 +94,44 @@ class Player {
     return make("div", { class: "transport", role: "group", "aria-label": "Playback" }, this.button, this.slider, this.readout, select);
   }
 
-  #legend() {
-    this.strip = make("canvas", { role: "img" });
-    this.strip.className = "strip";
-    this.numbers = make("div", { class: "marks", "aria-hidden": "true" });
-    this.caption = make("span", {});
-    return make("div", { class: "scale" }, this.caption, make("div", {}, this.strip, this.numbers));
+  /** Change the view. */
+  look(kind) {
+    this.kind = kind;
+    if (this.options) this.options[kind].checked = true;
+    this.seek(this.step);
   }
-
-  #chart() {
-    const { data } = this;
-    const host = make("div", {});
-    this.host.append(host);
-    this.chart = new Chart(host, {
-      title: "Share of the world covered", xLabel: "step", yFormat: percent, yTick: (value) => percent(value, 0),
-      scrub: (step) => { this.pause(); this.seek(Math.round(step)); }, from: 0,
-    });
-    const series = [];
-    for (const [i, panel] of data.panels.entries()) {
-      const mean = data.curves?.methods[panel.key];
-      const dash = panel.method === "random" ? "5 3" : undefined;
-      if (mean) series.push({ name: panel.name, method: panel.method, dash, x: data.curves.steps, y: mean.mean, low: mean.low, high: mean.high });
-      if (!this.kinds.run) continue;
-      const covered = this.kinds.run[i].covered;
-      const every = Math.max(1, Math.floor(data.steps / 400));
-      const x = Array.from({ length: Math.floor(data.steps / every) + 1 }, (_, k) => k * every);
-      series.push({ name: mean ? "" : panel.name, method: panel.method, thin: Boolean(mean), dash: mean ? undefined : dash, x, y: x.map((step) => covered[step] / data.reachable) });
-    }
-    this.chart.show(series);
-    host.append(make("p", { class: "hint" }, data.curves
-      ? `Thick: mean over all runs with its 95 % interval. Thin: the run being played, ${data.run}. The legend shows the means at the cursor.`
-      : `The run being played, ${data.run}. The legend shows the values at the cursor.`));
-  }
-
-  get sources() { return this.kinds[this.kind]; }
 
   /** Draw the current step. */
   show() {
-    const { data } = this;
-    for (const source of this.sources) source.seek(this.step);
-    let [least, most] = [Infinity, 0];
-    for (const { visits } of this.sources) {
-      for (const count of visits) {
-        if (count > most) most = count;
-        if (count > 0 && count < least) least = count;
-      }
-    }
-    this.scale.most = Math.max(2, most);
-    this.scale.least = this.kind === "mean" ? Math.min(this.scale.most, least) : 1;
-    this.maps.forEach((map, i) => map.draw(this.sources[i], this.scale, this.chosen, this.playing));
+    const { data, view, sources } = this;
+    for (const source of sources) source.seek(this.step);
+    view.fit();
+    this.maps.forEach((map, i) => map.draw(sources[i], view.scales[i], this.chosen, this.playing));
     const place = this.#placeName();
-    this.inspectors.forEach((inspector, i) => inspector.show(this.sources[i].cell(this.chosen), place));
-    this.grid.toggleAttribute("data-plain", this.sources.every((source) => source.actions === 1)); // only visits are known
-    this.more?.toggleAttribute("hidden", this.kind === "run");
+    this.inspectors.forEach((inspector, i) => inspector.show(sources[i].cell(this.chosen), place));
+    this.grid.toggleAttribute("data-plain", sources.every((source) => source.actions === 1)); // one number for each cell
+    this.curves?.show(this.kind === "run");
+    this.curves?.cursor(this.step);
     this.facts.forEach((fact, i) => { fact.textContent = this.#fact(i); });
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${shown(this.step)} of ${shown(data.steps)}`);
     const episode = data.episodeSteps ? ` \u00b7 episode ${shown(Math.max(1, Math.ceil(this.step / data.episodeSteps)))}` : "";
     this.readout.textContent = `step ${shown(this.step)} of ${shown(data.steps)}${episode}`;
     this.button.textContent = this.playing ? "Pause" : "Play";
-    this.chart?.cursor(this.step);
-    this.caption.textContent = this.kind === "run" && !data.mean?.only ? "visits" : data.meanWord;
-    this.scale.legend(this.strip, this.numbers, this.caption.textContent);
+    this.#explain();
+  }
+
+  /** What the colours mean, in words and as strips. */
+  #explain() {
+    const { view } = this;
+    const about = this.host.querySelector(".about");
+    if (about) about.textContent = this.abouts.find((one) => one.dataset.view === this.kind)?.textContent ?? "";
+    if (this.explained !== this.kind) {
+      this.explained = this.kind;
+      this.strips = view.legends.map(() => [make("canvas", { class: "strip", role: "img" }), make("div", { class: "marks", "aria-hidden": "true" })]);
+      this.legend.replaceChildren(...view.legends.map(({ caption }, i) => make("div", { class: "scale" }, make("span", {}, caption), make("div", {}, ...this.strips[i]))));
+    }
+    view.legends.forEach(({ scale, caption }, i) => scale.legend(...this.strips[i], caption));
   }
 
   #placeName() {
@@ -161,12 +142,18 @@ class Player {
     return data.goals.includes(chosen) ? `${cell}, ${data.goalWord}` : cell;
   }
 
+  /** The number above a map: the cells that are covered, or how many more than by random. */
   #fact(i) {
     const source = this.sources[i];
     if (this.kind === "run") return `${shown(source.covered[this.step])} cells`;
-    const mean = this.data.curves?.methods[this.data.panels[i].key];
-    const place = mean ? placeOf(this.data.curves.steps, this.step) : -1;
-    if (place >= 0) return `${shown(mean.mean[place] * this.data.reachable, 1)} cells`;
+    const cells = this.curves?.at(i, this.step) ?? NaN;
+    if (this.kind === "difference") {
+      const total = source.values.reduce((sum, value) => sum + value, 0);
+      const known = source.reference ? cells - this.curves?.at(this.sources.findIndex((one) => !one.reference), this.step) : cells;
+      const value = Number.isFinite(known) ? known : total;
+      return source.reference ? `${signed(value, 1)} cells` : `${shown(value, 1)} cells`;
+    }
+    if (Number.isFinite(cells)) return `${shown(cells, 1)} cells`;
     const covered = source.visits.reduce((sum, visits) => sum + (visits > 0), 0);
     return `${shown(covered)} cells${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
   }
@@ -180,7 +167,7 @@ class Player {
     if (first < 0) return;
     const totals = await unpack(counts);
     await this.#read();
-    this.kinds.mean[data.panels.indexOf(panel)].append(totals.subarray((first * totals.length) / moments.length), moments.slice(first));
+    this.views.visits.sources[data.panels.indexOf(panel)].append(totals.subarray((first * totals.length) / moments.length), moments.slice(first));
     const atEnd = this.step === data.steps && !this.playing;
     data.steps = Math.max(...Object.values(data.mean.moments).map((all) => all[all.length - 1]));
     data.keyStep = Math.max(1, Math.floor(data.steps / 60));
@@ -190,9 +177,20 @@ class Player {
     this.show();
   }
 
+  /** Go to a step, or to the last moment before it for which there are data. */
   seek(step) {
-    this.step = Math.min(this.data.steps, Math.max(0, step));
+    const inside = Math.min(this.data.steps, Math.max(0, step));
+    const { moments } = this.view;
+    this.step = moments ? (moments[placeOf(moments, inside)] ?? 0) : inside;
     this.show();
+  }
+
+  /** Go some steps or, where there are only moments, some moments forwards or backwards. */
+  #move(direction, far) {
+    const { data, view: { moments } } = this;
+    this.pause();
+    if (!moments) this.seek(this.step + direction * (far ? Math.ceil(data.steps / 20) : data.keyStep));
+    else this.seek(moments[Math.min(moments.length - 1, placeOf(moments, this.step) + direction * (far ? Math.ceil(moments.length / 20) : 1))] ?? 0);
   }
 
   toggle() { if (this.playing) this.pause(); else this.play(); }
@@ -210,7 +208,7 @@ class Player {
     this.turn = turn; // pausing and playing again at once does not play twice
     const tick = (now) => {
       if (!this.playing || this.turn !== turn) return;
-      if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS);
+      if (before !== null) at += ((now - before) / 1000) * this.speed * (this.data.steps / SECONDS[this.view.moments ? "mean" : "run"]);
       before = now;
       if (at >= this.data.steps) this.pause();
       if (!still.matches || !this.playing || now - drawn >= STILL_EVERY) {
@@ -233,24 +231,24 @@ class Player {
     if (!this.playing) this.show();
   }
 
-  /** Whether a good part of the maps is on the screen: then they get the keys that nothing else handles. */
-  #inSight() {
+  /** Whether a key is for this player: the focus is in it, or a good part of its maps is on the screen. */
+  #listens(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || this.host.hidden) return false;
+    if (this.host.contains(event.target)) return true;
     const { top, bottom, height } = this.maps[0].canvas.getBoundingClientRect();
     return height > 0 && Math.min(bottom, innerHeight) - Math.max(top, 0) > 0.4 * height;
   }
 
+  /** A key that the element in focus has no use for: play, step, or select a cell. */
   #key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || ["SELECT", "TEXTAREA"].includes(event.target.tagName)) return;
-    if (event.target.type === "radio") return;
-    const { data } = this;
-    const onMap = event.target.tagName === "CANVAS";
-    const step = event.shiftKey ? Math.ceil(data.steps / 20) : data.keyStep;
-    const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
-    if (event.key === " " && event.target !== this.button) this.toggle();
-    else if (event.key === "Home") { this.pause(); this.seek(0); }
-    else if (event.key === "End") { this.pause(); this.seek(data.steps); }
-    else if (move && onMap) this.#step(move);
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") { this.pause(); this.seek(this.step + move[0] * step); }
+    const { key, target } = event;
+    const move = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[key];
+    if (usesKey(target, key)) return;
+    if (key === " " && !event.shiftKey) this.toggle();
+    else if (key === "Home") { this.pause(); this.seek(0); }
+    else if (key === "End") { this.pause(); this.seek(this.data.steps); }
+    else if (move && this.maps.some((map) => map.canvas === target)) this.#step(move);
+    else if (move && move[0]) this.#move(move[0], event.shiftKey);
     else return;
     event.preventDefault();
   }
@@ -261,7 +259,30 @@ class Player {
     const x = Math.min(width - 1, Math.max(0, (this.chosen % width) + dx));
     const y = Math.min(height - 1, Math.max(0, Math.floor(this.chosen / width) + dy));
     this.choose(y * width + x, true);
-    const visits = this.data.panels.map((panel, i) => `${panel.name} ${short(this.sources[i].cell(this.chosen).visits)}`);
-    this.spoken.textContent = `Cell ${x}, ${y}. Visits: ${visits.join(", ")}.`;
+    const found = this.sources.map((source) => source.cell(this.chosen));
+    const values = this.data.panels.map((panel, i) => `${panel.name} ${found[i].text ?? short(found[i].visits)}`);
+    this.spoken.textContent = `Cell ${x}, ${y}. ${capital(found[0].what ?? "visits")}: ${values.join(", ")}.`;
   }
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Whether an element that has the focus needs a key itself: a button and a link Space, a choice the arrows, text all. */
+function usesKey(element, key) {
+  if (["SELECT", "TEXTAREA"].includes(element.tagName) || ["text", "search", "number"].includes(element.type)) return true;
+  if (["BUTTON", "SUMMARY"].includes(element.tagName) || element.type === "checkbox") return key === " ";
+  if (element.type === "radio") return key.startsWith("Arrow") || (key === " " && !element.checked);
+  return false;
+}
+
+/** What the marks on the maps mean. */
+function markKey(world, withAgent) {
+  const mark = (shape, text) => make("li", {}, make("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape), text);
+  const star = Array.from({ length: 10 }, (_, i) => [(i * Math.PI) / 5 - Math.PI / 2, i % 2 ? 3.2 : 7]).map(([angle, reach]) => `${(reach * Math.cos(angle)).toFixed(1)} ${(reach * Math.sin(angle)).toFixed(1)}`);
+  return make("ul", { class: "key" },
+    mark(make("circle", { r: 5, class: "line" }), "start"),
+    world.goals.length ? mark(make("path", { d: `M${star.join("L")}Z`, class: "full" }), world.goalWord.replace(/^(a|the) /, "")) : null,
+    mark(make("rect", { x: -5, y: -5, width: 10, height: 10, class: "line" }), "selected cell"),
+    withAgent ? mark(make("rect", { x: -5, y: -5, width: 10, height: 10, class: "agent" }), "agent and its last 40 steps (one run)") : null,
+    world.walls.length ? mark(make("rect", { x: -7, y: -7, width: 14, height: 14, class: "wall" }), "wall") : null);
 }

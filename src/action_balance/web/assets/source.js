@@ -38,6 +38,8 @@ class TraceSource {
 
   get length() { return this.pairs.length; }
 
+  get values() { return this.visits; }
+
   /** Go to a step; counting starts over only when going back. */
   seek(step) {
     if (step < this.step) this.#restart();
@@ -99,6 +101,8 @@ class SnapshotSource {
 
   get length() { return this.moments[this.moments.length - 1]; }
 
+  get values() { return this.visits; }
+
   seek(step) {
     const place = placeOf(this.moments, step);
     if (place < this.place) this.#restart();
@@ -130,6 +134,40 @@ class SnapshotSource {
   cell(cell) {
     const counts = this.actions > 1 ? Array.from(this.counts.subarray(cell * this.actions, (cell + 1) * this.actions)) : null;
     return { visits: this.visits[cell], counts };
+  }
+}
+
+/** The share of runs that have covered each cell, and how much that is above or below the reference's. */
+class CoveredSource {
+  /** `own` and `reference` count the runs that have covered each cell; the reference itself has none. */
+  constructor(own, reference) {
+    Object.assign(this, { own, reference, actions: 1 });
+    this.values = own.visits;
+  }
+
+  seek(step) {
+    this.own.seek(step);
+    this.reference?.seek(step);
+    const [share, random] = [this.own.visits, this.reference?.visits];
+    this.values = random ? share.map((value, cell) => value - random[cell]) : share;
+  }
+
+  /** The largest difference at any moment. */
+  most() {
+    let most = 0;
+    for (const moment of this.own.moments) {
+      this.seek(moment);
+      for (const value of this.values) most = Math.max(most, Math.abs(value));
+    }
+    return most;
+  }
+
+  trail() { return []; }
+
+  cell(cell) {
+    const share = percent(this.own.visits[cell], 1);
+    const points = this.reference ? `, ${signed(100 * this.values[cell], 1)}` : "";
+    return { what: "runs that have covered", text: `${share}${points}`, counts: null };
   }
 }
 
