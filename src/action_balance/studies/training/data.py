@@ -189,13 +189,16 @@ def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
         method = configs[members[0]].agent.label
         text = method_name(method) + label[len(method) :].replace("_", " ")
         alone = sum(one[:2] == (environment, label) for one in by_name) == 1
+        # A run without any update would leave none that all runs have.
+        begun = [number for number in members if len(members) > 1 and first_row(runs[number].path / METRICS)]
+        shown = begun or members
         found.append(
             Group(
                 environment,
-                text if alone else f"{text} ({runs[members[0]].name})",
+                text if alone else f"{text} ({runs[shown[0]].name})",
                 method,
-                tuple(members),
-                tuple(runs[number] for number in members),
+                tuple(shown),
+                tuple(runs[number] for number in shown),
             )
         )
     return found

@@ -23,6 +23,13 @@ function logTicks(low, high, count) {
   return found.length <= count ? found : found.filter((value) => Number.isInteger(Math.round(1e6 * Math.log10(value)) / 1e6));
 }
 
+/** A number on an axis of values, short enough to fit beside it. */
+function valueTick(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${tick(value / 1e6)} M`;
+  return size && size < 1e-3 ? Number(value.toPrecision(6)).toExponential().replaceAll("-", MINUS) : tick(value);
+}
+
 /** Ticks of a logarithmic axis of values: at least two, also where it spans less than a power of ten. */
 function valueTicks(low, high) {
   const found = logTicks(low, high, 8);
@@ -156,7 +163,7 @@ class Chart {
     const inverse = (pixel) => a + ((pixel - margin) / (width - margin - end)) * (b - a);
     this.scale = { px, py, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
     const parts = [];
-    for (const y of logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 70)))) {
+    for (const y of logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 45)))) {
       parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
         make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yTick(y)));
     }
@@ -200,7 +207,7 @@ class Chart {
       const place = hidden ? one.x.length - 1 : placeOf(one.x, this.at);
       const value = place < 0 ? NaN : one.y[place];
       this.items[number].textContent = this.yFormat(value);
-      const gone = hidden || !Number.isFinite(value) || one.faint;
+      const gone = hidden || !Number.isFinite(value) || (one.thin && !this.scrub);
       this.dots[number].toggleAttribute("hidden", gone);
       if (!gone) {
         this.dots[number].setAttribute("cx", px(this.at));

@@ -72,7 +72,7 @@ function drawn(curve, metric, { smoothing, perSeed }) {
     mean: several ? meanOf(lines) : lines[0],
     low: spread ? extremeOf(lines, Math.min) : null,
     high: spread ? extremeOf(lines, Math.max) : null,
-    raw: smoothing ? meanOf(seeds) : null,
+    raw: smoothing && !(several && perSeed) ? meanOf(seeds) : null,
     lines: several && perSeed ? lines : [],
   };
 }
@@ -84,7 +84,7 @@ function seriesOf(curves, metric, options) {
     const { mean, low, high, raw, lines } = drawn(curve, metric, options);
     const look = { method: curve.method, dash: curve.dash, x: curve.steps };
     if (raw) found.push({ ...look, name: "", y: raw, thin: true, faint: true });
-    for (const values of lines) found.push({ ...look, name: "", y: values, thin: true, faint: true });
+    for (const values of lines) found.push({ ...look, name: "", y: values, thin: true });
     found.push({ ...look, name: curve.label, y: mean, ...(low ? { low, high } : {}) });
   }
   return found;
@@ -98,25 +98,26 @@ function csvField(value) {
 }
 
 /** The columns of a curve's seeds; a seed that two runs share has a second one. */
-function seedColumns(curve) {
+function seedColumns(curve, end) {
   return curve.numbers.map((number, i) => {
     const earlier = curve.numbers.slice(0, i).filter((one) => one === number).length;
-    return `seed_${number}${earlier ? `_${earlier + 1}` : ""}`;
+    return `seed_${number}${earlier ? `_${earlier + 1}` : ""}${end}`;
   });
 }
 
 /** What a chart shows as CSV: a row for each point of each curve. */
 function csvOf(curves, metric, options) {
   const all = curves.filter((one) => one.metrics[metric]).map((curve) => ({ curve, parts: drawn(curve, metric, options) }));
+  const end = options.smoothing ? "_smoothed" : "";
   const has = (part) => all.some(({ parts }) => parts[part]);
-  const seeds = new Set(all.filter(({ parts }) => parts.lines.length).flatMap(({ curve }) => seedColumns(curve)));
+  const seeds = new Set(all.filter(({ parts }) => parts.lines.length).flatMap(({ curve }) => seedColumns(curve, end)));
   const columns = [
     ["curve", ({ curve }) => curve.label],
     ["steps_per_seed", ({ curve }, i) => curve.steps[i]],
-    [options.smoothing ? "mean_smoothed" : "mean", ({ parts }, i) => parts.mean[i]],
-    ...(has("low") ? [["low", ({ parts }, i) => parts.low?.[i] ?? NaN], ["high", ({ parts }, i) => parts.high?.[i] ?? NaN]] : []),
+    [`mean${end}`, ({ parts }, i) => parts.mean[i]],
+    ...(has("low") ? [[`low${end}`, ({ parts }, i) => parts.low?.[i] ?? NaN], [`high${end}`, ({ parts }, i) => parts.high?.[i] ?? NaN]] : []),
     ...(has("raw") ? [["mean", ({ parts }, i) => parts.raw?.[i] ?? NaN]] : []),
-    ...[...seeds].map((name) => [name, ({ curve, parts }, i) => parts.lines[seedColumns(curve).indexOf(name)]?.[i] ?? NaN]),
+    ...[...seeds].map((name) => [name, ({ curve, parts }, i) => parts.lines[seedColumns(curve, end).indexOf(name)]?.[i] ?? NaN]),
   ];
   const rows = all.flatMap((one) => one.curve.steps.map((_, i) => columns.map(([, value]) => csvField(value(one, i)))));
   return [columns.map(([name]) => name), ...rows].map((row) => `${row.join(",")}\n`).join("");

@@ -49,7 +49,7 @@ class ChartTools {
     const { smoothing, perSeed } = this.options;
     const parts = [];
     if (this.seeds) parts.push(perSeed ? "Thick lines are means over seeds; each thin line is one seed." : "Lines are means over seeds; the bands go from the lowest seed to the highest.");
-    if (smoothing) parts.push("Thick lines show an exponential moving average; the faint line is the mean without smoothing.");
+    if (smoothing) parts.push(`All are exponential moving averages${this.seeds && perSeed ? "." : "; faint lines are the means without smoothing."}`);
     parts.push("Point at a chart, tap it, or use the arrow keys in it to read its values.");
     this.note.textContent = parts.join(" ");
   }
@@ -94,7 +94,7 @@ class RunCharts {
   #add(name) {
     const place = make("div", { "data-metric": name });
     const title = this.titles[name] ?? name;
-    const chart = new Chart(place, { title, xLabel: "steps per seed", yFormat: short, height: 220, from: 0 });
+    const chart = new Chart(place, { title, xLabel: "steps per seed", yFormat: short, yTick: valueTick, height: 220, from: 0 });
     const one = { name, title, chart, place, isNear: false, isStale: true };
     const file = (end) => `${[slug(this.environment), slug(name)].filter(Boolean).join("_")}.${end}`;
     const button = (text, label, act, more = {}) => make("button", { type: "button", "aria-label": `${label}: ${title}`, title: label, onclick: act, ...more }, text);
