@@ -38,7 +38,7 @@ CUT_OFF = """() => {
     if (style.display === "none" || style.visibility === "hidden" || style.position === "fixed") return;
     if (box.width > 1 && box.height > 1 && (box.right > wide + 1 || box.left < -1)) return void found.push(name(one));
     if (["auto", "scroll"].includes(style.overflowX) || one instanceof SVGElement) return;
-    if (style.overflowX !== "visible" && box.width > 1 && one.scrollWidth > one.clientWidth + 1)
+    if (style.overflowX !== "visible" && style.clipPath === "none" && one.scrollWidth > one.clientWidth + 1)
       return void found.push(`${name(one)} cuts off`);
     for (const child of one.children) visit(child);
   };

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import call
+from page_text import section
 
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
 from action_balance.config.env import EnvConfig
@@ -19,6 +20,9 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import statistics
 from action_balance.studies.compare.analysis import compare
+from action_balance.studies.compare.figures import caption, learning_curves
+from action_balance.studies.compare.page import result_page
+from action_balance.studies.compare.screen import verdicts
 
 FILES = {"summary.json", "comparison.png", "comparison.svg", "comparison.csv", "curves.csv"}
 NAN = math.nan
@@ -276,19 +280,71 @@ def test_the_command_writes_its_files_and_replaces_only_them(
     told = ("iqm", "mean", "first_reward_median", "never_rewarded")
     assert [row[name] for name in told] == ["0.75", "0.75", "50.0", "0"]
     assert [row[name] for name in ("states_mean", "baseline", "better", "better_low")] == ["7.0", "ppo", "1.0", "1.0"]
+    assert [row["lowest"], row["highest"]] == ["0.5", "1.0"]
     curves = read_csv(out / "curves.csv")
-    assert list(curves[0].values()) == ["deep-sea 4", "ppo", "32", "-0.125", "-0.25", "0.0", "6"]
+    assert list(curves[0].values()) == ["deep-sea 4", "ppo", "32", "-0.125", "-0.25", "0.0", "6", "interval"]
     assert len(curves) == 4
-    assert max(map(len, screen.replace(str(out), "").splitlines())) <= 80
-    assert "action-balance-rnd" in screen
+    first_line, tables = screen.replace(str(out), "").split("\n\n", 1)
+    assert max(map(len, tables.splitlines())) <= 80
+    assert "action-balance-rnd leads" in first_line
+    assert "0.500 more than ppo" in first_line
+    assert "is significant" in first_line
     assert "-0.250" not in screen  # only scores are told
     assert "0.750" in screen
     assert "5 never" in screen
 
 
-def test_settings_of_one_method_are_drawn_in_other_dashes(tmp_path: Path) -> None:
-    from action_balance.studies.compare.figures import learning_curves
+def test_each_environment_has_its_own_decimals_and_few_seeds_their_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cart = env_config("gym:CartPole-v1")
+    runs = [
+        write_run(tmp_path / "sea", [[0.303], [0.1]]),
+        write_run(tmp_path / "sea-ppo", [[0.2], [0.1]], "ppo"),
+        write_run(tmp_path / "cart", [[480.0], [400.0]], environment=cart),
+    ]
+    out = tmp_path / "out"
+    assert call("compare", *map(str, runs), "--out", str(out)) == 0
+    screen = capsys.readouterr().out
+    assert "(0.100 to 0.303)" in screen
+    assert "(400 to 480)" in screen
+    assert "[" not in screen  # no interval from two seeds, of neither mean
+    assert "may be chance" in screen.splitlines()[0]
+    rows = read_csv(out / "comparison.csv")
+    assert {row[name] for row in rows for name in ("iqm_low", "iqm_high", "mean_low", "mean_high")} == {""}
+    assert [(row["lowest"], row["highest"]) for row in rows][-1] == ("400.0", "480.0")
+    assert {row["band"] for row in read_csv(out / "curves.csv")} == {"range"}
+    text = section(result_page(out), "scores")
+    assert "range 0.100 to 0.303" in text
+    assert "range 400 to 480" in text
 
+
+@pytest.mark.parametrize(
+    ("seeds", "parts"),
+    [
+        ((1, 1), ["only seed"]),
+        ((2, 3), ["2 to 3 seeds", "range of the seeds, not"]),
+        ((6, 6), ["6 seeds", "95 % interval"]),
+        ((2, 6), ["2 to 6 seeds", "95 % interval", "fewer than 5"]),
+    ],
+)
+def test_the_figure_says_what_its_bands_are(tmp_path: Path, seeds: tuple[int, int], parts: list[str]) -> None:
+    runs = [
+        write_run(tmp_path / method, [[float(seed)] for seed in range(count)], method)
+        for method, count in zip(("rnd", "ppo"), seeds, strict=True)
+    ]
+    said = caption(compare(runs, "episode_return"))
+    assert all(part in said for part in parts)
+
+
+def test_curves_of_different_length_are_not_called_a_fair_comparison(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "long", [[0.0, 1]]), write_run(tmp_path / "short", [[0.0]], "ppo")]
+    result = compare(runs, "episode_return")
+    assert result.uneven_steps("deep-sea 4") == (32, 64)
+    assert "32 to 64 steps per seed" in next(verdicts(result))
+
+
+def test_settings_of_one_method_are_drawn_in_other_dashes(tmp_path: Path) -> None:
     runs = [
         write_run(tmp_path / f"{rate}", [[0.0, 1], [0, 2]], ppo=PPOConfig(4, learning_rate=rate))
         for rate in (1e-3, 1e-4)

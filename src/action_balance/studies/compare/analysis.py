@@ -21,7 +21,9 @@ from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import each_row
 from action_balance.studies import statistics
 from action_balance.studies.labels import Names, name_runs
-from action_balance.studies.statistics import Estimate
+from action_balance.studies.lead import Lead, find_lead
+from action_balance.studies.statistics import Estimate, Spread
+from action_balance.web.format import decimals
 
 #: Rows of the metrics by seed and update.
 Rows = dict[int, dict[int, Data]]
@@ -52,8 +54,9 @@ class Curve:
     seeds: tuple[int, ...]
     steps: np.ndarray  # (T,), environment steps of each seed
     iqm: np.ndarray  # (T,), interquartile mean of the metric over seeds
-    low: np.ndarray  # (T,), lower end of its 95 % interval; nan with one seed
+    low: np.ndarray  # (T,), lower end of the band; nan with one seed
     high: np.ndarray  # (T,), upper end
+    band: Spread | None  # the 95 % interval or, with few seeds, the range of the seeds; None with one seed
     scores: np.ndarray  # (S,), means over the last tenth of the updates; nan where the metric was never known
     first_reward: np.ndarray  # (S,), inf for a seed without any
     states: np.ndarray  # (S,), 0 where they cannot be counted
@@ -66,7 +69,12 @@ class Curve:
     @property
     def score_mean(self) -> Estimate:
         """Mean of the scores; unknown if the score of a seed is."""
-        return statistics.mean(self.scores) if np.isfinite(self.scores).all() else UNKNOWN
+        return statistics.bootstrap_mean(self.scores) if np.isfinite(self.scores).all() else UNKNOWN
+
+    @property
+    def last_step(self) -> int:
+        """Environment steps of each seed at the end of the curve; 0 without any value."""
+        return int(self.steps[-1]) if len(self.steps) else 0
 
     @property
     def never(self) -> int:
@@ -104,6 +112,30 @@ class Comparison:
         """Labels of all curves."""
         return list(dict.fromkeys(curve.label for curves in self.environments.values() for curve in curves))
 
+    def seeds(self, label: str) -> int:
+        """Number of seeds of a curve in all environments."""
+        return sum(len(one.seeds) for curves in self.environments.values() for one in curves if one.label == label)
+
+    def digits(self, environment: str) -> int:
+        """Decimals of the scores of an environment."""
+        return _digits(one for curve in self.environments[environment] for one in (curve.score_iqm, curve.score_mean))
+
+    @property
+    def digits_together(self) -> int:
+        """Decimals of the scores of all environments."""
+        return _digits(self.together.values())
+
+    def lead(self, environment: str) -> Lead | None:
+        """Who leads in an environment; None where no curve has a score."""
+        curves = self.environments[environment]
+        scores = {curve.label: curve.scores for curve in curves if np.isfinite(curve.scores).all()}
+        return find_lead(scores, self.digits(environment))
+
+    def uneven_steps(self, environment: str) -> tuple[int, int] | None:
+        """Fewest and most steps per seed of the curves of an environment; None if they are the same."""
+        ends = [curve.last_step for curve in self.environments[environment] if curve.last_step]
+        return (min(ends), max(ends)) if len(set(ends)) > 1 else None
+
     def better(self, environment: str, label: str) -> Estimate | None:
         """Probability that a seed of a curve scores higher than one of the baseline; None where it is unknown."""
         scores = {curve.label: curve.scores for curve in self.environments[environment]}
@@ -113,6 +145,11 @@ class Comparison:
         if not np.isfinite(np.concatenate([ours, other])).all():
             return None
         return statistics.probability_of_improvement(ours, other)
+
+
+def _digits(estimates: Iterable[Estimate]) -> int:
+    known = [one for one in estimates if math.isfinite(one.value)]
+    return decimals((one.value for one in known), (one.spread_ends[1] - one.spread_ends[0] for one in known))
 
 
 def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> Comparison:
@@ -239,6 +276,9 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     values = np.stack([one.values[:common] for one in seeds])  # (S, T)
     known = np.isfinite(values).all(axis=0)
     value, low, high = statistics.iqm_band([values[:, known]])
+    band: Spread | None = "interval" if statistics.has_interval(len(seeds)) else "range" if len(seeds) > 1 else None
+    if band == "range":
+        low, high = statistics.range_band(values[:, known])
     return Curve(
         label=label,
         method=config.label,
@@ -247,6 +287,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
         iqm=value,
         low=low,
         high=high,
+        band=band,
         scores=np.array([float(statistics.final_mean(one.values)) for one in seeds]),
         first_reward=np.array([one.first_reward for one in seeds]),
         states=np.array([one.states for one in seeds]),

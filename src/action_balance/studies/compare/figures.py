@@ -10,6 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO, STYLED, THOUSANDS
 from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.statistics import FEWEST
+from action_balance.web.format import capitalized
 
 #: Dashes of curves with the same method and other settings, in their order; the first has the line of the method.
 DASHES = ("", (0, (5, 1.4)), (0, (1.4, 1.2)), (0, (7, 1.5, 1.5, 1.5)), (0, (3, 1.2, 1.2, 1.2, 1.2, 1.2)))
@@ -20,19 +22,34 @@ COLUMNS = 2
 
 @style.context(STYLED)
 def learning_curves(result: Comparison) -> Figure:
-    """Interquartile mean over seeds with its 95 % band over environment steps."""
+    """Interquartile mean over seeds against environment steps, with a band that the caption names."""
     count = len(result.environments)
     columns = min(count, COLUMNS)
     size = (8, 4.2) if count == 1 else (6.2 * columns, 3.5 * -(-count // columns) + 0.4)
-    title = f"{_words(result.metric)}: interquartile mean over seeds, with its 95 % band"
-    figure, panels = drawing.new_panels(title, count, size, COLUMNS)
+    metric = capitalized(_words(result.metric))
+    figure, panels = drawing.new_panels(metric, count, size, COLUMNS)
+    figure.supxlabel(caption(result), x=0.01, ha="left", fontsize=8.5, color=drawing.MUTED)
     looks = _looks(result)
     for axes, (name, curves) in zip(panels, result.environments.items(), strict=True):
         axes.set_title(name, loc="left", **drawing.PLAIN)
-        axes.set_xlabel("environment steps")
+        axes.set_xlabel("environment steps per seed")
         axes.set_ylabel(_words(result.metric), **drawing.PLAIN)
         _panel(axes, [curve for curve in curves if len(curve.steps)], looks)
     return figure
+
+
+def caption(result: Comparison) -> str:
+    """What lines and bands are, and over how many seeds."""
+    curves = [curve for of_environment in result.environments.values() for curve in of_environment]
+    counts = sorted({len(curve.seeds) for curve in curves})
+    if counts == [1]:
+        return "Line: the only seed of each curve. No band."
+    seeds = " to ".join(f"{one}" for one in dict.fromkeys((counts[0], counts[-1])))
+    line = f"Line: interquartile mean over {seeds} seeds."
+    bands = {curve.band for curve in curves}
+    if {"interval", "range"} <= bands:
+        return f"{line} Band: 95 % interval; range of the seeds where there are fewer than {FEWEST}."
+    return f"{line} Band: {'95 % interval' if 'interval' in bands else 'range of the seeds, not an interval'}."
 
 
 def _words(metric: str) -> str:
@@ -57,7 +74,7 @@ def _panel(axes: Axes, curves: list[Curve], looks: dict[str, dict[str, Any]]) ->
         return
     for one in curves:
         parts = (part[drawing.thinned(len(one.steps))] for part in (one.steps, one.iqm, one.low, one.high))
-        drawing.curve(axes, one.method, *parts, look=looks[one.label])
+        drawing.curve(axes, one.method, *parts, look=looks[one.label], banded=one.band is not None)
     last = max(int(one.steps[-1]) for one in curves)
     axes.set_xlim(0, last)
     for one in curves:
