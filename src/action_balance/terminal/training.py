@@ -19,11 +19,9 @@ from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 from action_balance.terminal.console import OutputConsole, say
+from action_balance.terminal.notebook import notebook_line
 from action_balance.terminal.progress import LINE_EVERY
 from action_balance.tracking import TrackConfig, check_installed
-
-#: Seconds after which the line in a notebook is written again.
-REWRITE_EVERY = 0.5
 
 #: Whether a program wants to see progress, or how: None for notebooks and terminals only.
 ShowProgress = bool | Callable[[Progress], None] | None
@@ -143,16 +141,8 @@ def training_progress(console: Console, config: TrainConfig, name: str = "") -> 
         return f"{name}{now.steps:,} steps, {rate}return {_score(now.episode_return)}, {found}{bonus}"
 
     if console.is_jupyter:
-
-        def rewrite(now: Progress) -> None:
-            nonlocal last_line
-            text = describe(now)
-            if time.perf_counter() - last_line >= REWRITE_EVERY or now.update == total:
-                last_line = time.perf_counter()
-                print(f"\rupdate {now.update} of {total}: {text}    ", end="", flush=True)
-
-        yield rewrite
-        print()
+        with notebook_line(f"{name}warming up and compiling") as replace:
+            yield lambda now: replace(f"update {now.update} of {total}: {describe(now)}")
         return
     if not console.is_terminal:
 
