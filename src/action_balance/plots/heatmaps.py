@@ -97,7 +97,11 @@ def mark_places(axes: Axes, world: GridWorld, goal_size: float = 9) -> None:
     """Mark the start of a world with a ring and its goals with stars, in place of ticks."""
     axes.set(xticks=[], yticks=[])
     ring: dict[str, Any] = {"marker": "o", "linestyle": "", "fillstyle": "none", "markersize": 6}
-    ring |= {"markeredgecolor": INK, "markeredgewidth": 1.3, "path_effects": [withStroke(linewidth=3, foreground=PAPER)]}
+    ring |= {
+        "markeredgecolor": INK,
+        "markeredgewidth": 1.3,
+        "path_effects": [withStroke(linewidth=3, foreground=PAPER)],
+    }
     axes.plot(*world.coordinates(int(world.start)), **ring)
     for goal in np.flatnonzero(world.goals):
         looks: dict[str, Any] = {"markerfacecolor": INK, "markeredgecolor": PAPER, "markeredgewidth": 0.8}

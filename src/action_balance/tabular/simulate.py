@@ -9,13 +9,14 @@ saves (a step of 32 lanes costs two thirds of a step of all).
 Axes: C cohorts, R runs, L lanes, S cells, T steps.
 """
 
+import contextlib
 import itertools
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TypeVar
@@ -38,7 +39,7 @@ from action_balance.tabular.settings import METHODS, TabularSettings, coefficien
 LANES = 112
 
 #: Steps between two checks of which runs have ended.
-BLOCK_STEPS = 2048
+BLOCK_STEPS = 1024
 
 T = TypeVar("T")
 
@@ -135,9 +136,67 @@ class Program:
     compile_seconds: float
 
 
+class _Slot:
+    """The place of one program: whoever comes first compiles it, whoever comes meanwhile waits for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.program: Program | None = None
+
+
+_slots_lock = threading.Lock()
+
+
 @lru_cache(maxsize=16)
+def _slot(_width: int, _height: int, _settings: TabularSettings) -> _Slot:
+    return _Slot()
+
+
 def compiled(width: int, height: int, settings: TabularSettings) -> Program:
-    """Compile the simulation, once for all worlds of the same size.
+    """The compiled simulation: compiled once for all worlds of the same size. Any thread may call it.
+
+    Args:
+        width: cells of the world from left to right.
+        height: cells of the world from bottom to top.
+        settings: settings of the agent.
+
+    Returns:
+        The compiled functions.
+    """
+    with _slots_lock:
+        slot = _slot(width, height, settings)
+    with slot.lock:
+        slot.program = slot.program or _compile(width, height, settings)
+        return slot.program
+
+
+@contextmanager
+def compiling(world: GridWorld, settings: TabularSettings) -> Iterator[None]:
+    """Compile the simulation of a world in a thread while the body does something else.
+
+    Args:
+        world: the world.
+        settings: settings of the agent.
+    """
+
+    def compile_now() -> None:
+        with contextlib.suppress(Exception):  # which occurs again where the program is needed
+            compiled(world.width, world.height, settings)
+
+    thread = threading.Thread(target=compile_now, daemon=True)
+    thread.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise  # at once
+    except BaseException:
+        thread.join()  # an interpreter that ends must not compile
+        raise
+    thread.join()
+
+
+def _compile(width: int, height: int, settings: TabularSettings) -> Program:
+    """Compile the simulation of a size of world.
 
     Args:
         width: cells of the world from left to right.

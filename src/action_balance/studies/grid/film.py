@@ -72,7 +72,8 @@ def first_visits(trace: np.ndarray, cells: int) -> np.ndarray:
     runs, steps = trace.shape
     first = np.full(runs * cells, steps, np.int32)
     places = (np.arange(runs)[:, None] * cells + trace).ravel()
-    np.minimum.at(first, places, np.tile(np.arange(steps, dtype=np.int32), runs))
+    # Written from the last step to the first, so that the first visit is what stays.
+    first[places[::-1]] = np.tile(np.arange(steps - 1, -1, -1, dtype=np.int32), runs)
     return first.reshape(runs, cells)
 
 

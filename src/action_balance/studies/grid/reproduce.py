@@ -1,10 +1,12 @@
 """``reproduce grid``: run the parts of the grid study; write each as soon as it is finished, and a report of all."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from rich.console import Console
 
+from action_balance.envs.grid.maps import corridor_world
 from action_balance.runs.results import ResultFolder
 from action_balance.studies.grid import KIND
 from action_balance.studies.grid.conclusion import conclusion
@@ -12,6 +14,7 @@ from action_balance.studies.grid.memory_needs import check_study
 from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.parts import finish_part, run_missing, without_choice
+from action_balance.tabular import simulate
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 
@@ -33,8 +36,17 @@ def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: 
         def run(name: str) -> None:
             _run(name, settings, folder, console)
 
-        run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
+        with _compiling_ahead(settings, folder):
+            run_missing(folder, STUDIES, settings.studies, run, overwrite, console)
         say(console, *conclusion(folder.summary, folder.path))
+
+
+def _compiling_ahead(settings: GridSettings, folder: ResultFolder) -> AbstractContextManager[None]:
+    """Compile the program of the corridor, the last part, while the first part compiles its own on another core."""
+    missing = [name for name in settings.studies if name not in folder.summary["ours"]]
+    if len(missing) > 1 and "corridor" in missing:
+        return simulate.compiling(corridor_world(), settings.agent)
+    return nullcontext()
 
 
 def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
