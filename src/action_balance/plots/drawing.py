@@ -91,13 +91,13 @@ def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None
         write: writes a file, given its name and its content.
         name: name of both files without the ending.
     """
+    write(f"{name}.png", to_png(figure))
+    figure.set_layout_engine("none")  # the layout, which takes longer than the drawing, serves both
     svg = io.StringIO()
     with style.context(STYLED):
         metadata = {"Title": figure.get_suptitle(), "Date": None, "Creator": None}
         figure.savefig(svg, format="svg", transparent=True, metadata=metadata)
-    figure.set_layout_engine("none")  # the layout of the SVG file serves both: it takes longer than the drawing
     write(f"{name}.svg", svg.getvalue().replace(MEASURED_FONT, SHOWN_FONTS).encode())
-    write(f"{name}.png", to_png(figure))
 
 
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:

@@ -142,7 +142,8 @@ def reproduce(
         # Where an interrupt leaves no time for a report, the runs are kept all the same.
         with task(Task(lambda: f"runs are kept in {out / RUNS}; {same_command(overwrite)} continues from there")):
             _train_missing(study, settings.plan(), out, overwrite, console, after, report)
-    say(console, f"open {out / 'report.html'} in a browser", *study.conclude(ResultFolder.read(out).summary))
+    say(console, *study.conclude(ResultFolder.read(out).summary))
+    say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
 
 
 def _train_missing(

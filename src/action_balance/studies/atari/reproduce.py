@@ -11,7 +11,7 @@ from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
 from action_balance.errors import MOST, UserError
 from action_balance.files import Data
-from action_balance.plots.drawing import thinned
+from action_balance.plots.drawing import NAMES, thinned
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign, statistics
 from action_balance.studies.atari import KIND, analysis, figures, page
@@ -22,6 +22,8 @@ from action_balance.studies.checks import check_count
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.plan import method_name
 from action_balance.studies.records import Record, read_evaluation
+from action_balance.studies.verdict_text import SIGNIFICANCE, Comparison, answer, with_interval, wrapped
+from action_balance.web.format import count, side
 
 #: The method that the others are compared with.
 BASE = "rnd"
@@ -152,18 +154,36 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
 
 
 def _conclude(summary: Data) -> Iterator[str]:
-    for game, numbers in summary["ours"]["games"].items():
+    games = summary["ours"]["games"]
+    others = [name for name in COMPARED if any(name in numbers["more"] for numbers in games.values())]
+    for name in others:
+        more = {title(game): numbers["more"].get(name) for game, numbers in games.items() if name in numbers["more"]}
+        words = Comparison(NAMES[name], NAMES[BASE], "scores more", "scores less", ("game", "games"))
+        yield from wrapped(answer({game: side(found, 0) for game, found in more.items()}, words))
+    for game, numbers in games.items():
         yield f"{title(game)}:"
         for method, row in numbers["methods"].items():
-            ours = statistics.describe(row["final"], 0)
-            if ours is None:
-                so_far = "no episode yet" if row["so_far"] is None else f"{row['so_far']:.0f}"
-                steps = row["so_far_steps"] and " to ".join(f"{one:,}" for one in sorted(set(row["so_far_steps"])))
-                ours = f"{so_far} after {steps} steps, not finished" if steps else so_far
-            else:
-                ours += f", {row['finished']} run{'s' * (row['finished'] != 1)}"
-            published = "" if row["paper"] is None else f"; paper {row['paper']:g}"
-            yield f"  {method}: {ours}{published}"
+            yield from wrapped(f"{method}: {_final(row)}{_published(row)}{_against_base(numbers, method)}", "  ")
+
+
+def _final(row: Data) -> str:
+    """The final return of a method, or else the return so far."""
+    ours = statistics.describe(row["final"], 0)
+    if ours is not None:
+        return f"{ours}, {count(row['finished'], 'run')}"
+    so_far = "no episode yet" if row["so_far"] is None else f"{row['so_far']:.0f}"
+    steps = row["so_far_steps"] and " to ".join(f"{one:,}" for one in sorted(set(row["so_far_steps"])))
+    return f"{so_far} after {steps} steps, not finished" if steps else so_far
+
+
+def _published(row: Data) -> str:
+    return "" if row["paper"] is None else f"; paper {row['paper']:g}"
+
+
+def _against_base(numbers: Data, method: str) -> str:
+    """The difference from `BASE` and whether it is significant; empty where it is not known."""
+    more = numbers["more"].get(method)
+    return f"; {with_interval(more, '+,.0f')} relative to {BASE}{SIGNIFICANCE[side(more, 0)]}" if more else ""
 
 
 STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)

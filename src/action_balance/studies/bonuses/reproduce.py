@@ -70,7 +70,7 @@ def reproduce_bonuses(
     if not train_only:
         write_report(out, settings, report_only)
         say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
-        say(console, f"open {out / 'report.html'} in a browser for all numbers")
+        say(console, f"Open {out / 'report.html'} in a browser for all numbers.")
 
 
 def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
@@ -222,4 +222,4 @@ def conclusions(ours: Data) -> Iterator[str]:
         what = "next-state bonuses" if part == "next_state" else "action bonuses"
         if rows:
             text = "; ".join(f"{name} in {listed(worlds)}" for name, worlds in better.items())
-            yield f"{what} that are better than {BASE}: {text or 'none'}"
+            yield f"{what} that are significantly better than {BASE}: {text or 'none'}"

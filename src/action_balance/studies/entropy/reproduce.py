@@ -16,6 +16,8 @@ from action_balance.studies.entropy import KIND, analysis, figures, page
 from action_balance.studies.entropy.analysis import RESOLUTION, Variant, Which, variants
 from action_balance.studies.entropy.settings import FLAT, GAME, VARIANTS, EntropySettings
 from action_balance.studies.records import Record
+from action_balance.studies.verdict_text import SIGNIFICANCE, with_interval, wrapped
+from action_balance.web.format import capitalized, side
 
 WHICH: tuple[Which, ...] = ("added", "bonus")
 
@@ -102,10 +104,24 @@ def _curve_rows(variant: Variant, which: Which) -> Iterator[tuple[object, ...]]:
 
 
 def _conclude(summary: Data) -> Iterator[str]:
-    yield f"entropy, {summary['ours']['flat']:.4f} for a flat vector:"
-    for name, row in summary["ours"]["variants"].items():
+    ours = summary["ours"]
+    for row in ours["lower"]:
+        if row["which"] == "added" and row["difference"]["value"] is not None:
+            yield from wrapped(_compared(row))
+    yield f"entropy, {ours['flat']:.4f} for a flat vector:"
+    for name, row in ours["variants"].items():
         added, shares = (_described(row, which) for which in WHICH)
         yield f"  {name}: {added} (shares {shares})"
+
+
+def _compared(row: Data) -> str:
+    """Whether a variant is less flat than the one before, which is what the paper reports."""
+    value, both = row["difference"]["value"], f"{row['variant']} and {row['than']}"
+    if abs(value) < RESOLUTION:
+        return f"The entropies of {both} do not differ beyond rounding."
+    text = f"{with_interval(row['difference'], '+.2g')}{SIGNIFICANCE[side(row['difference'], 0)]}"
+    lower = "lower" if value < 0 else "higher"
+    return f"{capitalized(row['variant'])} ends with a {lower} entropy than {row['than']}: {text}"
 
 
 def _described(row: Data, which: str) -> str:

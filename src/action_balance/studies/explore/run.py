@@ -11,6 +11,7 @@ from rich.table import Table
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.explore import KIND, analysis
@@ -18,8 +19,10 @@ from action_balance.studies.explore.analysis import Exploration
 from action_balance.studies.grid.memory_needs import check_runs
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.statistics import Estimate
+from action_balance.studies.verdict_text import SIGNIFICANCE, with_interval, wrapped
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
+from action_balance.web.format import side
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:
@@ -54,7 +57,25 @@ def _run(world: GridWorld, settings: RunSettings, console: Console) -> Explorati
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
         result = analysis.run(world, settings, progress)
     console.print(_table(result, settings))
+    say(console, *conclusion(result))
     return result
+
+
+def conclusion(result: Exploration) -> list[str]:
+    """Action balance RND beside RND, in words; empty unless both ran."""
+    more_cells, ratio = statistics.to_data(result.more_cells), statistics.to_data(result.ratio)
+    lines = []
+    if more_cells is not None:
+        text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,} cells")
+        lines += wrapped(f"Coverage of action balance RND relative to RND: {text}{_significance(more_cells, 0)}")
+    if ratio is not None:
+        text = with_interval(ratio, ".2f", " times as soon as RND")
+        lines += wrapped(f"It reaches a goal {text}{_significance(ratio, 1)}")
+    return [*lines, "95 % intervals in brackets; more --runs make them narrower."] if lines else []
+
+
+def _significance(estimate: Data, neutral: float) -> str:
+    return SIGNIFICANCE[side(estimate, neutral)]
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:

@@ -19,7 +19,9 @@ from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.parts import finish_part, run_missing, without_choice
+from action_balance.studies.verdict_text import SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.terminal.console import say
+from action_balance.web.format import side
 
 BASE = "rnd"
 
@@ -43,7 +45,8 @@ def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, conso
             _run_study(study, settings, folder, console)
 
         run_missing(folder, WORLDS, settings.studies, run, overwrite, console, kept="all training runs")
-        _conclude(folder, console)
+        say(console, *conclusion(folder.summary["ours"]))
+        say(console, f"Open {folder.path / 'report.html'} in a browser for figures and tables.")
 
 
 def _path(out: Path, study: str, method: str) -> Path:
@@ -146,18 +149,32 @@ def _counting_numbers(result: Counting) -> Data:
     }
 
 
-def _conclude(folder: ResultFolder, console: Console) -> None:
-    """Print where the result is, and the headline numbers."""
-    say(console, f"open {folder.path / 'report.html'} in a browser")
-    for study, numbers in folder.summary["ours"].items():
-        if study == "counting":
-            correlation = statistics.describe(numbers["correlation"])
-            lowest = f"lowest {numbers['lowest']:.2f}"
-            say(console, f"counting: rank correlation of bonus and rarity {correlation}, {lowest}")
-            continue
-        say(console, f"{study}:")
+def conclusion(ours: Data) -> list[str]:
+    """The verdict on action balance RND and RND, and the numbers of each world, in words."""
+    # In a world with a treasure, it is how many times sooner that is found; else how many more states are reached.
+    worlds = {study: numbers for study, numbers in ours.items() if study != "counting"}
+    sides = {study: side(_compared(row), 0 if row["ratio"] is None else 1) for study, row in worlds.items()}
+    lines = wrapped(answer(sides)) if sides else []
+    for study, numbers in worlds.items():
+        compared = _compared(numbers)
+        if compared is not None:
+            sooner = numbers["ratio"] is not None
+            unit = " times as soon at the treasure as RND" if sooner else " states relative to RND"
+            text = with_interval(compared, ".2f" if sooner else "+.1f", unit)
+            lines += wrapped(f"{study}: {text}{SIGNIFICANCE[sides[study]]}", "  ")
         for method, row in numbers["methods"].items():
-            line = f"  {method}: {statistics.describe(row['states'], 0)} states"
+            line = f"    {method}: {statistics.describe(row['states'], 0)} states"
             if study != "open":
                 line += f", found by {row['found']} of {row['agents']}, solved by {row['solved_agents']}"
-            say(console, line)
+            lines.append(line)
+    if "counting" in ours:
+        numbers = ours["counting"]
+        correlation = f"{statistics.describe(numbers['correlation'])}, lowest {numbers['lowest']:.2f}"
+        lines += wrapped(f"counting: rank correlation of the action bonus with the rarity of pairs {correlation}", "  ")
+    return lines
+
+
+def _compared(numbers: Data) -> Data | None:
+    """What the verdict on a world depends on: the ratio of steps to the treasure, or else the difference in states."""
+    found: Data | None = numbers["ratio"] or numbers["more_states"]
+    return found

@@ -1,0 +1,90 @@
+"""Verdicts in words, for the terminal: what several studies share."""
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from action_balance.files import Data
+from action_balance.web.format import Side, capitalized, ends, listed
+
+#: Columns that lines fit into.
+WIDTH = 80
+
+#: What follows an estimate.
+SIGNIFICANCE: dict[Side, str] = {
+    "above": ", significant",
+    "below": ", significant",
+    "around": ", not significant",
+    "unknown": "",
+}
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Lines of at most `WIDTH` columns, the first after an indent, the others after twice that indent."""
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=2 * indent)
+
+
+def with_interval(estimate: Data | None, form: str, unit: str = "") -> str:
+    """An estimate as text: ``1.23 [1.10, 1.40]``, without brackets where there is no interval.
+
+    Args:
+        estimate: the estimate in a summary.
+        form: format of its numbers.
+        unit: what follows the value, before the interval.
+
+    Returns:
+        The text.
+    """
+    value, low, high = ends(estimate)
+    interval = "" if math.isnan(low + high) else f" [{low:{form}}, {high:{form}}]"
+    return f"{value:{form}}{unit}{interval}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Words for a comparison of two methods."""
+
+    ours: str = "action balance RND"
+    other: str = "RND"
+    better: str = "explores faster"
+    worse: str = "explores more slowly"
+    place: tuple[str, str] = ("study", "studies")
+    """What the methods are compared in: the singular and the plural."""
+
+
+#: The comparison of most studies.
+EXPLORATION = Comparison()
+
+
+def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
+    """What a comparison shows in several places, in one sentence.
+
+    Args:
+        sides: where the interval lies in each place, by its name; above stands for our method.
+        words: what is compared.
+
+    Returns:
+        A sentence that mentions every place.
+    """
+    both, (one, several) = f"{words.ours} and {words.other}", words.place
+    clauses: dict[Side, str] = {
+        "above": f"{words.ours} {words.better} than {words.other} in",
+        "below": f"{words.ours} {words.worse} than {words.other} in",
+        "around": f"the difference between {both} is not significant in",
+        "unknown": "there is no verdict on",
+    }
+    if len(sides) > 1 and set(sides.values()) == {"around"}:
+        return f"No {one} shows a significant difference between {both}."
+    found = []
+    for side, clause in clauses.items():
+        names = [name for name, where in sides.items() if where == side]
+        if len(names) == len(sides) > 1:
+            found.append(f"{clause} {'both' if len(names) == 2 else f'all {_word(len(names))}'} {several}")
+        elif names:
+            found.append(f"{clause} the {one if len(names) == 1 else several} {listed(names)}")
+    return capitalized("; ".join(found)) + "."
+
+
+def _word(number: int) -> str:
+    return "three" if number == 3 else str(number)
