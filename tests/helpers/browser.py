@@ -11,6 +11,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from action_balance.web.files import MOST_BYTES
+
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 
@@ -101,12 +103,16 @@ def until(page: Page, holds: Callable[[], bool], seconds: float = 10) -> None:
     pytest.fail("what was waited for did not come")
 
 
-def look(browser: Browser, path: Path, width: int, dark: bool = False) -> dict[str, object]:
-    """What there is to see of a page in a file."""
-    with shown(browser, path.as_uri(), width, dark=dark) as found:
-        seen: dict[str, object] = found.page.evaluate(LOOK)
+def check_page(browser: Browser, path: Path) -> None:
+    """Check a page in a file: below 10 MB, no request, no error, no id twice, and what `check_accessibility` checks."""
+    assert path.stat().st_size < MOST_BYTES
+    with shown(browser, path.as_uri()) as found:
+        if found.page.locator("#data").count():
+            found.page.wait_for_selector("html[data-ready]")
+        check_accessibility(found.page)
+        assert found.page.evaluate(LOOK)["ids"] == 0
+        assert found.requests == [path.as_uri()]
         assert found.errors == []
-        return seen
 
 
 def violations(page: Page) -> list[str]:

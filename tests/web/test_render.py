@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from browser import check_page
 from jinja2 import UndefinedError
+from playwright.sync_api import Browser
 
 import action_balance
 from action_balance.web.render import as_bytes, render
@@ -15,8 +17,10 @@ from action_balance.web.render import as_bytes, render
 HOSTILE = "</script><script>alert(1)</script>\"'&"
 
 
-def test_text_is_escaped() -> None:
+def test_text_is_escaped(tmp_path: Path, browser: Browser) -> None:
     page = render("web/templates/error.html", message=HOSTILE)
+    (tmp_path / "error.html").write_text(page)
+    check_page(browser, tmp_path / "error.html")
     assert "<script>alert" not in page
     assert "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&amp;" in page
 

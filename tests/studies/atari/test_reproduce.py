@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from browser import look
+from browser import check_page
 from page_text import counts_of_runs, section
 from playwright.sync_api import Browser
 from rich.console import Console
@@ -73,7 +73,7 @@ def test_final_returns_stand_beside_the_papers(partial: Path) -> None:
     ]
     rnd, ours, unfinished = found
     assert (rnd["paper"], rnd["mean"], rnd["finished_runs"]) == ("3812", "200.0", "2")
-    assert float(rnd["low"]) == pytest.approx(200 - 1270.62, abs=0.01)
+    assert rnd["low"] == ""  # two runs give no interval
     assert (ours["paper"], ours["mean"], ours["low"]) == ("4864", "500.0", "")  # (10 x 0 + 50 x 600) / 60
     assert (unfinished["mean"], unfinished["unfinished_mean"], unfinished["finished_runs"]) == ("", "40.0", "0")
     page = (partial / "report.html").read_text()
@@ -142,14 +142,8 @@ def test_a_report_needs_no_checkpoints_and_changes_no_run(partial: Path) -> None
     assert tree(partial) == before
 
 
-@pytest.mark.parametrize("width", [500, 800, 1280])
-def test_the_page_never_scrolls_sideways(partial: Path, browser: Browser, width: int) -> None:
-    seen = look(browser, partial / "report.html", width, dark=width == 800)
-    assert seen["overflow"] == 0
-    assert seen["figures"] == 1
-    assert seen["requests"] == 0
-    assert seen["ids"] == 0
-    assert seen["dark"] == (width == 800)
+def test_the_page_is_accessible_and_stands_alone(partial: Path, browser: Browser) -> None:
+    check_page(browser, partial / "report.html")
 
 
 Train = Callable[[Path, TrainConfig, Sequence[str], Callable[[Progress], None], Callable[[str], None]], None]

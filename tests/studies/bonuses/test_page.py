@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 from bonus_records import comparison, record
+from browser import check_page
+from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
 from action_balance.studies.bonuses.page import ratio
@@ -16,7 +18,7 @@ def test_ratios_are_readable(value: float | None, text: str) -> None:
     assert ratio(value) == text
 
 
-def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path, browser: Browser) -> None:
     good = comparison([[1.0]] * 3, [0.0], within=1.0)
     for made in (
         record("deep-sea-10", "rnd", [1000, 2000, 1500]),
@@ -34,6 +36,7 @@ def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path) -> None:
     assert "best of" not in page
     assert "Times sooner than RND + exact pair counts" in page
     assert "Without enumerating states, hash counts count accurately in deep sea 10." in page
+    check_page(browser, tmp_path / "report.html")
 
 
 def test_a_page_without_the_named_bonus_says_what_its_cards_were_chosen_from(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import check_page
 from command import call
 from page_text import section
+from playwright.sync_api import Browser
 
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
 from action_balance.config.env import EnvConfig
@@ -21,7 +23,6 @@ from action_balance.runs import RunFolder
 from action_balance.studies import statistics
 from action_balance.studies.compare.analysis import compare
 from action_balance.studies.compare.figures import caption, learning_curves
-from action_balance.studies.compare.page import result_page
 from action_balance.studies.compare.screen import verdicts
 
 FILES = {"summary.json", "comparison.png", "comparison.svg", "comparison.csv", "curves.csv"}
@@ -295,7 +296,7 @@ def test_the_command_writes_its_files_and_replaces_only_them(
 
 
 def test_each_environment_has_its_own_decimals_and_few_seeds_their_range(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Browser
 ) -> None:
     cart = env_config("gym:CartPole-v1")
     runs = [
@@ -314,7 +315,9 @@ def test_each_environment_has_its_own_decimals_and_few_seeds_their_range(
     assert {row[name] for row in rows for name in ("iqm_low", "iqm_high", "mean_low", "mean_high")} == {""}
     assert [(row["lowest"], row["highest"]) for row in rows][-1] == ("400.0", "480.0")
     assert {row["band"] for row in read_csv(out / "curves.csv")} == {"range"}
-    text = section(result_page(out), "scores")
+    assert call("view", str(out), "--save", str(tmp_path / "page.html")) == 0
+    check_page(browser, tmp_path / "page.html")
+    text = section((tmp_path / "page.html").read_text(), "scores")
     assert "range 0.100 to 0.303" in text
     assert "range 400 to 480" in text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import look
+from browser import check_page
 from page_text import section
 from playwright.sync_api import Browser
 from synthetic_runs import make_run, strip, tree
@@ -96,10 +96,8 @@ def test_a_report_changes_no_run_and_is_the_same_again(result: Path) -> None:
     assert tree(result) == before
 
 
-@pytest.mark.parametrize("width", [500, 1280])
-def test_the_page_never_scrolls_sideways(result: Path, browser: Browser, width: int) -> None:
-    seen = look(browser, result / "report.html", width)
-    assert (seen["overflow"], seen["figures"], seen["requests"], seen["ids"]) == (0, 1, 0, 0)
+def test_the_page_is_accessible_and_stands_alone(result: Path, browser: Browser) -> None:
+    check_page(browser, result / "report.html")
 
 
 def test_runs_of_the_atari_study_are_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import check_page
+from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
@@ -21,13 +23,14 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_study_leaves_runs_tables_figures_and_a_page(result: Path) -> None:
+def test_the_study_leaves_runs_tables_figures_and_a_page(result: Path, browser: Browser) -> None:
     summary = json.loads((result / "summary.json").read_text())
     assert list(summary["ours"]) == ["deep-sea", "counting"]
     assert list(summary["ours"]["deep-sea"]["methods"]) == ["random", "action-balance-rnd"]
     page = (result / "report.html").read_text()
     assert "--steps 2048" in page
     assert page.count("<svg") == 4
+    check_page(browser, result / "report.html")
     lines = (result / "deep-sea_agents.csv").read_text().splitlines()
     assert len(lines) == 1 + 2 * 2
     state = summary["ours"]["deep-sea"]["methods"]["random"]["states"]["value"]

@@ -6,7 +6,7 @@ from action_balance.files import Data
 from action_balance.studies.campaign_page import campaign_view, game_title
 from action_balance.studies.entropy.analysis import RESOLUTION
 from action_balance.studies.entropy.settings import ACTIONS, GAME
-from action_balance.studies.statistics import LAST
+from action_balance.studies.statistics import LAST, has_interval
 from action_balance.web.files import read_figures
 from action_balance.web.format import ends
 from action_balance.web.render import render
@@ -37,6 +37,7 @@ def entropy_page(folder: Path, summary: Data) -> str:
         compared=[{**row, "distance": abs(ends(row["difference"])[0])} for row in compared],
         flat=[name for name, value in below.items() if value is not None and abs(value) < RESOLUTION],
         figures=read_figures(folder),
+        banded=any(has_interval(row["runs"]) for row in ours["variants"].values()),
     )
 
 

@@ -24,7 +24,7 @@ End = tuple[float, str, str]
 
 @style.context(STYLED)
 def coverage(world: World) -> Figure:
-    """Share of the reachable states reached so far: mean over seeds with its 95 % band."""
+    """Share of the reachable states reached so far: mean over seeds with the band of its 95 % interval, if any."""
     figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
     for name, trained in world.methods.items():
@@ -72,8 +72,10 @@ def found(world: World) -> Figure:
 
 @style.context(STYLED)
 def returns(world: World) -> Figure:
-    """Return over training: interquartile mean over seeds with its 95 % band."""
-    figure, axes = drawing.new_figure("Return: interquartile mean over agents, with its 95 % band")
+    """Return over training: interquartile mean over seeds with the band of its 95 % interval, if any."""
+    banded = statistics.has_interval(min(len(trained.returns) for trained in world.methods.values()))
+    title = "Return: interquartile mean over agents"
+    figure, axes = drawing.new_figure(f"{title}, with its 95 % interval" if banded else title)
     ends = []
     for name, trained in world.methods.items():
         values = np.nan_to_num(statistics.carried_forward(trained.returns))  # 0 before the first episode has ended
@@ -88,7 +90,7 @@ def returns(world: World) -> Figure:
 def _finish(axes: Axes, world: World, ylabel: str, ends: Sequence[End]) -> None:
     """Set the axis of steps, and label the curves."""
     last = int(next(iter(world.methods.values())).steps[-1])
-    axes.set(xlim=(0, last), xlabel="environment steps of an agent", ylabel=ylabel)
+    axes.set(xlim=(0, last), xlabel="environment steps per seed", ylabel=ylabel)
     drawing.count_axis(axes.xaxis)
     drawing.end_labels(axes, ends)
 

@@ -9,9 +9,9 @@ from action_balance.files import Data
 from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import RESAMPLES
+from action_balance.studies.statistics import FEWEST, RESAMPLES
 from action_balance.web.files import read_figures
-from action_balance.web.format import ends
+from action_balance.web.format import ends, side
 from action_balance.web.render import render
 
 
@@ -40,7 +40,21 @@ def neural_page(folder: Path, summary: Data) -> str:
         command=_command(settings, ours),
         resamples=RESAMPLES,
         solved=SOLVED,
+        claims=_claims(ours),
+        fewest=FEWEST,
     )
+
+
+def _claims(ours: Data) -> list[Data]:
+    """How action balance RND compares with RND in each world, and on which side of no difference the interval lies."""
+    found: list[Data] = []
+    for study, numbers in ours.items():
+        if study == "counting":
+            continue
+        estimate, neutral = (numbers["more_states"], 0) if study == "open" else (numbers["ratio"], 1)
+        if estimate:
+            found.append({"study": study, "estimate": estimate, "side": side(estimate, neutral)})
+    return found
 
 
 def _command(settings: Data, ours: Data) -> str:
