@@ -4,8 +4,10 @@ The last line of the output is a list of [number, mean return] of the episodes t
 this package is imported: the interpreter may be another one.
 """
 
+import contextlib
 import json
 import sys
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -84,4 +86,5 @@ def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]
 if __name__ == "__main__":
     name, environment, seed, steps = sys.argv[1:]
     train = {"stable-baselines3": stable_baselines3, "rlexplore": rlexplore}[name]
-    print(json.dumps(train(environment, int(seed), int(steps))))
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # rllte-core writes logs where it runs
+        print(json.dumps(train(environment, int(seed), int(steps))))

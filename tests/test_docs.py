@@ -127,14 +127,13 @@ def _run(words: list[str], done: dict[tuple[str, ...], int]) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(path: Path, done: dict[tuple[str, ...], int]) -> None:
-    # The examples in docs are small, so that compiling takes most of their time.
-    with _fast_compiler(path.is_relative_to(ROOT / "docs")):
+    with _fast_compiler():  # the examples are small, so that compiling takes most of their time
         _work_through(path, done)
 
 
 @contextlib.contextmanager
-def _fast_compiler(fast: bool = True) -> Iterator[None]:
-    jax.config.update("jax_disable_most_optimizations", fast)
+def _fast_compiler() -> Iterator[None]:
+    jax.config.update("jax_disable_most_optimizations", True)
     try:
         yield
     finally:
@@ -193,7 +192,7 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         asked = [name for word in rest for name in re.findall(r"^\.\[(.*)\]$|$", word)[0].split(",") if name]
         assert set(asked) <= set(extras)
-    elif program == "python":
+    elif program in ("python", "python3"):
         assert rest[0] == "-m" or (ROOT / rest[0]).is_file()
     else:
         assert program in OTHERS

@@ -11,7 +11,9 @@ from email.message import Message
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 import action_balance
 
@@ -71,7 +73,14 @@ def test_the_sdist_can_be_tested(built: Path) -> None:
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"Makefile", "constraints.txt", "tests/conftest.py", "tests/cli/test_main.py", "docs/grid.md"} <= names
-    assert {"benchmarks/plain_grid.py", "examples/own_agent.py", "CHANGELOG.md", "LICENSE", "README.md"} <= names
+    assert {
+        "benchmarks/plain_grid.py",
+        "examples/own_agent.py",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "README.md",
+    } <= names
     assert {"mkdocs.yml", "docs/theme/hooks.py", "docs/theme/style.css", "docs/images/method.svg"} <= names
     assert not any("__pycache__" in name or name.endswith(".pyc") for name in names)
 
@@ -87,6 +96,13 @@ def test_the_metadata_is_complete(about: Message) -> None:
     assert "Typing :: Typed" in (about.get_all("Classifier") or ())
     assert str(about.get_payload()).strip() == (ROOT / "README.md").read_text().strip()
     assert {"atari", "gym", "wandb", "mlflow", "sb3", "docs"} <= {*(about.get_all("Provides-Extra") or ())}
+
+
+def test_the_citation_names_the_version_of_the_package() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["version"] == Version(action_balance.__version__).base_version
+    assert [author["family-names"] for author in cited["references"][0]["authors"]] == ["Song", "Chen", "Hu", "Fan"]
 
 
 def test_everything_that_is_needed_has_one_version_in_ci() -> None:
