@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 
 from action_balance.packing import packed
 from action_balance.plots.heatmaps import HEAT_STOPS
+from action_balance.studies.explore.page import lead
 from action_balance.web.render import render
 
 
@@ -33,8 +34,9 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
             coverage={"methods": {"rnd": covered}, "steps": 10, "reachable_cells": side * side},
             first_reach=None,
             figures={},
-            best="rnd",
-            certain=True,
+            timed_out=0,
+            covered=lead({"rnd": covered["final_cells"]}),
+            soonest=None,
         )
     )
     with shown(browser, saved.as_uri()) as found:

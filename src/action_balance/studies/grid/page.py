@@ -45,6 +45,7 @@ def grid_page(folder: Path, summary: Data) -> str:
         hero=HERO,
         base=BASE,
         headlines=headlines(summary),
+        margin=verdict.margin(summary),
         chance=_chance(ours["goals"]) if "goals" in ours else None,
         one_sided=_one_sided(ours["corridor"]["methods"]) if "corridor" in ours else None,
         room=world.height,
