@@ -42,6 +42,6 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
     with shown(browser, saved.as_uri()) as found:
         found.page.wait_for_selector("html[data-ready]")
         assert found.page.locator(".visits output").inner_text() == "5"
-        assert found.page.locator(".fact").inner_text() == "2 cells"
+        assert found.page.locator(".fact").inner_text() == "2 cells covered"
         assert found.page.locator(".strip").get_attribute("aria-label") == "visits: from 2 to 5, logarithmic"
         assert found.errors == []

@@ -174,7 +174,7 @@ def test_keys_work_wherever_the_focus_is_without_breaking_what_has_it(page: Page
     page.keyboard.press("ArrowLeft")
     assert step_of(page) == 19900
     for name in ("Use the dark theme", "Open grid", "One run"):  # a button, a tab that is selected, a choice
-        page.get_by_label(name).focus()
+        page.get_by_label(name).evaluate("control => control.focus({preventScroll: true})")
         page.keyboard.press("Home")
         assert step_of(page) == 0, name
         page.keyboard.press("End")
@@ -221,8 +221,8 @@ def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
     chart.press("ArrowRight")
     assert page.locator("#reach-0 .chart [aria-live=polite]").inner_text() != first
     chart.press("End")
-    assert re.fullmatch(
-        r"steps \(logarithmic\) [\d,]+: random 100 %, action balance 100 %, RND 100 %, action balance RND 100 %",
+    assert re.search(
+        r"[\d,]+.*: random 100 %, action balance 100 %, RND 100 %, action balance RND 100 %",
         page.locator("#reach-0 .chart [aria-live=polite]").inner_text(),
     )
     touch = {"pointerType": "touch", "clientX": 300, "bubbles": True}
@@ -234,7 +234,7 @@ def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
 
 
 def cells_of(text: str) -> float:
-    return float(text.removesuffix(" cells").replace("\N{MINUS SIGN}", "-").replace(",", ""))
+    return float(text.split(maxsplit=1)[0].replace("\N{MINUS SIGN}", "-").replace(",", ""))
 
 
 def cells_above(page: Page, panel: int) -> float:
@@ -259,9 +259,16 @@ def test_map_number_curve_and_table_agree(page: Page, report: Path) -> None:
     more = 1600 * (final["rnd"] - final["random"])
     assert cells_above(page, 0) == pytest.approx(1600 * final["random"], abs=0.06)
     assert cells_above(page, 2) == pytest.approx(more, abs=0.06)
-    assert legend_of(page, 0, "RND") == page.locator("#player-open .fact").nth(2).inner_text()
+    assert cells_of(legend_of(page, 0, "RND")) == cells_above(page, 2)
     hover(page, 2, CELL)
-    share, points = page.locator("#player-open .details").nth(2).locator(".visits output").inner_text().split(" %, ")
+    share, points = (
+        page.locator("#player-open .details")
+        .nth(2)
+        .locator(".visits output")
+        .inner_text()
+        .removesuffix(" points")
+        .split(" %, ")
+    )
     assert float(share) == pytest.approx(100 * shares[1], abs=0.06)
     assert float(points.replace("\N{MINUS SIGN}", "-")) == pytest.approx(100 * (shares[1] - shares[0]), abs=0.06)
     page.get_by_label("Share of the world").first.check()

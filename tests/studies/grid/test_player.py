@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from action_balance.studies.grid.player import _reach, cells_of
+import numpy as np
+
+from action_balance.studies.grid.player import _clearest, _reach, cells_of
 
 
 def test_cells_of_a_map_count_from_below() -> None:
@@ -28,3 +30,12 @@ def test_first_reach_distributions_count_runs_that_never_arrive(tmp_path: Path) 
     assert (first["steps"], first["shares"], first["median"]) == ([10, 20, 30], [0.25, 0.5, 0.75], 25)
     never = reach["groups"][0]["methods"][0]
     assert (never["steps"], never["shares"], never["median"]) == ([], [], None)
+
+
+def test_maps_are_first_shown_where_the_methods_are_apart() -> None:
+    slow = np.array([[[1.0, 0.0]], [[1.0, 0.5]], [[1.0, 1.0]]])
+    fast = np.array([[[1.0, 0.25]], [[1.0, 1.0]], [[1.0, 1.0]]])
+    assert _clearest((10, 20, 30), [slow, fast]) == 20  # 0.5 cells apart; at the end, both cover all
+    assert _clearest((10, 20), [slow, fast]) == 20
+    assert _clearest((10, 20, 30), [slow, 0.5 * fast]) == 30
+    assert _clearest((10, 20, 30), []) == 30

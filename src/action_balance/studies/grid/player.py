@@ -75,7 +75,7 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
     settings, traces = summary["settings"], recording.traces
     rows = recording.map.splitlines()
     steps = len(next(iter(traces.values())).pairs)
-    start = cells_of(rows, "S")[0]
+    start, goals = cells_of(rows, "S")[0], cells_of(rows, "G")
     agent = TabularSettings(settings["update_every"], settings["action_coef"], settings["state_coef"])
     world, runs = WORLDS[name], settings["runs"]
     mean = _mean(path, world, steps, runs) if runs > 1 else None
@@ -87,13 +87,13 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
         "height": len(rows),
         "walls": cells_of(rows, "#"),
         "start": start,
-        "goals": cells_of(rows, "G"),
+        "goals": goals,
         "goalWord": world.goal,
-        "chosen": start,
+        "chosen": goals[0] if goals else start,
         "episodeSteps": settings["episode_steps"],
         "updateEvery": min(settings["update_every"], steps),
         "steps": steps,
-        "begin": 1,
+        "begin": (mean["clearest"] if mean else steps) / steps,
         "keyStep": max(1, steps // 200),
         "reachable": recording.reachable,
         "actions": list(ACTIONS),
@@ -141,10 +141,19 @@ def _mean(path: Path, world: World, steps: int, runs: int) -> Data | None:
         "counts": {name: changes(f"{world.visits}{name}") for name in names},
         "covered": {name: changes(f"{world.covered}{name}") for name in names} if comparable else None,
         "reference": REFERENCE,
+        "clearest": _clearest(moments, [arrays[f"{world.covered}{name}"] for name in names] if comparable else []),
         "moments": dict.fromkeys(names, moments),
         "over": dict.fromkeys(names, runs),
         "actions": 1,
     }
+
+
+def _clearest(moments: Sequence[int], covered: Sequence[np.ndarray]) -> int:
+    """The moment at which maps are first shown: the last or, if all methods agree by then, that of most differences."""
+    if not covered:
+        return moments[-1]
+    apart = np.ptp([shares[: len(moments)].reshape(len(moments), -1).sum(axis=1) for shares in covered], axis=0)
+    return moments[-1] if apart[-1] >= 0.1 * apart.max() else moments[int(apart.argmax())]
 
 
 def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int]) -> Data | None:

@@ -109,6 +109,7 @@ class Player {
     this.maps.forEach((map, i) => map.draw(sources[i], view.scales[i], this.chosen, this.playing));
     const place = this.#placeName();
     this.inspectors.forEach((inspector, i) => inspector.show(sources[i].cell(this.chosen), place));
+    this.host.toggleAttribute("data-run", this.kind === "run");
     this.grid.toggleAttribute("data-plain", sources.every((source) => source.actions === 1)); // one number for each cell
     this.curves?.show(this.kind === "run");
     this.curves?.cursor(this.step);
@@ -145,17 +146,17 @@ class Player {
   /** The number above a map: the cells that are covered, or how many more than by random. */
   #fact(i) {
     const source = this.sources[i];
-    if (this.kind === "run") return `${shown(source.covered[this.step])} cells`;
+    if (this.kind === "run") return `${shown(source.covered[this.step])} cells covered`;
     const cells = this.curves?.at(i, this.step) ?? NaN;
     if (this.kind === "difference") {
       const total = source.values.reduce((sum, value) => sum + value, 0);
       const known = source.reference ? cells - this.curves?.at(this.sources.findIndex((one) => !one.reference), this.step) : cells;
       const value = Number.isFinite(known) ? known : total;
-      return source.reference ? `${signed(value, 1)} cells` : `${shown(value, 1)} cells`;
+      return source.reference ? `${signed(value, 1)} cells against random` : `${shown(value, 1)} cells covered`;
     }
-    if (Number.isFinite(cells)) return `${shown(cells, 1)} cells`;
+    if (Number.isFinite(cells)) return `${shown(cells, 1)} cells covered`;
     const covered = source.visits.reduce((sum, visits) => sum + (visits > 0), 0);
-    return `${shown(covered)} cells${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
+    return `${shown(covered)} cells covered${source.over > 1 ? `, any ${this.data.mean.only ? "seed" : "run"}` : ""}`;
   }
 
   /** Add the visits of a run that is still training; a reader at the end stays at the end. */
@@ -277,12 +278,12 @@ function usesKey(element, key) {
 
 /** What the marks on the maps mean. */
 function markKey(world, withAgent) {
-  const mark = (shape, text) => make("li", {}, make("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape), text);
+  const mark = (shape, text) => make("li", { class: `of-${shape.getAttribute("class")}` }, make("svg", { viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape), text);
   const star = Array.from({ length: 10 }, (_, i) => [(i * Math.PI) / 5 - Math.PI / 2, i % 2 ? 3.2 : 7]).map(([angle, reach]) => `${(reach * Math.cos(angle)).toFixed(1)} ${(reach * Math.sin(angle)).toFixed(1)}`);
   return make("ul", { class: "key" },
     mark(make("circle", { r: 5, class: "line" }), "start"),
     world.goals.length ? mark(make("path", { d: `M${star.join("L")}Z`, class: "full" }), world.goalWord.replace(/^(a|the) /, "")) : null,
     mark(make("rect", { x: -5, y: -5, width: 10, height: 10, class: "line" }), "selected cell"),
-    withAgent ? mark(make("rect", { x: -5, y: -5, width: 10, height: 10, class: "agent" }), "agent and its last 40 steps (one run)") : null,
+    withAgent ? mark(make("rect", { x: -5, y: -5, width: 10, height: 10, class: "agent" }), "agent and its last 40 steps") : null,
     world.walls.length ? mark(make("rect", { x: -7, y: -7, width: 14, height: 14, class: "wall" }), "wall") : null);
 }

@@ -166,7 +166,7 @@ class CoveredSource {
 
   cell(cell) {
     const share = percent(this.own.visits[cell], 1);
-    const points = this.reference ? `, ${signed(100 * this.values[cell], 1)}` : "";
+    const points = this.reference ? `, ${signed(100 * this.values[cell], 1)} points` : "";
     return { what: "runs that have covered", text: `${share}${points}`, counts: null };
   }
 }
