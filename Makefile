@@ -23,7 +23,7 @@ endif
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,atari,gym,tensorboard,wandb,mlflow,pandas,torch,sb3,docs]'
 	@touch $@
 
-# The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 1000 --out big"
+# The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 100 --out results/small"
 reproduce: .venv/.installed
 	$(bin)/action-balance reproduce grid $(ARGS)
 
