@@ -1,6 +1,8 @@
 """What signals do: who is interrupted, what is said, and when a process ends that does not end by itself."""
 
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -11,6 +13,18 @@ import pytest
 
 from action_balance import signals
 from action_balance.signals import INTERRUPTED, Stop, Task, Watcher, graceful_stop, interruptible, task, whole
+
+#: The main thread computes in C, where no handler of Python runs, even if a signal comes just before.
+COMPUTES = """
+    try:
+        print("computing", flush=True)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+    except KeyboardInterrupt:
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+"""
+#: On the command line, and in a program of the user.
+COMMAND = f"signals.watch().loading = False\nif True:{COMPUTES}"
+PROGRAM = f"with signals.graceful_stop():{COMPUTES}"
 
 
 @dataclass
@@ -108,7 +122,14 @@ def test_a_main_thread_that_cannot_notice_is_ended_with_what_is_kept(
         process.later(0.01)
     assert process.left == [INTERRUPTED]
     assert last_line() == "action-balance: interrupted; two parts\n"
+    assert [line.split(";")[0] for line in process.said] == ["stopping"]  # before the end
+
+
+def test_a_main_thread_that_ends_quickly_says_one_line(process: Watched) -> None:
+    process.send()
+    process.later(signals.ACKNOWLEDGE - 0.01)
     assert not process.said
+    assert process.watcher.patience == pytest.approx(0.01)
 
 
 def test_a_main_thread_that_unwinds_is_given_time_until_the_second_interrupt(
@@ -148,7 +169,7 @@ def test_an_interrupt_that_is_lost_in_a_destructor_is_repeated(
     process.send()  # what came of the repetition is not the user's
     assert process.watcher.patience is None
     process.send()
-    assert process.watcher.patience == signals.NOTICE
+    assert process.watcher.patience == pytest.approx(signals.ACKNOWLEDGE)
 
 
 def test_while_libraries_load_nothing_is_raised_and_the_process_ends(
@@ -289,3 +310,35 @@ def test_a_stop_is_noticed_by_who_asks() -> None:
     assert not noticed.is_set()
     assert stop.is_set()
     assert noticed.is_set()
+
+
+@pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("code", [COMMAND, PROGRAM])
+@pytest.mark.parametrize("number", signals.SIGNALS)
+def test_a_signal_is_acknowledged_while_the_main_thread_is_in_c(code: str, number: signal.Signals) -> None:
+    screen, terminal = os.openpty()
+    prepared = f"import hashlib, os; os.login_tty(0); from action_balance import signals\n{code}"
+    process = subprocess.Popen([sys.executable, "-c", prepared], stdin=terminal)
+    try:
+        os.close(terminal)
+        assert read_until(screen, b"computing")
+        if number == signal.SIGINT:
+            os.write(screen, b"\x03")  # Ctrl-C
+        else:
+            process.send_signal(number)
+        assert read_until(screen, b"stopping; press Ctrl-C again")  # or the test would hang
+    finally:
+        process.kill()
+        process.wait()
+        os.close(screen)
+
+
+def read_until(screen: int, text: bytes) -> bool:
+    """Whether a text appears on a terminal before its program ends."""
+    shown = b""
+    while text not in shown:
+        try:
+            shown += os.read(screen, 1024)
+        except OSError:  # on Linux, after the program has ended
+            return False
+    return True

@@ -67,6 +67,15 @@ def as_size(size: int) -> str:
     return f"{size:,} bytes"
 
 
+def as_duration(seconds: float) -> str:
+    """Seconds in words: ``2 h 5 min``, ``3 min 20 s``, ``12 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours:,} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
     """The known name that is most similar to a misspelt one.
 

@@ -21,6 +21,8 @@ from types import FrameType
 
 #: Seconds within which signals count as one: programs such as `timeout` pass on signals that a run also gets itself.
 TOGETHER = 0.1
+#: Seconds after which a signal is acknowledged if the process has not ended by then.
+ACKNOWLEDGE = 0.1
 #: Seconds that the main thread has to notice a signal where nothing is lost by ending at once.
 NOTICE = 0.5
 #: Seconds until an interrupt is repeated that was lost.
@@ -33,7 +35,9 @@ CLOSING = 8.0
 LAST_WORDS, LAST_WORDS_TERMINATED = 1.2, 5.0
 
 #: What is said where nothing else is known.
-KEPT = "what was saved before is kept"
+KEPT, STOPPING = "what was saved before is kept", "stopping"
+#: What the user can do while a process stops.
+AGAIN = "press Ctrl-C again to end at once"
 
 #: Exit code of a process that was interrupted.
 INTERRUPTED = 130
@@ -118,8 +122,42 @@ def graceful_stop() -> Iterator[Stop]:
         first = min(first, now)
         stop.set()
 
-    with _handled(request):
+    with _handled(request), _acknowledged():
         yield stop
+
+
+@contextmanager
+def _acknowledged() -> Iterator[None]:
+    """Acknowledge the first signal in a program of the user at once, even while the main thread computes.
+
+    Nothing is done where something else, such as an event loop, watches for signals already.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    if before != -1:
+        signal.set_wakeup_fd(before)
+
+    def listen() -> None:
+        while numbers := reader.recv(64):
+            if any(number in SIGNALS and signal.getsignal(number) is not signal.SIG_IGN for number in numbers):
+                graceful = _graceful()
+                _print(f"{(graceful.stopping() if graceful else '') or STOPPING}; {AGAIN}")
+                return
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        if before == -1:
+            signal.set_wakeup_fd(-1)
+        writer.close()  # ends the thread
+        thread.join()
+        reader.close()
 
 
 @contextmanager
@@ -173,7 +211,9 @@ class Watcher:
         self._code: int | None = None  # with which the process ends anyway
         self._first: float | None = None  # when the first signal came
         self._terminated: float | None = None  # when the first SIGTERM came
-        self._answered = False
+        self._answered = False  # a line has acknowledged the first signal
+        self._waits = False  # for the main thread, which is known to end, until the next signal
+        self._saying: threading.Thread | None = None  # the line that is being shown
         self._repeated = 0  # signals that `repeat` has sent, and that are not the user's
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
@@ -231,8 +271,13 @@ class Watcher:
         if graceful is not None and graceful.stop is not None:
             graceful.stop.set()
             if text := graceful.stopping():
-                self._answered = True
-                self._say(f"{text}; press Ctrl-C again to end at once")
+                self._waits = True
+                self._acknowledge(text)
+
+    def _acknowledge(self, text: str) -> None:
+        self._answered = True
+        saying = self._say(f"{text}; {AGAIN}")
+        self._saying = saying if isinstance(saying, threading.Thread) else None
 
     def due(self) -> None:
         """Do what time requires, since the first signal."""
@@ -241,19 +286,21 @@ class Watcher:
         now, noticed = self._clock(), self.noticed.is_set()
         if self._terminated is not None and now - self._terminated >= (CLOSING if noticed else UPDATE):
             self._end(LAST_WORDS_TERMINATED if not noticed else LAST_WORDS)
-        elif not self._answered and now - self._first >= NOTICE:
+            return
+        if not self._answered and now - self._first >= ACKNOWLEDGE:
+            self._acknowledge(STOPPING)
+        if not self._waits and now - self._first >= NOTICE:
+            self._waits = noticed
             if not noticed:
                 self._end(LAST_WORDS)
-                return
-            self._answered = True
-            self._say("ending; press Ctrl-C again to end at once")
 
     @property
     def patience(self) -> float | None:
         """Seconds until `due` has something to do; None if only a signal can change anything."""
         if self._first is None or self._code is not None:
             return None
-        moments = [] if self._answered else [self._first + NOTICE]
+        moments = [] if self._answered else [self._first + ACKNOWLEDGE]
+        moments += [] if self._waits else [self._first + NOTICE]
         if self._terminated is not None:
             moments += [self._terminated + UPDATE, self._terminated + CLOSING]
         later = [moment - self._clock() for moment in moments]
@@ -270,6 +317,8 @@ class Watcher:
 
     def _last_words(self) -> None:
         nothing = "nothing was written" if self.loading else "nothing was finished"
+        if self._saying is not None:
+            self._saying.join()
         with _files:
             for one in reversed(_tasks):
                 with contextlib.suppress(Exception):
@@ -349,12 +398,14 @@ def _graceful() -> Task | None:
     return next((one for one in reversed(_tasks) if one.stop is not None), None)
 
 
-def _print(line: str) -> None:
+def _print(line: str) -> threading.Thread:
     def show() -> None:
         with contextlib.suppress(OSError, ValueError):
             print(f"action-balance: {line}", file=sys.stderr, flush=True)
 
-    threading.Thread(target=show, daemon=True).start()
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    return thread
 
 
 def _leave_nothing_behind() -> None:

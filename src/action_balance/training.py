@@ -85,8 +85,12 @@ def train(
     conditions = (stop_when,) if isinstance(stop_when, str) else tuple(stop_when)
     planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
-    with show_progress(progress, config, report) as shown:
-        loop.begin(Path(out), config, sys.argv, shown, overwrite, on_message, tracked, functions)
+    with show_progress(progress, config, report, Path(out)) as shown:
+        finished = loop.begin(
+            Path(out), config, sys.argv, shown, overwrite, on_message, tracked, functions, shown.begin
+        )
+    if finished:
+        shown.finish()
     return Run(out, env=function, trust=True)  # the caller has named everything in it
 
 

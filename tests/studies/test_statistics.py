@@ -227,16 +227,3 @@ def test_an_estimate_is_described_with_its_interval_where_it_has_one() -> None:
     assert statistics.describe({"value": 1.234, "low": 1.1, "high": 1.4}) == "1.23 [1.10, 1.40]"
     assert statistics.describe({"value": 1.234, "low": None, "high": None}, 1) == "1.2"
     assert statistics.describe(None) is None
-
-
-def test_the_final_mean_is_over_the_known_values_of_the_last_tenth() -> None:
-    nan = np.nan
-    values = np.array([[0.0] * 18 + [1.0, 0.5], [1.0] * 18 + [nan, 0.25], [1.0] * 18 + [nan, nan]])
-    np.testing.assert_allclose(statistics.final_mean(values), [0.75, 0.25, nan])
-    assert statistics.final_mean(np.array([9.0, 2.0])) == 2  # a tenth of two is none: the last
-
-
-def test_unknown_values_are_replaced_by_the_last_known_one() -> None:
-    nan = np.nan
-    values = np.array([[nan, 4.0, nan, nan], [1.0, nan, np.inf, 3.0]])
-    np.testing.assert_array_equal(statistics.carried_forward(values), [[nan, 4, 4, 4], [1, 1, 1, 3]])

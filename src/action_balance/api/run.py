@@ -157,8 +157,10 @@ class Run:
                 on_message(line)
         elif loop.says_finished(folder, on_message):
             return self
-        with show_progress(progress, config, report) as shown:
-            loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks)
+        with show_progress(progress, config, report, self.path) as shown:
+            finished = loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin)
+        if finished:
+            shown.finish()
         return self
 
     def evaluate(

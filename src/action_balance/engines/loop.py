@@ -65,6 +65,7 @@ def begin(
     on_message: OnMessage = lambda _: None,
     track: TrackConfig | None = None,
     callbacks: Sequence[Callback] = (),
+    on_start: Callable[[], None] = lambda: None,
 ) -> bool:
     """Train from the beginning, in a new folder.
 
@@ -77,6 +78,7 @@ def begin(
         on_message: called with each line that the user should read.
         track: which trackers follow the run.
         callbacks: called after every update with an `Update`; one that returns False ends the training.
+        on_start: called once everything is checked, before anything is compiled.
 
     Returns:
         Whether the run is finished; otherwise a callback has ended the training.
@@ -94,7 +96,7 @@ def begin(
         tracking = Tracking(track, _run_info(path, config), {}, messages)
         log = folder.metrics()
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, is_new=True)
-        return session.run(None, 0)
+        return session.run(None, 0, on_start)
 
 
 def resume(
@@ -105,6 +107,7 @@ def resume(
     on_message: OnMessage,
     track: TrackConfig | None = None,
     callbacks: Sequence[Callback] = (),
+    on_start: Callable[[], None] = lambda: None,
 ) -> bool:
     """Train the rest of a run, from the newest intact checkpoint.
 
@@ -116,6 +119,7 @@ def resume(
         on_message: called with each line that the user should read.
         track: more trackers; those that followed the run before follow it again.
         callbacks: called after every update with an `Update`; one that returns False ends the training.
+        on_start: called once everything is checked, before anything is compiled.
 
     Returns:
         Whether the run is finished; otherwise a callback has ended the training.
@@ -134,7 +138,7 @@ def resume(
         restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
         tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
-        return session.run(restored.state, restored.update)
+        return session.run(restored.state, restored.update, on_start)
 
 
 def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
@@ -205,12 +209,13 @@ class _Session:
     is_new: bool = False  # whether this process has made the folder
     now: _Now = field(default_factory=_Now)
 
-    def run(self, state: TrainState | None, done: int) -> bool:
+    def run(self, state: TrainState | None, done: int, on_start: Callable[[], None]) -> bool:
         """Make the remaining updates; without a state, from the beginning. An error says how to continue.
 
         Args:
             state: The agents after the updates that are made.
             done: Their number.
+            on_start: Called first.
 
         Returns:
             Whether the run is finished; otherwise a callback has ended it.
@@ -219,6 +224,7 @@ class _Session:
         try:
             with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):
                 try:
+                    on_start()
                     if state is None:
                         self._tell_warmup()
                         state = self.trainer.init_state(self.stop.is_set)

@@ -24,6 +24,7 @@ from action_balance.studies.parts import same_command
 from action_balance.studies.plan import as_begun
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
 from action_balance.terminal.console import say
+from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress
 from action_balance.web.render import as_bytes
 
@@ -158,6 +159,7 @@ def _train_missing(
     missing = list(runs) if overwrite else _unfinished(out, runs)
     if missing:
         study.check()  # before anything is written
+        say(console, training_line(len(missing), out / RUNS))
     ResultFolder.renew(out, study.kind, overwrite).release()  # a report may be written while runs are trained
     if overwrite:
         _delete_runs(out)

@@ -26,9 +26,6 @@ Spread = Literal["interval", "range"]
 #: Numbers that a bootstrap over time points holds in memory at once.
 CHUNK = 200_000
 
-#: Share of the updates, at the end of a run, whose mean is its final value.
-LAST = 0.1
-
 
 @dataclass(frozen=True)
 class Estimate:
@@ -120,20 +117,6 @@ def describe(data: Data | None, digits: int = 2) -> str | None:
     estimate = from_data(data)
     ends = [f"{end:.{digits}f}" for end in estimate.spread_ends]
     return _written(f"{estimate.value:.{digits}f}", estimate.spread, ends)
-
-
-def final_mean(values: np.ndarray) -> np.ndarray:
-    """Mean of the known values in the last tenth of the updates, (..., U) -> (...); nan where none is known."""
-    last = values[..., -max(1, int(LAST * values.shape[-1])) :]
-    known = np.isfinite(last)
-    count = known.sum(axis=-1)
-    return np.where(count > 0, np.where(known, last, 0).sum(axis=-1) / np.maximum(count, 1), math.nan)
-
-
-def carried_forward(values: np.ndarray) -> np.ndarray:
-    """Replace each value that is not finite by the last finite one, (..., U); nan before the first."""
-    newest = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(values.shape[-1]), -1), axis=-1)
-    return np.where(newest >= 0, np.take_along_axis(values, np.maximum(newest, 0), axis=-1), math.nan)
 
 
 def _t_quantile(runs: int) -> float:

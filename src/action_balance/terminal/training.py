@@ -1,17 +1,12 @@
-"""Training on the terminal: ``train``, ``resume``, and the progress of a run."""
+"""Training on the terminal: ``train`` and ``resume``, and what shows the progress of a run."""
 
-import contextlib
-import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
@@ -19,8 +14,7 @@ from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 from action_balance.terminal.console import OutputConsole, say
-from action_balance.terminal.notebook import notebook_line
-from action_balance.terminal.progress import LINE_EVERY
+from action_balance.terminal.display import Display, Shown
 from action_balance.tracking import TrackConfig, check_installed
 
 #: Whether a program wants to see progress, or how: None for notebooks and terminals only.
@@ -42,9 +36,10 @@ def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, c
         track: Which trackers follow the run.
         console: Where progress is shown.
     """
-    with training_progress(console, config) as report:
-        loop.begin(out, config, command_line(), report, overwrite, partial(say, console), track)
-    say(console, f"trained {out}")
+    with training_progress(console, config, path=out) as shown:
+        messages = partial(say, console)
+        loop.begin(out, config, command_line(), shown, overwrite, messages, track, on_start=shown.begin)
+    shown.finish()
 
 
 def resume(
@@ -74,93 +69,58 @@ def resume(
     elif loop.says_finished(folder, partial(say, console)):
         return
 
-    with training_progress(console, config) as report:
-        loop.resume(folder, config, command_line(), report, partial(say, console), track)
-    say(console, f"trained {path}")
+    with training_progress(console, config, path=path) as shown:
+        loop.resume(folder, config, command_line(), shown, partial(say, console), track, on_start=shown.begin)
+    shown.finish()
 
 
 @contextmanager
 def show_progress(
-    progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None]
-) -> Iterator[Callable[[Progress], None]]:
+    progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None], path: Path
+) -> Iterator[Shown]:
     """Show the progress of a training that a program has begun.
 
     Args:
         progress: Whether to show it, None for notebooks and terminals only; or a function that shows it.
         config: Settings of the run.
         report: Another function to call after every update.
+        path: Folder of the run.
 
     Yields:
-        A function to call after every update.
+        What to call after every update, and when the training begins and is finished.
     """
     console = OutputConsole()
-    shown: contextlib.AbstractContextManager[Callable[[Progress], None]]
     if callable(progress):
-        shown = contextlib.nullcontext(progress)
+        shown = Shown(progress, report)
     elif progress or (progress is None and (console.is_terminal or console.is_jupyter)):
-        shown = training_progress(console, config)
+        shown = Display(console, config, "", path, report)
     else:
-        shown = contextlib.nullcontext(lambda _: None)
-    with shown as show:
-
-        def both(now: Progress) -> None:
-            show(now)
-            report(now)
-
-        yield both
+        shown = Shown(report)
+    try:
+        yield shown
+    finally:
+        shown.end()
 
 
 @contextmanager
-def training_progress(console: Console, config: TrainConfig, name: str = "") -> Iterator[Callable[[Progress], None]]:
-    """Show a bar with steps, steps per second, time left, return, states reached and bonus.
-
-    Plain lines are printed if the output is not a terminal. Where states cannot be enumerated, the best
-    return since the start of this process is shown instead of their number.
+def training_progress(
+    console: Console, config: TrainConfig, name: str = "", path: Path | None = None
+) -> Iterator[Display]:
+    """Show a training; see `Display`, whose arguments these are.
 
     Args:
-        console: Where to show it.
-        config: Settings of the run.
-        name: Text before all that.
+        console: where to show it.
+        config: settings of the run.
+        name: text before all that.
+        path: folder of the run; with it, the training loop says when the run begins.
 
     Yields:
-        A function to call after every update.
+        What to call after every update.
     """
-    total = config.agent.updates
-    last_line = time.perf_counter()
-    first: tuple[int, float] | None = None  # steps and time of the first update: compiling does not count
-    best = -math.inf
-
-    def describe(now: Progress) -> str:
-        nonlocal first, best
-        best = max(best, now.best_return)  # nan is never larger
-        first = first or (now.steps, time.perf_counter())
-        seconds = time.perf_counter() - first[1]
-        rate = f"{(now.steps - first[0]) / seconds:,.0f}/s, " if now.steps > first[0] else ""
-        found = f"best {_score(best)}" if now.states is None else f"states {now.states:,.0f}"
-        bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
-        return f"{name}{now.steps:,} steps, {rate}return {_score(now.episode_return)}, {found}{bonus}"
-
-    if console.is_jupyter:
-        with notebook_line(f"{name}warming up and compiling") as replace:
-            yield lambda now: replace(f"update {now.update} of {total}: {describe(now)}")
-        return
-    if not console.is_terminal:
-
-        def line(now: Progress) -> None:
-            nonlocal last_line
-            text = describe(now)
-            if time.perf_counter() - last_line >= LINE_EVERY or now.update == total:
-                last_line = time.perf_counter()
-                say(console, f"update {now.update} of {total}: {text}")
-
-        yield line
-        return
-    with Bar(
-        BarColumn(), TextColumn("{task.description}", markup=False), TimeRemainingColumn(), console=console
-    ) as bar:
-        task = bar.add_task(f"{name}warming up and compiling", total=total)
-        yield lambda now: bar.update(task, completed=now.update, description=describe(now))
-
-
-def _score(value: float) -> str:
-    return f"{value:.3g}" if math.isfinite(value) else "-"
+    shown = Display(console, config, name, path)
+    try:
+        if path is None:
+            shown.begin()
+        yield shown
+    finally:
+        shown.end()

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from action_balance.errors import as_duration
 from action_balance.files import Data
 
 #: Stands in for a number that is not known.
@@ -75,13 +76,7 @@ def amount(value: float) -> str:
 def duration(seconds: float | str | None) -> str:
     """Seconds in words: ``2 h 5 min``, ``3 min 20 s``, ``12 s``."""
     known = as_float(seconds)
-    if not math.isfinite(known):
-        return NONE
-    minutes, rest = divmod(round(known), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return as_duration(known) if math.isfinite(known) else NONE
 
 
 def interval(estimate: Data | None, digits: int = 0) -> str:

@@ -26,6 +26,7 @@ from action_balance.studies.bonuses.records import (
 from action_balance.studies.bonuses.settings import BASE, EXACT, BonusesSettings, Cell
 from action_balance.studies.parts import same_command
 from action_balance.terminal.console import say
+from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import training_progress
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
@@ -75,6 +76,8 @@ def reproduce_bonuses(
 
 def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
     """Train the cells that have no record and that no other process trains."""
+    if missing := sum(not is_trained(out, cell) for cell in plan.values()):
+        say(console, training_line(missing, out / CELLS))
     for place, (name, cell) in enumerate(plan.items(), start=1):
         if is_trained(out, cell):
             continue

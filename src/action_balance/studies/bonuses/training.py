@@ -10,8 +10,8 @@ from action_balance.agent.state import TrainState
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.memory_needs import check_training
 from action_balance.engines.metrics_rows import HostMetrics, Progress, progress
+from action_balance.runs import learning_curve
 from action_balance.runs.manifest import PACKAGES, hardware, versions
-from action_balance.studies import statistics
 from action_balance.studies.bonuses import counting
 from action_balance.studies.bonuses.records import PAIRS, STATES, Comparison, Record
 from action_balance.studies.bonuses.settings import Cell
@@ -70,7 +70,7 @@ def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None) -> Re
         made_by={"versions": versions(PACKAGES), "hardware": hardware()},
         seconds=seconds,
         first_reward=rows[-1]["first_reward"].astype(np.int32),
-        score=np.nan_to_num(statistics.final_mean(returns)).astype(np.float32),
+        score=np.nan_to_num(learning_curve.final_mean(returns)).astype(np.float32),
         finite=rows[-1]["parameters_finite"].astype(bool),
         steps=((chosen + 1) * config.agent.steps_per_update).astype(np.int32),
         states=curves["states"].astype(np.int32),

@@ -16,7 +16,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
 from action_balance.files import Data
 from action_balance.reading import is_file
-from action_balance.runs import RunFolder
+from action_balance.runs import RunFolder, learning_curve
 from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import each_row
 from action_balance.studies import statistics
@@ -247,7 +247,7 @@ def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
         values[update - 1] = number(row, metric)
     first = number(last, "first_reward")
     states = number(last, "states") if "states" in last else 0.0
-    return Seed(seed, path, statistics.carried_forward(values), first if first >= 0 else math.inf, states)
+    return Seed(seed, path, learning_curve.carried_forward(values), first if first >= 0 else math.inf, states)
 
 
 def _add(group: list[Seed], seeds: Iterable[Seed]) -> None:
@@ -288,7 +288,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
         low=low,
         high=high,
         band=band,
-        scores=np.array([float(statistics.final_mean(one.values)) for one in seeds]),
+        scores=np.array([float(learning_curve.final_mean(one.values)) for one in seeds]),
         first_reward=np.array([one.first_reward for one in seeds]),
         states=np.array([one.states for one in seeds]),
     )

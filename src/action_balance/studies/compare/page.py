@@ -7,11 +7,12 @@ from action_balance.files import Data, own_file
 from action_balance.plots.drawing import method_name
 from action_balance.printable import printable
 from action_balance.reading import is_file
+from action_balance.runs.learning_curve import LAST
 from action_balance.runs.results import SUMMARY
 from action_balance.studies.charts import chart_title
 from action_balance.studies.compare.screen import ALL
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import FEWEST, LAST, has_interval
+from action_balance.studies.statistics import FEWEST, has_interval
 from action_balance.web.files import read_table
 from action_balance.web.format import as_float, decimals, ends, listed
 from action_balance.web.render import render

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from action_balance.studies import statistics
+from action_balance.runs import learning_curve
 from action_balance.studies.compare.analysis import Comparison, Curve
 from action_balance.studies.lead import Lead
 from action_balance.studies.statistics import FEWEST, Estimate
@@ -78,7 +78,7 @@ def _legend(result: Comparison, measured: bool) -> Iterator[str]:
     """What the tables show."""
     curves = [curve for of_environment in result.environments.values() for curve in of_environment]
     spreads = {curve.score_mean.spread for curve in curves}
-    yield f"{result.metric} of a seed: mean of the last {100 * statistics.LAST:.0f} % of its updates"
+    yield f"{result.metric} of a seed: mean of the last {100 * learning_curve.LAST:.0f} % of its updates"
     yield "IQM and mean are over seeds; IQM: interquartile mean"
     if "interval" in spreads:
         yield "[low, high]: 95 % interval over seeds"

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from action_balance.runs import learning_curve
 from action_balance.studies import statistics
 from action_balance.studies.entropy.settings import GAME, VARIANTS
 from action_balance.studies.records import Record
@@ -52,7 +53,7 @@ class Variant:
 
     def finals(self, which: Which) -> np.ndarray:
         """Mean entropy of each run over the last tenth of the updates, (R,)."""
-        return statistics.final_mean(self.values(which))
+        return learning_curve.final_mean(self.values(which))
 
     def share_below(self, other: "Variant", which: Which) -> float:
         """Share of the updates that both have in which the mean over runs is below the other's."""

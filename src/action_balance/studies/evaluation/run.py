@@ -24,6 +24,7 @@ from action_balance.studies.evaluation import episodes as tables
 from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
+from action_balance.terminal.summary import device
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -80,7 +81,7 @@ def evaluate_folder(
     """
     check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
-    say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} ...")
+    say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} on {device()} ...")
     method = config.agent.label
     summary, files = play(config, method, restored.update, restored.state, episodes, seed, console)
     about = {"method": method, "environment": asdict(config.env)}

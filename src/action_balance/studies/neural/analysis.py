@@ -14,7 +14,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.base import Environment
 from action_balance.errors import UserError
-from action_balance.runs import Place, RunFolder, read_numbers
+from action_balance.runs import Place, RunFolder, learning_curve, read_numbers
 from action_balance.runs.rows import METRICS, TIMING
 from action_balance.studies import statistics
 from action_balance.studies.grid.first_reach import FirstReachSteps
@@ -37,7 +37,7 @@ class Trained:
     @property
     def scores(self) -> np.ndarray:
         """Mean return over the last tenth of the updates, (R,); 0 for a seed that ended no episode."""
-        return np.nan_to_num(statistics.final_mean(self.returns))
+        return np.nan_to_num(learning_curve.final_mean(self.returns))
 
     @property
     def solved(self) -> Estimate:

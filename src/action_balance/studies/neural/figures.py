@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from action_balance.plots import drawing
 from action_balance.plots.drawing import COLOURS, HERO, INK, MUTED, PAPER, PERCENT, STYLED, THOUSANDS
 from action_balance.plots.heatmaps import one_row
+from action_balance.runs import learning_curve
 from action_balance.studies import statistics
 from action_balance.studies.neural.analysis import World
 from action_balance.studies.neural.counting import Counting
@@ -78,7 +79,7 @@ def returns(world: World) -> Figure:
     figure, axes = drawing.new_figure(f"{title}, with its 95 % interval" if banded else title)
     ends = []
     for name, trained in world.methods.items():
-        values = np.nan_to_num(statistics.carried_forward(trained.returns))  # 0 before the first episode has ended
+        values = np.nan_to_num(learning_curve.carried_forward(trained.returns))  # 0 before the first episode has ended
         middle, low, high = statistics.iqm_band([values])
         drawing.curve(axes, name, trained.steps, middle, low, high)
         ends.append((float(middle[-1]), name, drawing.method_name(name)))

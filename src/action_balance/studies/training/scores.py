@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from action_balance.files import Data
-from action_balance.runs import Place, read_numbers
+from action_balance.runs import Place, learning_curve, read_numbers
 from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import TIMING
 from action_balance.studies import statistics
@@ -67,7 +67,9 @@ def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
         return table[..., names.index(name)].T  # (S, U)
 
     updates, seeds, _ = table.shape
-    final = statistics.final_mean(statistics.carried_forward(column("episode_return"))) if updates else np.empty(0)
+    final = (
+        learning_curve.final_mean(learning_curve.carried_forward(column("episode_return"))) if updates else np.empty(0)
+    )
     returns = np.concatenate([column("best_return"), column("episode_return")])
     states = column("states")[:, -1] if updates and column("states").any() else np.array([math.nan])
     seconds, rate = _timing(group)
