@@ -17,11 +17,13 @@ from command import call
 
 import action_balance as ab
 from action_balance.config.agent import AgentConfig
+from action_balance.engines import loop
 from action_balance.engines.callbacks import Update, mean_metrics
 from action_balance.engines.extend import extend
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import ENDED_EARLY
+from action_balance.tracking import TrackConfig
 
 EACH = 32  # steps of an update
 SMALL = untrained_run.VECTORS  # 10 updates
@@ -166,9 +168,9 @@ def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> N
     ppo = replace(SMALL.ppo, learning_rate=0.1, learning_rate_end=0.0)
     agent = replace(SMALL, ppo=ppo, bonus=replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0))
     folder = RunFolder.open(untrained_run.make(tmp_path / "run", "deep-sea", agent, size=4))
-    longer, lines = extend(folder, ab.Run(folder.path).config, 19 * EACH)
-    assert longer.agent.updates == 19
-    assert lines[1:] == [
+    longer = extend(folder, ab.Run(folder.path).config, 19 * EACH)
+    assert longer.config.agent.updates == 19
+    assert longer.lines[1:] == [
         "--action-coef-end: the schedule is that of the new length from here on: 0.833, it was 0.667",
         "--learning-rate-end: the schedule is that of the new length from here on: 0.0842, it was 0.07",
     ]
@@ -190,6 +192,33 @@ def test_an_extension_that_is_killed_half_way_leaves_a_run_that_resumes(
         folder.change_config({**folder.config, "seed": 1}, {"steps": 0})
     assert RunFolder.open(run).config["seed"] == 0
     RunFolder.open(run).check_unchanged()
+
+
+def test_a_longer_plan_is_written_only_if_the_run_can_be_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = untrained_run.make(tmp_path / "run", "deep-sea", size=4)
+    before = (run / "config.json").read_bytes()
+
+    def damaged(*_: object) -> None:
+        raise UserError("no checkpoint is intact")
+
+    monkeypatch.setattr(RunFolder, "resume", damaged)
+    assert call("resume", str(run), "--steps", str(1000 * EACH)) == 2
+    assert (run / "config.json").read_bytes() == before
+
+
+def test_resume_passes_new_trackers_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = untrained_run.make(tmp_path / "run", "deep-sea", size=4)
+    given: list[TrackConfig] = []
+
+    def resumed(*arguments: Any, **_: Any) -> bool:
+        given.extend(one for one in arguments if isinstance(one, TrackConfig))
+        return True
+
+    monkeypatch.setattr(loop, "resume", resumed)
+    assert call("resume", str(run), "--track", "tensorboard", "--track-project", "mine") == 0
+    assert given == [TrackConfig(("tensorboard",), "mine")]
 
 
 def test_training_in_a_thread_leaves_signals_alone_and_shows_progress(tmp_path: Path) -> None:

@@ -53,6 +53,15 @@ def test_what_is_printed_has_the_same_settings_again(
     assert capsys.readouterr().out == (tmp_path / "printed.toml").read_text()
 
 
+def test_trackers_are_printed_and_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--track", "wandb", "--track", "mlflow", "--track-project", "mine")
+    assert call("train", "open", *words, "--print-config") == 0
+    (tmp_path / "printed.toml").write_text(capsys.readouterr().out)
+    command = parse(["train", "--config", str(tmp_path / "printed.toml")])
+    assert isinstance(command, Train)
+    assert (command.track, command.track_project) == (("wandb", "mlflow"), "mine")
+
+
 def test_the_settings_of_an_earlier_run_can_be_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = parse(["train", "open", "--preset", "atari-paper", "--clip", "0.3"])
     assert isinstance(command, Train)

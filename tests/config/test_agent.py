@@ -167,7 +167,7 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
     assert AgentConfig(method="rnd", action_bonus="none").label == "rnd"
     assert AgentConfig(method="ppo", intrinsic="rnd").label == "rnd"
     assert AgentConfig(method="ppo", intrinsic="rnd", action_bonus="hash").label == "rnd+hash"
-    assert AgentConfig(method="epsilon-greedy", intrinsic="rnd").label == "rnd+none-epsilon-greedy"
+    assert AgentConfig(method="epsilon-greedy", intrinsic="rnd").label == "epsilon-greedy with rnd+none"
     channel = AgentConfig(
         method="action-balance-rnd-channel", bonus_settings=FrozenDict(distillation={"learns_from": "all"})
     )

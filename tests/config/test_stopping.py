@@ -39,7 +39,7 @@ def test_a_condition_compares_a_metric_with_a_number(text: str, value: float, ho
         ("return=1", "is not a metric and a number"),
         ("return>=1.2.3", "is not a metric and a number"),
         ("return>=1e999", "is not a metric and a number"),
-        ("retrun>=1", "did you mean"),
+        ("retrn>=1", r"did you mean return\?"),
     ],
 )
 def test_anything_else_is_refused_before_a_run_begins(text: str, message: str) -> None:

@@ -151,14 +151,11 @@ class Run:
         tracked = track_config(track, track_project)
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
-        if steps is not None:
-            config, lines = extend(folder, config, steps)
-            for line in lines:
-                on_message(line)
-        elif loop.says_finished(folder, on_message):
+        longer = None if steps is None else extend(folder, config, steps)
+        if longer is None and loop.says_finished(folder, on_message):
             return self
-        with show_progress(progress, config, report, self.path) as shown:
-            finished = loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin)
+        with show_progress(progress, longer.config if longer else config, report, self.path) as shown:
+            finished = loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin, longer)
         if finished:
             shown.finish()
         return self

@@ -40,7 +40,7 @@ def settings_text(form: Form, command: Any, kind: Kind) -> str:
     Returns:
         The text; settings without a value, and those without an effect, are left out.
     """
-    flags = [one for one in form.flags if one.path.startswith("settings.") and one.path not in form.unused]
+    flags = [one for one in form.flags if _is_printed(one) and one.path not in form.unused]
     groups: dict[str, Data] = {}
     for one in sorted(flags, key=lambda one: one.group is not None):
         value = _plain(one, setting(command, one.path))
@@ -60,6 +60,11 @@ def setting(command: Any, path: str) -> Any:
         if value is None:
             return None
     return value
+
+
+def _is_printed(one: Flag) -> bool:
+    """Whether it is a setting of the run, or of who follows it, and not of the command."""
+    return one.path.startswith("settings.") or one.path in ("track", "track_project")
 
 
 def _is_of_bonus(one: Flag) -> bool:

@@ -188,7 +188,7 @@ def _print_config(command: Train, kind: Kind, console: "Console") -> None:
 
     agent = command.settings.agent
     chosen = {one: getattr(agent, one) for one in ("preset", "method", "intrinsic", "action_bonus")}
-    words = [command.settings.env.name]
+    words = [command.settings.env.name, *(f"--track={name}" for name in command.track)]
     for name, value in {**chosen, "action_coef": agent.bonus.action_coef}.items():
         words += [f"{flag(name)}={value}"] if value is not None else []
     form = Train.form("train", words)

@@ -329,7 +329,7 @@ class AgentConfig:
             if METHODS[name] == own:
                 return name
         pair = f"{self.intrinsic_name}+{self.action_bonus_name}"
-        return pair if replace(own, intrinsic=NONE, action_bonus=NONE) == Method() else f"{pair}-{self.method}"
+        return pair if replace(own, intrinsic=NONE, action_bonus=NONE) == Method() else f"{self.method} with {pair}"
 
     @property
     def uniform(self) -> bool:

@@ -62,7 +62,7 @@ class Condition:
             raise UserError(f'--stop-when "{text:.60}" is not a metric and a number, e.g. "return>=0.9"')
         name = ALIASES.get(found[1], found[1])
         if not own_metrics:
-            check_name("metric of --stop-when", name, METRICS)
+            check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS))
         return cls(text, name, found[2], value)
 
     def holds(self, metrics: Mapping[str, float]) -> bool:

@@ -1,17 +1,41 @@
 """More steps for a run than it was planned with, also when it is finished."""
 
 import copy
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from action_balance.agent.schedules import coef_at, learning_rate_at
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import ENDED_EARLY
 
 
-def extend(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainConfig, list[str]]:
-    """Change the number of steps of a run, on the disk, too. The manifest keeps what it was.
+@dataclass(frozen=True)
+class Extension:
+    """A longer plan for a run, which is written once the run was restored."""
+
+    config: TrainConfig
+    """The settings with more steps."""
+    lines: Sequence[str]
+    """What the user should read."""
+    data: Data
+    """The settings as the folder is to have them."""
+    before: Data
+    """What they were, and where the run was, for the manifest."""
+
+    def write(self, folder: RunFolder) -> None:
+        """Change the settings of a run on the disk.
+
+        Args:
+            folder: of the run, which this process has resumed.
+        """
+        folder.change_config(self.data, self.before)
+
+
+def extend(folder: RunFolder, config: TrainConfig, steps: int) -> Extension:
+    """Plan more steps for a run; nothing is written yet.
 
     Schedules that depend on the length follow the new plan from here on, as if the run had begun with it: otherwise a
     rate that has decayed to 0 would stay there.
@@ -22,7 +46,7 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainCon
         steps: environment steps of each seed that the run is to have in the end.
 
     Returns:
-        The settings with these steps, and lines that the user should read; a `UserError` if the run has them already.
+        The plan; a `UserError` if the run has these steps already.
     """
     each = config.agent.steps_per_update
     done = max(folder.checkpoints().updates(), default=0)
@@ -41,8 +65,7 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainCon
     if folder.manifest.get(ENDED_EARLY) and config.stop_when:
         longer, data["stop_when"] = replace(longer, stop_when=()), []
         lines.append(f"--stop-when {' '.join(config.stop_when)} has ended the run before and no longer counts")
-    folder.change_config(data, {"steps": config.agent.steps, "update": done})
-    return longer, lines
+    return Extension(longer, lines, data, {"steps": config.agent.steps, "update": done})
 
 
 def _schedules(before: TrainConfig, after: TrainConfig, done: int) -> list[str]:

@@ -16,6 +16,7 @@ from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
 from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
+from action_balance.engines.extend import Extension
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
 from action_balance.engines.messages import MessageLog, OnMessage
@@ -108,6 +109,7 @@ def resume(
     track: TrackConfig | None = None,
     callbacks: Sequence[Callback] = (),
     on_start: Callable[[], None] = lambda: None,
+    extension: Extension | None = None,
 ) -> bool:
     """Train the rest of a run, from the newest intact checkpoint.
 
@@ -120,11 +122,13 @@ def resume(
         track: more trackers; those that followed the run before follow it again.
         callbacks: called after every update with an `Update`; one that returns False ends the training.
         on_start: called once everything is checked, before anything is compiled.
+        extension: a longer plan, which is written once the checkpoint is restored.
 
     Returns:
         Whether the run is finished; otherwise a callback has ended the training.
     """
     track = track or TrackConfig()
+    config = extension.config if extension else config
     check_installed(track.names)
     messages = MessageLog(on_message)
     with graceful_stop() as stop:
@@ -136,6 +140,14 @@ def resume(
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
             del about[WARMUP]
         restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
+        if extension is not None:
+            try:
+                extension.write(folder)
+            except BaseException:
+                folder.release()
+                raise
+            for line in extension.lines:
+                on_message(line)
         tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
         return session.run(restored.state, restored.update, on_start)

@@ -333,7 +333,7 @@ class RunFolder(OwnedFolder):
             )
 
     def change_config(self, config: Data, before: Data) -> None:
-        """Replace the settings of a run that nobody is training; the manifest keeps what was replaced.
+        """Replace the settings of a run that this process has resumed; the manifest keeps what was replaced.
 
         A process that is killed meanwhile leaves the earlier settings, with which the run can be resumed as well.
 
@@ -341,25 +341,15 @@ class RunFolder(OwnedFolder):
             config: the new settings as plain data.
             before: what they were, and where the run was, for the ``history`` of the manifest.
         """
-        self.check_unchanged()
-        self.check_resumable()
-        self.acquire()
-        try:
-            if self._read_manifest():
-                raise UserError(
-                    f"{self.path / MANIFEST} is damaged: run `{resume_command(self.path, self.config)}` first"
-                )
-            header = read_json(self.path / CONFIG, f"the {CONFIG} of a run")
-            entry = {"time": now(), **before, "config_sha256": fingerprint(self.config)}
-            if ENDED_EARLY in self.manifest:
-                entry[ENDED_EARLY] = self.manifest.pop(ENDED_EARLY)
-            self.manifest["history"] = [*self._history, entry]
-            self.manifest |= {"config_sha256": fingerprint(config), "status": "interrupted"}
-            self._save_manifest()
-            self.write(CONFIG, to_json({**header, "config": config}))
-            self.config = config
-        finally:
-            self.release()
+        header = read_json(self.path / CONFIG, f"the {CONFIG} of a run")
+        entry = {"time": now(), **before, "config_sha256": fingerprint(self.config)}
+        if ENDED_EARLY in self.manifest:
+            entry[ENDED_EARLY] = self.manifest.pop(ENDED_EARLY)
+        self.manifest["history"] = [*self._history, entry]
+        self.manifest["config_sha256"] = fingerprint(config)
+        self._save_manifest()
+        self.write(CONFIG, to_json({**header, "config": config}))
+        self.config = config
 
     @property
     def _history(self) -> list[Data]:

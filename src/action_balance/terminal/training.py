@@ -63,14 +63,12 @@ def resume(
     check_installed(track.names if track else ())
     folder = RunFolder.open(path)
     config = TrainConfig.of_run(folder.config, trust, env)
-    if steps is not None:
-        config, lines = extend(folder, config, steps)
-        say(console, *lines)
-    elif loop.says_finished(folder, partial(say, console)):
+    messages = partial(say, console)
+    longer = None if steps is None else extend(folder, config, steps)
+    if longer is None and loop.says_finished(folder, messages):
         return
-
-    with training_progress(console, config, path=path) as shown:
-        loop.resume(folder, config, command_line(), shown, partial(say, console), track, on_start=shown.begin)
+    with training_progress(console, longer.config if longer else config, path=path) as shown:
+        loop.resume(folder, config, command_line(), shown, messages, track, on_start=shown.begin, extension=longer)
     shown.finish()
 
 
