@@ -83,7 +83,7 @@ class Display(Shown):
         self._open = ExitStack()
 
     def begin(self) -> None:
-        """Say what is trained, and that it compiles; on a terminal, the time runs meanwhile. A notebook has one line."""
+        """Say what is trained, and that it compiles; on a terminal, the time runs meanwhile."""
         self._began = time.perf_counter()
         text = f"{self._name}{compiling(self._config)}"
         if self._console.is_jupyter:
