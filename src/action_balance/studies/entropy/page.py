@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from action_balance.files import Data
-from action_balance.runs.learning_curve import LAST, has_interval
+from action_balance.runs.learning_curve import LAST
 from action_balance.studies.campaign_page import campaign_view, game_title
 from action_balance.studies.entropy.analysis import RESOLUTION
 from action_balance.studies.entropy.settings import ACTIONS, GAME
+from action_balance.studies.statistics import has_interval
 from action_balance.web.files import read_figures
 from action_balance.web.format import ends
 from action_balance.web.render import render
