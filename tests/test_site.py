@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import check_accessibility, shown
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 
@@ -65,3 +67,9 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
     shown = "".join(page.read_text() for page in (site / "reference").glob("*.html"))
     for name in action_balance.__all__:
         assert re.search(rf'id="action_balance\.[\w.]*\b{name}"', shown), name
+
+
+@pytest.mark.parametrize("name", ["index", "results", "howto/compare", "reference/agent"])
+def test_pages_are_accessible(site: Path, browser: Browser, name: str) -> None:
+    with shown(browser, (site / f"{name}.html").as_uri()) as found:
+        check_accessibility(found.page)

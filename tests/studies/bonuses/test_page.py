@@ -34,7 +34,7 @@ def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path, browser: Bro
     assert "Not trained yet on top of RND in deep sea 10: UCB1." in page
     assert "The numbers above are those of hash counts" in page
     assert "best of" not in page
-    assert "Times sooner than RND + exact pair counts" in page
+    assert "Speed-up over RND + exact pair counts" in page
     assert "Without enumerating states, hash counts count accurately in deep sea 10." in page
     check_page(browser, tmp_path / "report.html")
 

@@ -149,7 +149,7 @@ def _known(setup: Data) -> bool:
 
 @style.context(STYLED)
 def forest(shown: Data, worth: Data, part: str) -> Figure:
-    """How many times sooner than RND every setup finds the treasure, a panel for every world.
+    """Speed-up of every setup over RND until the treasure is found, a panel for every world.
 
     Args:
         shown: the setups of every world.
@@ -164,7 +164,7 @@ def forest(shown: Data, worth: Data, part: str) -> Figure:
     columns = len(shown) if len(shown) < 4 else -(-len(shown) // 2)
     size = (max(8, 2.5 * columns + 1.5), (0.25 * len(rows) + 1.1) * -(-len(shown) // columns) + 0.5)
     what = "Next-state bonuses" if part == "next_state" else "Action bonuses on top of RND"
-    figure, panels = drawing.new_panels(f"{what}: how many times sooner than RND alone", len(shown), size, columns)
+    figure, panels = drawing.new_panels(f"{what}: speed-up over RND alone", len(shown), size, columns)
     for number, (axes, (world, setups)) in enumerate(zip(panels, shown.items(), strict=True)):
         treasure = worth[world]["has_treasure"]
         neutral = 1.0 if treasure else 0.0
@@ -181,7 +181,7 @@ def forest(shown: Data, worth: Data, part: str) -> Figure:
         axes.tick_params(axis="y", length=0, labelcolor=INK)
         axes.grid(visible=False, axis="y")
         axes.set_title(worth[world]["title"], loc="left", fontsize=9)
-        axes.set_xlabel("times sooner" if treasure else "more states")
+        axes.set_xlabel("speed-up" if treasure else "more states")
         if treasure:
             axes.set_xscale("log")
             low, high = axes.get_xlim()
@@ -204,12 +204,12 @@ def _row(name: str, part: str) -> str:
 
 @style.context(STYLED)
 def matrix(about: Data, worth: Data) -> Figure:
-    """Every next-state bonus with every action bonus: found, solved, and times sooner than RND alone."""
+    """Every next-state bonus with every action bonus: found, solved, and speed-up over RND alone."""
     numbers = worth[about["world"]]
     rows, columns = about["intrinsics"], about["actions"]
     figure = Figure(figsize=(max(8, 1.35 * len(columns) + 1.6), 0.62 * len(rows) + 1.4), layout="constrained")
     title = WORLDS[about["world"]].title.capitalize()
-    figure.suptitle(f"{title}: times sooner than RND alone, found / solved of {numbers['agents']}", x=0.01, ha="left")
+    figure.suptitle(f"{title}: speed-up over RND alone, found / solved of {numbers['agents']}", x=0.01, ha="left")
     axes = figure.add_subplot()
     for row, intrinsic in enumerate(rows):
         for column, action in enumerate(columns):

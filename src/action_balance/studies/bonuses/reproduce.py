@@ -216,9 +216,9 @@ def conclusions(ours: Data) -> Iterator[str]:
         solved += _chosen(one)
         yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
     if (one := best["action"]) is not None:
-        sooner = f"{statistics.describe(one['sooner'])} times as soon as {BASE}"
+        sooner = f"{statistics.describe(one['sooner'])} times as fast as {BASE}"
         if one["sooner_than_exact"]:
-            sooner += f", and {statistics.describe(one['sooner_than_exact'])} times as soon as {one['exact']}"
+            sooner += f", and {statistics.describe(one['sooner_than_exact'])} times as fast as {one['exact']}"
         yield f"{one['world']}: {one['name']} is {sooner}{_chosen(one)}"
     for part, rows in findings.effects(ours).items():
         better = {name: row["above"] for name, row in rows.items() if row["above"]}
