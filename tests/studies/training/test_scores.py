@@ -71,7 +71,7 @@ def test_few_seeds_have_a_range_and_prove_nothing() -> None:
     assert (found["few"], found["certain"], found["difference"]["value"]) == (3, False, 6.0)
     text = shown(score_of("A", 1, 2, 3), score_of("B", 7, 8, 9))
     assert "B leads with a final return of 8.00, 6.00 more than A." in text
-    assert "too few seeds" in text
+    assert "3 seeds are too few" in text
     assert "95" not in text
 
 
@@ -111,7 +111,7 @@ def test_the_scores_of_a_live_page_are_those_of_its_runs_now(tmp_path: Path) -> 
     add(log, config, 1)
     waiting = Watched.open(tmp_path / "later", live=True)
     runs = [Watched.open(folder.path), waiting]
-    assert "RND reaches a final return of 2.00" in text_of(scores_fragment(runs))
+    assert "RND reaches a return of 2.00" in text_of(scores_fragment(runs))
     add(log, config, 2)
-    assert "RND reaches a final return of 3.00" in text_of(scores_fragment(runs))
+    assert "RND reaches a return of 3.00" in text_of(scores_fragment(runs))
     folder.release()

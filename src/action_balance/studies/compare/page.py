@@ -70,7 +70,7 @@ def _label(curve: str) -> str:
 def _scores(row: Data) -> Data:
     """One row of the table of scores; an interval from few seeds, as older versions wrote it, is left out."""
     known = {name: as_float(row.get(name) or None) for name in (*TABLE_NUMBERS, "lowest", "highest")}
-    seeds = int(known["seeds"])
+    seeds = 0 if math.isnan(known["seeds"]) else int(known["seeds"])
 
     def estimate(name: str) -> Data:
         low, high = (known[f"{name}_{end}"] if has_interval(seeds) else math.nan for end in ("low", "high"))

@@ -129,7 +129,9 @@ def compared(scores: Sequence[Score]) -> Data:
         the difference lies above 0 for every other.
     """
     known = sorted((one for one in scores if len(one.final)), key=lambda one: -one.mean)
-    digits = decimals(one.mean for one in known)
+    estimates = [statistics.bootstrap_mean(one.final) for one in known]
+    widths = [high - low for low, high in (one.spread_ends for one in estimates)]
+    digits = decimals([one.mean for one in known], widths)
     leaders = [one for one in known if round(one.mean, digits) == round(known[0].mean, digits)]
     others = known[len(leaders) :]
     few = [one for one in known if not statistics.has_interval(len(one.final))]
@@ -137,7 +139,11 @@ def compared(scores: Sequence[Score]) -> Data:
     beaten = [statistics.difference(leaders[0].final, one.final) for one in others]
     certain = bool(others) and not few and same_length and all(one.low > 0 for one in beaten)
     ranked = [*known, *(one for one in scores if not len(one.final))]
-    rows = [_row(one) | {"best_of_all": certain and any(one is leader for leader in leaders)} for one in ranked]
+    finals = [*map(statistics.to_data, estimates), *[None] * (len(scores) - len(known))]
+    bold = len(leaders) if certain else 0
+    rows = [
+        _row(one, final) | {"best_of_all": i < bold} for i, (one, final) in enumerate(zip(ranked, finals, strict=True))
+    ]
     return {
         "rows": rows,
         "digits": digits,
@@ -155,14 +161,14 @@ def compared(scores: Sequence[Score]) -> Data:
     }
 
 
-def _row(one: Score) -> Data:
+def _row(one: Score, final: Data | None) -> Data:
     return {
         "label": one.label,
         "method": one.method,
         "seeds": one.seeds,
         "steps": one.steps,
         "known": len(one.final),
-        "final": statistics.to_data(statistics.bootstrap_mean(one.final)) if len(one.final) else None,
+        "final": final,
         "best": statistics.number(one.best if math.isfinite(one.best) else math.nan),
         "states": statistics.number(one.states),
         "cells": one.cells,
