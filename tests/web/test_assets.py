@@ -6,6 +6,7 @@ import numpy as np
 from browser import shown
 from playwright.sync_api import Browser
 
+from action_balance.files import Data
 from action_balance.packing import packed
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.explore.page import lead
@@ -23,7 +24,7 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
     rest = {"steps": 10, "begin": 1, "keyStep": 1, "actions": ["left"], "meanWord": "visits", "panels": panels}
     players = [{**world, **rest, "episodeSteps": 0, "mean": one}]
     data = {"heat": HEAT_STOPS, "players": players}
-    covered = {"final_cells": {"value": 2.0, "low": None, "high": None}, "final_rate": 0.0}
+    covered: Data = {"final_cells": {"value": 2.0, "low": None, "high": None}, "final_rate": 0.0}
     saved = tmp_path / "page.html"
     saved.write_text(
         render(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from action_balance.plots.heatmaps import HEAT, HEAT_STOPS
+from action_balance.plots.heatmaps import DIFFERENCE_STOPS, HEAT, HEAT_STOPS, SHARE_STOPS
 
 
 def luminance(colour: str) -> float:
@@ -47,6 +47,16 @@ def test_more_visits_are_further_from_the_paper_in_even_steps(scheme: str, sign:
     steps = [after - before for before, after in pairwise(levels)]
     assert min(steps) > 5
     assert max(steps) < 2 * min(steps)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_third_of_the_largest_difference_stands_out_from_none(scheme: str) -> None:
+    stops = DIFFERENCE_STOPS[scheme]
+    steps = [contrast(stop, stops[3]) for stop in stops]  # the fourth of seven is no difference
+    assert steps[:4] == sorted(steps[:4], reverse=True)
+    assert steps[3:] == sorted(steps[3:])
+    assert min(steps[2], steps[4]) >= 3
+    assert contrast(SHARE_STOPS[scheme][-1], SHARE_STOPS[scheme][0]) >= 10
 
 
 def test_figures_have_the_colours_of_the_light_page() -> None:

@@ -4,22 +4,26 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from browser import LOOK, shown, until
+from browser import LOOK, check_page, shown, until
 from command import call
-from grid_summary import ABOVE, BELOW, summary_of
+from grid_summary import ABOVE, AROUND, BELOW, FEW_RUNS, summary_of
 from playwright.sync_api import Browser, Page
 
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.page import headlines, result_page
+from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.registry import page_of
+from action_balance.web.render import _environment
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
 CELL, STEP, KNOWN = (3, 2), 2000, 15 * 128
@@ -319,24 +323,32 @@ def test_the_theme_can_be_changed_and_the_maps_follow(page: Page) -> None:
     assert map_in_light != map_in_dark
 
 
-def test_a_phone_in_the_dark_sees_everything_without_scrolling_sideways(browser: Browser, report: Path) -> None:
+def test_nothing_is_cut_off_and_everybody_can_use_the_page(browser: Browser, report: Path) -> None:
+    check_page(browser, report)
+
+
+def test_a_phone_in_the_dark_sees_everything_and_reads_nothing_about_keys(browser: Browser, report: Path) -> None:
     with shown(browser, report.as_uri(), width=390, dark=True) as found:
         found.page.wait_for_selector("html[data-ready]")
         seen = found.page.evaluate(LOOK)
-        beyond = found.page.locator("main *:not(.scroll *):not(.hidden)").evaluate_all(
-            "all => all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML)"
-        )
         controls = found.page.locator("#player-open .transport").bounding_box()
         first = found.page.locator("#player-open .map").first.bounding_box()
+        assert found.page.locator(".keys").is_hidden()
         assert found.errors == []
-    assert (seen["overflow"], seen["figures"], seen["ids"], seen["requests"]) == (0, 5, 0, 0)
-    assert beyond == []
+    assert (seen["figures"], seen["requests"]) == (5, 0)
     assert controls is not None
     assert first is not None
     assert controls["y"] + controls["height"] <= first["y"]  # the controls cover no map
     assert seen["tables"] >= 4
     assert (seen["dark"], seen["paper"], seen["ink"]) == (True, "rgb(20, 22, 26)", "rgb(233, 231, 226)")
     assert report.stat().st_size < 3_000_000
+
+
+def test_headings_cards_maps_and_sections_share_one_left_edge(page: Page) -> None:
+    parts = "h1, .shows, .cards, .methods, #watch, #player-open .maps, #coverage, #coverage h2, #goals, #made"
+    left = page.locator(parts).evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
+    assert len(left) == 10
+    assert max(left) - min(left) < 1
 
 
 def test_page_is_one_file_and_lets_nothing_in(report: Path) -> None:
@@ -425,6 +437,35 @@ def test_a_result_without_a_recording_has_a_page_without_players(report: Path, t
     text = (tmp_path / "page.html").read_text()
     assert 'id="watch"' not in text
     assert "Figure: coverage rate" in text
+
+
+#: Claims by where their intervals lie.
+CLAIMS: dict[str, Data] = {
+    "above": {"side": "above", "reason": None, "estimate": ABOVE},
+    "below": {"side": "below", "reason": None, "estimate": BELOW},
+    "around": {"side": "around", "reason": "interval", "estimate": AROUND},
+    "unknown": {"side": "unknown", "reason": "few runs", "estimate": FEW_RUNS},
+}
+
+
+@pytest.mark.parametrize(
+    ("sides", "answer", "sentences"),
+    [
+        (("above", "above", "above"), "Yes:", ("1.50 times sooner", "1.50 times sooner", "1.50 times sooner")),
+        (("above", "around", "below"), "Partly:", ("1.50 times sooner", "may be chance", "only 0.50 times")),
+        (("around", "around", "unknown"), "Not certain:", ("may be chance", "may be chance", "no interval")),
+        (("below", "below", "around"), "No:", ("only 0.50 times", "only 0.50 times", "may be chance")),
+        (("unknown", "unknown", "unknown"), "No verdict yet:", ("no interval", "no interval", "no interval")),
+    ],
+)
+def test_answer_and_cards_claim_what_the_intervals_support(
+    sides: Sequence[str], answer: str, sentences: Sequence[str]
+) -> None:
+    words: Any = _environment().get_template("studies/grid/verdict.html").module
+    claims: list[Data] = [{"study": study, **CLAIMS[side]} for study, side in zip(STUDIES, sides, strict=True)]
+    assert answer in words.answer(claims, 100)
+    for claim, part in zip(claims, sentences, strict=True):
+        assert part in words.sentence(claim, {"runs": 100})
 
 
 def test_headlines_share_one_logarithmic_ruler() -> None:

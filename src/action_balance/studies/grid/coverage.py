@@ -102,7 +102,7 @@ class Coverage:
         if slow is None or fast is None:
             return None
         runs = len(self.final_cells("rnd"))
-        if runs < 2:
+        if not statistics.has_interval(runs):
             return Estimate(slow / fast, np.nan, np.nan)
         random, *means = (
             statistics.resample_weights(runs, seed) @ self.methods[name].cells.astype(np.float32)

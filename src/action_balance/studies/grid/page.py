@@ -23,7 +23,7 @@ def result_page(folder: Path) -> str:
 
 
 def grid_page(folder: Path, summary: Data) -> str:
-    """The page of a result: players, headline numbers, a section for each study, and how to reproduce it.
+    """The page of a result: the verdict, players, a section for each study, and how to reproduce it.
 
     Args:
         folder: the result's.
@@ -76,7 +76,8 @@ def _ruler(estimate: Data | None, published: float | None, least: float, most: f
         inside = min(max(number, least), most)
         return None if math.isnan(number) else round(6 + 248 * math.log(inside / least) / math.log(most / least), 1)
 
-    ticks = [2.0**power for power in range(-4, 5) if least <= 2.0**power <= most]
+    powers = [power for power in range(-4, 5) if least <= 2.0**power <= most]
+    ticks = [2.0**power for power in powers if len(powers) < 6 or power % 2 == 0]
     return {
         "ticks": {f"{tick:g}": place(tick) for tick in ticks},
         "one": place(1),
