@@ -67,8 +67,9 @@ def _running(path: Path) -> Watched:
 def test_few_seeds_have_a_range_and_prove_nothing() -> None:
     found = compared([score_of("A", 1, 2, 3), score_of("B", 7, 8, 9)])
     assert [row["label"] for row in found["rows"]] == ["B", "A"]  # the best first
-    assert found["leader"]["final"] == {"value": 8.0, "low": None, "high": None, "range": [7.0, 9.0]}
-    assert (found["few"], found["certain"], found["difference"]["value"]) == (3, False, 6.0)
+    assert found["rows"][0]["final"] == {"value": 8.0, "low": None, "high": None, "range": [7.0, 9.0]}
+    assert (found["lead"]["fewest_seeds"], found["lead"]["difference"]["value"]) == (3, 6.0)
+    assert not any(row["best_of_all"] for row in found["rows"])
     text = shown(score_of("A", 1, 2, 3), score_of("B", 7, 8, 9))
     assert "B leads with a final return of 8.00, 6.00 more than A." in text
     assert "3 seeds are too few" in text
@@ -79,11 +80,11 @@ def test_a_lead_is_significant_if_the_interval_of_every_difference_is_above_zero
     high, low, wide = score_of("A", 8, 8, 9, 9, 8.5), score_of("B", 1, 2, 1, 2, 1.5), score_of("C", 30, -30, 0, 0, 0)
     sure = compared([low, high])
     # Welch: both have a variance of 0.25, so 8 degrees of freedom and an error of sqrt(2 * 0.25 / 5); t = 2.306
-    assert sure["difference"] == pytest.approx({"value": 7.0, "low": 7 - 0.7292, "high": 7 + 0.7292}, abs=1e-3)
+    assert sure["lead"]["difference"] == pytest.approx({"value": 7.0, "low": 7 - 0.7292, "high": 7 + 0.7292}, abs=1e-3)
     assert [(row["label"], row["best_of_all"]) for row in sure["rows"]] == [("A", True), ("B", False)]
     assert "is significant" in shown(low, high)
     unsure = compared([low, high, wide])
-    assert (unsure["certain"], unsure["unclear"]) == (False, ["C"])
+    assert unsure["lead"]["unclear"] == ["C"]
     assert not any(row["best_of_all"] for row in unsure["rows"])
     assert "The lead over C is not significant" in shown(low, high, wide)
 

@@ -14,6 +14,7 @@ from action_balance.runs import Place, learning_curve, read_numbers
 from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import TIMING
 from action_balance.studies import statistics
+from action_balance.studies.lead import find_lead
 from action_balance.studies.training.data import Group, read_table, status_of
 from action_balance.web.format import decimals
 
@@ -124,38 +125,25 @@ def compared(scores: Sequence[Score]) -> Data:
         scores: one for each curve.
 
     Returns:
-        The ``rows``, the highest mean first, and the verdict: the ``leader``, or the ``leaders`` whose means print the
-        same; ``second``, the best of the others; the ``difference`` of their means; ``certain`` if a 95 % interval of
-        the difference lies above 0 for every other.
+        The ``rows``, the highest mean first; the verdict ``lead``, None where no episode has finished; and what
+        else the text needs. Only runs of the same length can have a best row.
     """
     known = sorted((one for one in scores if len(one.final)), key=lambda one: -one.mean)
     estimates = [statistics.bootstrap_mean(one.final) for one in known]
     widths = [high - low for low, high in (one.spread_ends for one in estimates)]
     digits = decimals([one.mean for one in known], widths)
-    leaders = [one for one in known if round(one.mean, digits) == round(known[0].mean, digits)]
-    others = known[len(leaders) :]
-    few = [one for one in known if not statistics.has_interval(len(one.final))]
-    same_length = len({one.steps for one in known}) == 1
-    beaten = [statistics.difference(leaders[0].final, one.final) for one in others]
-    certain = bool(others) and not few and same_length and all(one.low > 0 for one in beaten)
-    ranked = [*known, *(one for one in scores if not len(one.final))]
-    finals = [*map(statistics.to_data, estimates), *[None] * (len(scores) - len(known))]
-    bold = len(leaders) if certain else 0
-    rows = [
-        _row(one, final) | {"best_of_all": i < bold} for i, (one, final) in enumerate(zip(ranked, finals, strict=True))
-    ]
+    lead = find_lead({one.label: one.final for one in known}, digits)
+    steps = sorted({one.steps for one in known})
+    bold = lead.leaders if lead and lead.certain and len(steps) == 1 else ()
+    rows = [_row(one, final) for one, final in zip(known, map(statistics.to_data, estimates), strict=True)]
     return {
-        "rows": rows,
+        "rows": [
+            row | {"best_of_all": row["label"] in bold}
+            for row in (*rows, *(_row(one, None) for one in scores if not len(one.final)))
+        ],
         "digits": digits,
-        "several": max((one.seeds for one in scores), default=0) > 1,
-        "leaders": [one.label for one in leaders],
-        "leader": rows[0] if leaders else None,
-        "second": rows[len(leaders)] if others else None,
-        "difference": statistics.to_data(beaten[0]) if others else None,
-        "unclear": [one.label for one, found in zip(others, beaten, strict=True) if not found.low > 0],
-        "few": min((len(one.final) for one in few), default=None),
-        "certain": certain,
-        "steps": sorted({one.steps for one in known}),
+        "lead": lead.to_data() if lead else None,
+        "steps": steps,
         "without": [one.label for one in scores if not len(one.final)],
         "ended": all(one.ended for one in scores),
     }
