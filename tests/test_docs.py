@@ -111,6 +111,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, .
     torch.set_num_threads(1)  # the networks of the examples are small: several threads mostly wait for each other
     with contextlib.chdir(tmp_path_factory.mktemp("reader")):
         Path("pretrained").symlink_to(ROOT / "pretrained")
+        sys.path.append(str(Path.cwd()))  # where the Python of a reader finds the files of the pages
         yield {}
     torch.set_num_threads(threads)
     sys.path[:] = before
