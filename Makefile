@@ -23,7 +23,8 @@ endif
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,atari,gym,tensorboard,wandb,mlflow,pandas,torch,sb3,docs]'
 	@touch $@
 
-# The paper's grid study, with its report: results/grid/report.html. Options: make reproduce ARGS="--runs 100 --out results/small"
+# The paper's grid study with 1,000 runs, and its report: results/grid/report.html. It takes less than 30 seconds on two cores.
+# With the paper's 100 runs: make reproduce ARGS="--runs 100 --out results/grid-100"
 reproduce: .venv/.installed
 	$(bin)/action-balance reproduce grid $(ARGS)
 

@@ -69,7 +69,7 @@ def conclusion(result: Exploration) -> list[str]:
         text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,} cells")
         lines += wrapped(f"Coverage of action balance RND relative to RND: {text}{_significance(more_cells, 0)}")
     if ratio is not None:
-        text = with_interval(ratio, ".2f", " times as soon as RND")
+        text = with_interval(ratio, ".2f", " times as fast as RND")
         lines += wrapped(f"It reaches a goal {text}{_significance(ratio, 1)}")
     return [*lines, "95 % intervals in brackets; more --runs make them narrower."] if lines else []
 

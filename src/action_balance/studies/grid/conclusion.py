@@ -8,8 +8,8 @@ from action_balance.studies.grid.verdict import Claim, Margin
 from action_balance.studies.verdict_text import SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.web.format import count, listed
 
-#: What action balance RND does sooner or later than RND, in the terms of each part.
-DOES = {"coverage": "stays above random", "goals": "reaches goals", "corridor": "finds the treasure"}
+#: What action balance RND does faster or more slowly than RND, in the terms of each part.
+DOES = {"coverage": "overtakes random", "goals": "reaches goals", "corridor": "finds the treasure"}
 
 #: The paper's numbers that it gives as "about".
 ABOUT = ("coverage",)
@@ -54,9 +54,8 @@ def _line(claim: Claim, max_steps: int) -> str:
             return f"{name}: no verdict, because a method does not end above random."
         case "few runs":
             return f"{name}: no verdict, because there are too few runs for an interval."
-    words = "sooner" if claim.side == "above" else "as soon"
     paper = "" if claim.published is None else f"; paper: {'~' * (claim.study in ABOUT)}{claim.published:g}"
-    text = with_interval(claim.estimate, ".2f", f" times {words}")
+    text = with_interval(claim.estimate, ".2f", " times as fast")
     return f"It {does} {text}{SIGNIFICANCE[claim.side]}{paper}"
 
 
