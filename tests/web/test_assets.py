@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from browser import shown
+from browser import check_accessibility, shown
 from playwright.sync_api import Browser
 
 from action_balance.files import Data
@@ -45,4 +45,5 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
         assert found.page.locator(".visits output").inner_text() == "5"
         assert found.page.locator(".fact").inner_text() == "2 cells covered"
         assert found.page.locator(".strip").get_attribute("aria-label") == "visits: from 2 to 5, logarithmic"
+        check_accessibility(found.page)
         assert found.errors == []
