@@ -227,3 +227,9 @@ def test_an_estimate_is_described_with_its_interval_where_it_has_one() -> None:
     assert statistics.describe({"value": 1.234, "low": 1.1, "high": 1.4}) == "1.23 [1.10, 1.40]"
     assert statistics.describe({"value": 1.234, "low": None, "high": None}, 1) == "1.2"
     assert statistics.describe(None) is None
+
+
+def test_half_widths_of_independent_means_add_like_sides_of_a_right_angle() -> None:
+    found = statistics.difference_of_means(Estimate(10, 7, 13), Estimate(4, 0, 8))
+    assert found.parts == (6, 1, 11)  # hypot(3, 4) = 5
+    assert statistics.difference_of_means(Estimate(10, 7, 13), Estimate(4)).spread is None

@@ -195,6 +195,12 @@ def difference(ours: np.ndarray, other: np.ndarray) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
+def difference_of_means(ours: Estimate, other: Estimate) -> Estimate:
+    """Difference of two independent means, from their intervals: half widths add like sides of a right angle."""
+    value, half = ours.value - other.value, math.hypot(ours.high - ours.value, other.high - other.value)
+    return Estimate(value, value - half, value + half)
+
+
 def resample_weights(runs: int, seed: int) -> np.ndarray:
     """How often each bootstrap resample draws each run, divided by the number of runs, (RESAMPLES, R)."""
     generator = np.random.default_rng(seed)

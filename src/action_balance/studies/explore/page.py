@@ -1,6 +1,5 @@
 """The page of ``explore --out``: the methods on a user's own map; ``page.html`` has its text."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,9 @@ from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.studies.grid.player import result_data
 from action_balance.studies.registry import read_summary
+from action_balance.studies.statistics import Estimate, difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
-from action_balance.web.format import Side, ends
+from action_balance.web.format import Side, side
 from action_balance.web.render import render
 
 
@@ -58,21 +58,17 @@ def lead(estimates: Mapping[str, Data], sign: int = 1) -> Lead:
         sign: 1 if more is better, -1 if less is.
 
     Returns:
-        The best method. The interval of a difference of independent means has half the width of both, added as the
-        sides of a right triangle.
+        The best method, and its lead.
     """
-    order = sorted(estimates, key=lambda name: -sign * ends(estimates[name])[0])
-    best, others = order[0], order[1:]
-    differences = [_difference(estimates[best], estimates[other]) for other in others]
-    if not differences:
+    known = {name: from_data(data) for name, data in estimates.items()}
+    best, *others = sorted(known, key=lambda name: -sign * known[name].value)
+    if not others:
         return Lead(best, None, estimates[best], None, "unknown")
-    lows = [low for _, low, _ in differences]
-    side: Side = "unknown" if any(map(math.isnan, lows)) else "above" if min(lows) > 0 else "around"
-    value, low, high = (None if math.isnan(end) else end for end in differences[0])
-    return Lead(best, others[0], estimates[best], {"value": value, "low": low, "high": high}, side)
+    differences = [to_data(_ahead(known[best], known[other], sign)) for other in others]
+    sides = {side(difference, 0) for difference in differences}
+    least: Side = next(one for one in ("unknown", "around", "above") if one in sides)
+    return Lead(best, others[0], estimates[best], differences[0], least)
 
 
-def _difference(one: Data, other: Data) -> tuple[float, float, float]:
-    (value, _, high), (second, _, end) = ends(one), ends(other)
-    difference, half = abs(value - second), math.hypot(high - value, end - second)
-    return difference, difference - half, difference + half
+def _ahead(best: Estimate, other: Estimate, sign: int) -> Estimate:
+    return difference_of_means(best, other) if sign > 0 else difference_of_means(other, best)

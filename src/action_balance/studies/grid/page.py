@@ -11,9 +11,9 @@ from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.grid.verdict import BASE, HERO
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import RESAMPLES
+from action_balance.studies.statistics import RESAMPLES, difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
-from action_balance.web.format import as_float, ends
+from action_balance.web.format import as_float, ends, side
 from action_balance.web.render import render
 
 
@@ -97,10 +97,15 @@ def _chance(goals: Data) -> float | None:
 
 
 def _one_sided(methods: Data) -> str | None:
-    """The method whose interval of one-sidedness lies above the other's, or why there is none."""
-    if not {BASE, HERO} <= methods.keys():
+    """The method that is significantly more one-sided than the other, or why there is none."""
+    if not {BASE, HERO} <= methods.keys() or None in (
+        known := [methods[name]["one_sidedness"] for name in (BASE, HERO)]
+    ):
         return None
-    base, hero = (ends(methods[name]["one_sidedness"]) for name in (BASE, HERO))
-    if math.isnan(base[1] + hero[1]):
-        return "unknown"
-    return BASE if base[1] > hero[2] else HERO if hero[1] > base[2] else "overlap"
+    match side(to_data(difference_of_means(*map(from_data, known))), 0):
+        case "above":
+            return BASE
+        case "below":
+            return HERO
+        case unclear:
+            return unclear
