@@ -9,6 +9,7 @@ from action_balance.web.format import (
     contains,
     count,
     decimals,
+    duration,
     interval,
     listed,
     number,
@@ -116,3 +117,15 @@ def test_few_runs_show_their_range_and_name_it() -> None:
 )
 def test_decimals_follow_the_scale_of_the_numbers(values: list[float], widths: list[float], digits: int) -> None:
     assert decimals(values, widths) == digits
+
+
+def test_a_duration_has_two_units_at_most() -> None:
+    known = {
+        None: "\N{EN DASH}",
+        0.4: "0 s",
+        59.6: "1 min 0 s",
+        200: "3 min 20 s",
+        7_500: "2 h 5 min",
+        3_600_000: "1,000 h 0 min",
+    }
+    assert {seconds: duration(seconds) for seconds in known} == known

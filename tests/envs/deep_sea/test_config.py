@@ -32,6 +32,7 @@ def test_distractors_are_a_setting_that_configs_may_lack() -> None:
     assert (plain.distractors, plain.spec.shape, plain.short_name) == (0, (9,), "deep-sea 3")
     noisy = DeepSeaConfig("deep-sea", 3, 4)
     assert (noisy.spec.shape, noisy.spec.states, noisy.short_name) == ((13,), 9, "deep-sea 3 with 4 distractors")
+    assert noisy.title == "Deep Sea 3\N{MULTIPLICATION SIGN}3 with 4 distractors"
     sea = noisy.make(jax.random.key(0))
     assert noisy.scene(sea).as_drawn(np.arange(9)).tolist() == plain.scene(sea).as_drawn(np.arange(9)).tolist()
     with pytest.raises(UserError, match="--distractors must be 0 to 1,000,000, not -1"):
