@@ -19,6 +19,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from PIL import Image
 
 from action_balance.envs.grid.maps import corridor_world
@@ -126,7 +127,9 @@ def draw_map(axes: Axes, picture: Picture, method: str, moment: int, theme: Them
     axes.set_title(NAMES[method], loc="left", fontsize=12, weight="bold", color=theme.methods[method])
     share = picture.other_room[method][0][moment]
     axes.set_title(f"right room: {100 * share:.0f} % covered", loc="right", fontsize=10, color=theme.ink)
-    axes.plot(*picture.world.coordinates(int(picture.world.start)), "o", ms=7, mfc=theme.ink, mec=theme.paper, mew=1.2)
+    halo = [withStroke(linewidth=3.4, foreground=theme.paper)]
+    start = picture.world.coordinates(int(picture.world.start))
+    axes.plot(*start, "o", ms=6.5, mfc="none", mec=theme.ink, mew=1.6, path_effects=halo)
     for goal in np.flatnonzero(picture.world.goals):
         axes.plot(*picture.world.coordinates(int(goal)), "*", ms=13, mfc=theme.ink, mec=theme.paper, mew=1.2)
 
@@ -163,7 +166,7 @@ def draw_bars(axes: Axes, picture: Picture, theme: Theme) -> None:
         weight = "bold" if name in MAPS else "normal"
         axes.text(-120, place, NAMES[name], color=colour, ha="right", va="center", fontsize=9, weight=weight)
         axes.text(mean.high + 120, place, f"{mean.value:,.0f}", va="center", fontsize=9, color=theme.ink)
-    axes.set(xticks=[], yticks=[], ylim=(3.6, -0.6), xlim=(0, 5000))
+    axes.set(xticks=[], yticks=[], ylim=(3.6, -0.6), xlim=(0, 5250))
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
 
@@ -179,7 +182,7 @@ def frame(picture: Picture, moment: int, theme: Theme) -> Image.Image:
         for axes, method in zip(figure.subplots(1, 2, gridspec_kw=grid), MAPS, strict=True):
             draw_map(axes, picture, method, moment, theme)
         draw_scale(figure.add_axes((0.15, 0.462, 0.14, 0.026)), theme)
-        figure.text(0.985, 0.465, "\u25cf start   \u2605 treasure", fontsize=9, color=theme.muted, ha="right")
+        figure.text(0.985, 0.465, "\u25cb start   \u2605 treasure", fontsize=9, color=theme.muted, ha="right")
         draw_curves(figure.add_axes((0.06, 0.07, 0.38, 0.30), facecolor=theme.paper), picture, moment, theme)
         draw_bars(figure.add_axes((0.66, 0.12, 0.325, 0.25), facecolor=theme.paper), picture, theme)
         runs = len(picture.treasure[MAPS[0]].steps)
