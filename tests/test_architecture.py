@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "action_balance"
 #: The rooms from the bottom to the top, each with those on its own level. A room may import from lower levels only.
 LEVELS = (
     {"_version", "errors", "printable", "signals"},
-    {"reading"},
+    {"arguments", "reading"},
     {"files", "machine"},
     {"packing"},
     {"core", "distributions"},

@@ -4,8 +4,9 @@ import difflib
 import errno
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 #: Largest whole number that is counted to, in 32 bits.
@@ -105,7 +106,7 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     if name in known:
         return name
-    near = nearest(name, known)
+    near = nearest(name, known) if isinstance(name, str) else None  # from Python, it can be anything
     some = known if len(known) <= SHOWN else [*known[:SHOWN], f"{len(known) - SHOWN} others"]
     hint = f"did you mean {near}?" if near else f"choose from {', '.join(some)}"
     raise UserError(f"unknown {kind} '{name}': {hint}")
@@ -121,8 +122,12 @@ def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3
         high: Greatest value; the default is what a 32-bit number holds.
         above: Whether ``low`` itself is excluded.
     """
+    whole = {one.name for one in fields(settings) if one.type in (int, int | None)} if is_dataclass(settings) else ()
     for name in names:
         value = getattr(settings, name)
+        is_number = isinstance(value, Integral if name in whole else Real)
+        if not is_number:
+            raise UserError(f"{flag(name)} must be a {'whole ' if name in whole else ''}number, not {value!r:.60}")
         if not -math.inf < value < math.inf:
             wanted = "a finite number"
         elif value < low or (above and value == low):

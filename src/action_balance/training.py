@@ -6,10 +6,10 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from action_balance.api.run import Run
+from action_balance.arguments import as_path, as_texts
 from action_balance.config.agent import AgentConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
@@ -73,7 +73,7 @@ def train(
         The run, which is also the path of its folder. A `KeyboardInterrupt` that says how to resume if it was
         interrupted; in other threads than the main thread, signals are not handled.
     """
-    functions = as_callbacks(callbacks)
+    folder, functions = as_path("out", out), as_callbacks(callbacks)
     if agent is not None and not isinstance(agent, AgentConfig):
         raise UserError(f'agent is {type(agent).__name__}: pass e.g. agent_config("classic", steps=100_000)')
     if wrong := [name for name in ("steps", "envs", "method") if name in settings]:
@@ -82,16 +82,14 @@ def train(
     use_program_cache()
     function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
-    conditions = (stop_when,) if isinstance(stop_when, str) else tuple(stop_when)
+    conditions = as_texts("stop_when", stop_when)
     planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
-    with show_progress(progress, config, report, Path(out)) as shown:
-        finished = loop.begin(
-            Path(out), config, sys.argv, shown, overwrite, on_message, tracked, functions, shown.begin
-        )
+    with show_progress(progress, config, report, folder) as shown:
+        finished = loop.begin(folder, config, sys.argv, shown, overwrite, on_message, tracked, functions, shown.begin)
     if finished:
         shown.finish()
-    return Run(out, env=function, trust=True)  # the caller has named everything in it
+    return Run(folder, env=function, trust=True)  # the caller has named everything in it
 
 
 def resume(

@@ -90,3 +90,10 @@ def test_lines_are_looked_for_when_an_entry_is_refused_and_not_before(
 ) -> None:
     monkeypatch.setattr(settings_file, "_line", lambda lines, key: pytest.fail(f"{key} in {len(lines)} lines"))
     assert len(entries(write(tmp_path / "a.toml", "\n".join(f"k{i} = 1" for i in range(5000))))) == 5000
+
+
+@pytest.mark.parametrize("name", ["one.yaml", "one.json"])
+def test_a_setting_that_is_spelled_in_two_ways_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text('{"learning-rate": 0.1, "learning_rate": 0.2}')  # JSON, which is YAML, too
+    with pytest.raises(UserError, match="learning-rate and learning_rate, which are one setting"):
+        entries(tmp_path / name)

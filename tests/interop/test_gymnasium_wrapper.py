@@ -146,6 +146,13 @@ def test_numbers_out_of_range_are_refused() -> None:
         wrapped(learn_every=0)
 
 
+def test_a_bonus_for_another_number_of_environments_is_refused() -> None:
+    other = StepNumbers()
+    other.environments = 3  # type: ignore[attr-defined]  # as an `RND` has it
+    with pytest.raises(UserError, match="environments=2"):
+        IntrinsicReward(counters(AutoresetMode.SAME_STEP), other)
+
+
 def test_rnd_rewards_cartpole_and_learns() -> None:
     env = SyncVectorEnv([partial(gymnasium.make, "CartPole-v1")] * 2, autoreset_mode=AutoresetMode.NEXT_STEP)
     rnd = RND.create(env.single_observation_space, environments=2, width=8)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from action_balance.arguments import as_path
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
 from action_balance.engines import loop
@@ -52,7 +53,7 @@ class Run:
             trust: whether modules that the run names may be imported, which runs their code: environments, wrappers
                 and bonuses of your own, or of somebody whom you trust.
         """
-        self.path = Path(path)
+        self.path = as_path("the run", path)
         self._env, self._trust = env, trust
         RunFolder.open(self.path)  # a folder without a run is an error at once
 

@@ -1,9 +1,9 @@
 """Named sets of settings, for ``--preset``; flags override them. The method is a separate setting."""
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
-from action_balance.errors import check_name
+from action_balance.errors import UserError, check_name
 
 _RND = PPOConfig(learning_rate=1e-4)  # all other settings are the defaults
 
@@ -58,4 +58,10 @@ def agent_config(preset: str = "classic", **changes: object) -> AgentConfig:
     Returns:
         The settings; a `UserError` if there is no such preset.
     """
-    return replace(PRESETS[check_name("preset", preset, PRESETS)], **changes)  # type: ignore[arg-type] # any field
+    start = PRESETS[check_name("preset", preset, PRESETS)]
+    for name, value in changes.items():
+        check_name("setting of the agent", name, [field.name for field in fields(start)])
+        part = getattr(start, name)
+        if is_dataclass(part) and not isinstance(value, type(part)):
+            raise UserError(f"{name} must be a {type(part).__name__}, not {value!r:.60}")
+    return replace(start, **changes)  # type: ignore[arg-type] # any field

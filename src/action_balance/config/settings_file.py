@@ -94,7 +94,16 @@ def entries(path: Path) -> list[Entry]:
     """
     found = read_settings(path)
     lines = tuple(read_text(path, "a file of settings", MOST_BYTES).splitlines())
-    return [Entry(key, value, lines) for key, value in _walk(found, ())]
+    known: dict[tuple[str, ...], Entry] = {}
+    for key, value in _walk(found, ()):
+        spelled = tuple(str(name).replace("_", "-") for name in key)
+        entry = Entry(key, value, lines)
+        if spelled in known:
+            raise UserError(
+                f"{path} has {known[spelled].name} and {entry.name}, which are one setting: keep one of them"
+            )
+        known[spelled] = entry
+    return list(known.values())
 
 
 def _walk(table: Data, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from action_balance.arguments import as_whole
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.legacy import upgrade_config
@@ -46,6 +47,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
         check_numbers(self, *counts, low=1, high=MOST)
+        as_whole("--seed", self.seed)
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
         _ = self.conditions

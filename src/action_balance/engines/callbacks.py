@@ -1,6 +1,6 @@
 """What a program learns of a training while it runs, and how it ends it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ def as_callbacks(given: Callback | Sequence[Callback]) -> tuple[Callback, ...]:
     Returns:
         The functions; a `UserError` if one cannot be called.
     """
-    functions = (given,) if callable(given) else tuple(given)
+    functions = (given,) if callable(given) or not isinstance(given, Iterable) else tuple(given)
     for one in functions:
         if not callable(one):
             raise UserError(f"a callback is a function that takes an Update, not {type(one).__name__}")

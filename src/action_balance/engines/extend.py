@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from action_balance.agent.schedules import coef_at, learning_rate_at
+from action_balance.arguments import as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
@@ -50,7 +51,7 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> Extension:
     """
     each = config.agent.steps_per_update
     done = max(folder.checkpoints().updates(), default=0)
-    if steps // each <= done:
+    if as_whole("--steps", steps) // each <= done:
         raise UserError(
             f"{folder.path} has {done * each:,} steps already: give --steps {(done + 1) * each} or more, and train "
             f"a shorter run with another --out"

@@ -253,6 +253,11 @@ class RND(Module):
         """Discount of the intrinsic return."""
         return self._settings.gamma
 
+    @property
+    def environments(self) -> int:
+        """Number of environments that step together."""
+        return self._settings.environments
+
     def bonus(self, next_obs: Any) -> Any:
         """The raw errors of states (Eq. 1).
 

@@ -67,6 +67,8 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
                 environments are reset again afterwards. 0 for a bonus that was loaded.
         """
         super().__init__(env)
+        if (made_for := getattr(bonus, "environments", env.num_envs)) != env.num_envs:
+            raise UserError(f"the bonus is for {made_for} environments: create it with environments={env.num_envs}")
         check_number("coef", coef, 0, 1e6)
         check_number("warmup_steps", warmup_steps, 0, MOST)
         if learn_every is not None:

@@ -79,7 +79,7 @@ class Display(Shown):
         self._first: tuple[int, float] | None = None  # steps and time of the first update: compiling does not count
         self._best = -math.inf
         self._bar: Bar | None = None
-        self._replace: Callable[[str], None] | None = None  # the line in a notebook
+        self._replace: Callable[[str, str], None] | None = None  # the line in a notebook
         self._open = ExitStack()
 
     def begin(self) -> None:
@@ -112,7 +112,7 @@ class Display(Shown):
             self._bar.update(TaskID(0), total=self._total, completed=now.update, description=text, left="left")
             return
         if self._replace is not None:
-            self._replace(line)
+            self._replace(line, f"update {now.update} of {self._total}: {self._describe(now, timed=False)}")
             return
         if is_first:
             waited = as_duration(time.perf_counter() - self._began)
@@ -130,11 +130,11 @@ class Display(Shown):
         if self._path is not None and not self._console.is_jupyter:
             say(self._console, *end_lines(self._config, self._path, time.perf_counter() - self._began))
 
-    def _describe(self, now: Progress) -> str:
+    def _describe(self, now: Progress, timed: bool = True) -> str:
         self._best = max(self._best, now.best_return)  # nan is never larger
         self._first = self._first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - self._first[1]
-        rate = f"{(now.steps - self._first[0]) / seconds:,.0f}/s, " if now.steps > self._first[0] else ""
+        rate = f"{(now.steps - self._first[0]) / seconds:,.0f}/s, " if timed and now.steps > self._first[0] else ""
         found = f"best {score(self._best)}" if now.states is None else f"states {now.states:,.0f}"
         bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
         seeds = self._config.seeds

@@ -9,7 +9,7 @@ REPLACE_EVERY = 0.5
 
 
 @contextmanager
-def notebook_line(text: str) -> Iterator[Callable[[str], None]]:
+def notebook_line(text: str) -> Iterator[Callable[[str, str], None]]:
     """Show a line below the cell while the body works. It is an output by itself, so that what is printed meanwhile has
     lines of its own, and a saved notebook has the last text only.
 
@@ -17,16 +17,16 @@ def notebook_line(text: str) -> Iterator[Callable[[str], None]]:
         text: The line at first.
 
     Yields:
-        A function to call with the text that replaces it.
+        A function to call with the text that replaces it, and with the text that stays if the body ends here.
     """
     from IPython.display import display
 
     shown = display({"text/plain": text}, raw=True, display_id=True)
     last_text, last_time = text, time.perf_counter()
 
-    def replace(new: str) -> None:
+    def replace(new: str, last: str) -> None:
         nonlocal last_text, last_time
-        last_text = new
+        last_text = last
         if time.perf_counter() - last_time >= REPLACE_EVERY:
             last_time = time.perf_counter()
             shown.update({"text/plain": new}, raw=True)

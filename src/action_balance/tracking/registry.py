@@ -5,6 +5,7 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from typing import cast, get_args
 
+from action_balance.arguments import as_texts
 from action_balance.errors import check_name
 from action_balance.files import missing
 from action_balance.tracking.base import Name, TrackConfig, Tracker
@@ -42,7 +43,7 @@ def track_config(names: str | Sequence[str] = (), project: str | None = None) ->
     Returns:
         The settings; a `UserError` if a name is unknown, or its package is not installed.
     """
-    known = (names,) if isinstance(names, str) else tuple(names)
+    known = as_texts("track", names)
     check_installed(known)
     return TrackConfig(cast(tuple[Name, ...], known), project)
 

@@ -12,6 +12,7 @@ from jaxtyping import Array
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
+from action_balance.arguments import as_path, as_whole
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode
@@ -122,7 +123,7 @@ class Agent:
             seed: seed of the random numbers from here on (default: 0, as after `action_balance.load`).
         """
         self._stack = None
-        self._key, self._calls = jax.random.key(seed or 0), 0
+        self._key, self._calls = jax.random.key(as_whole("seed", seed or 0)), 0
 
     def act(self, obs: Any, mode: Mode = "sample", mask: Any = None, *, key: Any = None) -> Any:
         """Choose actions, as ``action-balance evaluate`` does.
@@ -140,7 +141,7 @@ class Agent:
         Returns:
             An action that the environment's ``step`` takes, or an array of them.
         """
-        if mode not in _MODES:
+        if not isinstance(mode, str) or mode not in _MODES:
             check_name("mode", mode, get_args(Mode))
         self._need_mask(mask)
         chosen = _MODES[mode]
@@ -255,9 +256,10 @@ class Agent:
         Returns:
             The path.
         """
+        file = as_path("the file", path)
         saved = self._saved if self.policy_only or not policy_only else self._saved.without_bonuses()
-        agent_file.save(Path(path), saved)
-        return Path(path)
+        agent_file.save(file, saved)
+        return file
 
     def _index(self, observations: np.ndarray) -> Any:
         if self._number_states is None:

@@ -2,13 +2,13 @@
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from action_balance.agent.state import TrainedAgent
+from action_balance.arguments import as_path, as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
 from action_balance.engines.factory import state_shapes
@@ -41,7 +41,7 @@ def load(
         The agent.
     """
     use_program_cache()
-    path = Path(path)
+    path = as_path("the agent", path)
     if is_folder(path):
         folder = RunFolder.open(path)
         return of_run(folder, TrainConfig.from_dict(folder.config, trust), checkpoint, seed)
@@ -65,7 +65,7 @@ def of_run(
     Returns:
         The agent.
     """
-    number = config.seed if seed is None else seed
+    number = config.seed if seed is None else as_whole("seed", seed)
     if not config.seed <= number < config.seed + config.seeds:
         last = config.seed + config.seeds - 1
         raise UserError(f"{folder.path} has the seeds {config.seed} to {last}, not {number}: choose one of them")

@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from action_balance.agent.state import TrainedAgent, TrainState
+from action_balance.arguments import as_whole
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
@@ -105,11 +106,11 @@ def check(episodes: int, seed: int, config: TrainConfig) -> None:
         seed: their random seed.
         config: config of the run.
     """
-    if episodes < 1:
+    if as_whole("--episodes", episodes) < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > (most := most_episodes(config)):
         raise UserError(f"{episodes:,} episodes do not fit into memory: ask for at most --episodes {most}")
-    if not 0 <= seed < 2**31:
+    if not 0 <= as_whole("--seed", seed) < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
 
 

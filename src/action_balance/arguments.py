@@ -1,0 +1,57 @@
+"""Arguments of Python functions whose types nothing else checks: a `UserError` in place of a TypeError from within."""
+
+import operator
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from action_balance.errors import UserError
+
+
+def as_path(name: str, value: Any) -> Path:
+    """A path.
+
+    Args:
+        name: of the argument.
+        value: what was passed.
+
+    Returns:
+        The path; a `UserError` if it is none.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise UserError(f"{name} must be a path, not {value!r:.60}")
+    return Path(value)
+
+
+def as_whole(name: str, value: Any) -> int:
+    """A whole number, of Python or NumPy.
+
+    Args:
+        name: of the argument.
+        value: what was passed.
+
+    Returns:
+        The number; a `UserError` if it is none.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise UserError(f"{name} must be a whole number, not {value!r:.60}") from None
+
+
+def as_texts(name: str, value: Any) -> tuple[str, ...]:
+    """One text or several, as several.
+
+    Args:
+        name: of the argument.
+        value: what was passed.
+
+    Returns:
+        The texts; a `UserError` if something else is among them.
+    """
+    texts = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    for one in texts:
+        if not isinstance(one, str):
+            raise UserError(f"{name} must be text, or several texts, not {one!r:.60}")
+    return texts
