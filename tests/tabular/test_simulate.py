@@ -3,6 +3,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -350,6 +351,38 @@ def test_the_steps_computed_are_whole_blocks_of_all_lanes(many_reached: FirstRea
 @pytest.mark.parametrize(("update_every", "block"), [(7, 1022), (128, 1024), (3000, 3000)])
 def test_a_block_is_about_a_thousand_steps_in_whole_updates(update_every: int, block: int) -> None:
     assert simulate.compiled(8, 6, replace(OTHER, update_every=update_every)).block == block
+
+
+def test_threads_that_need_the_same_program_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end, calls = threading.Event(), threading.Event(), []
+    program = simulate.compiled(8, 6, OTHER)
+
+    def slow(*size: object) -> simulate.Program:
+        calls.append(size)
+        begun.set()
+        assert may_end.wait(60)
+        return program
+
+    monkeypatch.setattr(simulate, "_compile", slow)
+    world, settings = GridWorld.create(3, 5), replace(OTHER, update_every=77)
+    with simulate.compiling(world, settings), ThreadPoolExecutor(1) as pool:
+        assert begun.wait(60)
+        waiting = pool.submit(simulate.compiled, 3, 5, settings)
+        may_end.set()
+        assert waiting.result() is simulate.compiled(3, 5, settings) is program
+    assert calls == [(3, 5, settings)]
+
+
+def test_an_error_of_compiling_ahead_occurs_where_the_program_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> object:
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(simulate, "_compile", fails)
+    settings = replace(OTHER, update_every=78)
+    with simulate.compiling(GridWorld.create(3, 5), settings):
+        pass
+    with pytest.raises(MemoryError, match="too large"):
+        simulate.compiled(3, 5, settings)
 
 
 def test_progress_adds_up_to_all_runs() -> None:

