@@ -54,6 +54,7 @@ def test_reproduce_writes_every_file(result: Path) -> None:
         "coverage.csv",
         "coverage_final.csv",
         "corridor.csv",
+        "corridor_coverage.csv",
         "heatmaps.npz",
         "recording.npz",
         "summary.json",
@@ -298,7 +299,9 @@ def test_a_study_counts_as_finished_only_when_its_page_is_written(
 def test_the_page_names_the_command_that_makes_it(tmp_path: Path) -> None:
     small = ("--runs", "2", "--size", "6", "--episode-steps", "100", "--episodes", "3")
     assert call("reproduce", "grid", "--out", str(tmp_path), *small, "--studies", "coverage") == 0
-    command = re.search(r"<code>action-balance (.*?)</code>", (tmp_path / "report.html").read_text())
+    command = re.search(
+        r'id="made".*?<code>action-balance (.*?)</code>', (tmp_path / "report.html").read_text(), re.DOTALL
+    )
     assert command is not None
     assert call(*command[1].split(), "--out", str(tmp_path / "again")) == 0
     assert digests(tmp_path / "again") == {

@@ -26,7 +26,12 @@ def test_a_claim_goes_no_further_than_its_interval(
     assert [claim.study for claim in ours] == ["coverage", "goals", "corridor"]
     assert [claim.side for claim in ours] == sides
     assert [claim.reason for claim in ours] == reasons
-    assert [claim.settled for claim in ours] == [claim.command is None for claim in ours]
+    assert [claim.settled for claim in ours] == [reason is None for reason in reasons]
+
+
+def test_a_claim_that_more_runs_are_unlikely_to_settle_has_no_command() -> None:
+    assert "--runs 1000 " in (found(None, ABOVE, ABOVE, runs=100)[0].command or "")
+    assert found(None, ABOVE, ABOVE, runs=1000)[0].command is None
 
 
 def test_a_claim_with_runs_that_timed_out_is_not_settled() -> None:

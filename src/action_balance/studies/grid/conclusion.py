@@ -33,7 +33,7 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
         lines += wrapped(_margin_line(cells), "  ")
     if any("[" in line for line in lines):
         lines.append(f"{count(settings['runs'], 'run')} of each method; 95 % intervals in brackets.")
-    open_claims = {claim.study: claim.reason for claim in found if claim.reason is not None}
+    open_claims = {claim.study: claim.reason for claim in found if claim.reason and claim.command}
     if open_claims:
         lines.append(f"To settle {listed(list(open_claims))}:")
         lines.append(f"  {verdict.settling_command(settings, open_claims)}")
