@@ -33,6 +33,7 @@ WALKS = {
 #: Files that take longest start first, so that no process waits for another at the end.
 LONG = (
     "test_docs",
+    "test_notebook",
     "cli/test_reproduce",
     "bonuses/test_combinations",
     "engines/host/test_trainer",

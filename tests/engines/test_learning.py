@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from action_balance.config.agent import AgentConfig
+from action_balance.config.agent import AgentConfig, NetConfig, PPOConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -13,7 +13,10 @@ SEEDS = 6
 
 def train(env: EnvConfig, method: str, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean return over the last ten updates, and steps to the first reward, of each agent."""
-    config = TrainConfig(env, AgentConfig(method=method, steps=steps), seeds=SEEDS)
+    # Short rollouts of many environments: the same steps in a quarter of the time.
+    ppo = PPOConfig(rollout_steps=32, learning_rate=1e-3)
+    agent = AgentConfig(method=method, steps=steps, envs=32, ppo=ppo, net=NetConfig(hidden=32))
+    config = TrainConfig(env, agent, seeds=SEEDS)
     trainer = DeviceTrainer(config)
     trainer.start(trainer.init_state())
     metrics = [trainer.advance() for _ in range(config.agent.updates)]

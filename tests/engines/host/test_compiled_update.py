@@ -208,16 +208,11 @@ def whole_gradients() -> Any:
     return jax.jit(update.gradients, static_argnames=("algorithm", "parts"))
 
 
-@pytest.mark.parametrize("share", [0.6, 1.0])
-def test_halves_add_up_to_the_minibatch(share: float, played: Played, updated: Updated, whole_gradients: Any) -> None:
-    config = replace(CONFIG, bonus=BonusConfig(update_proportion=share))
+def test_halves_add_up_to_the_minibatch(played: Played, updated: Updated, whole_gradients: Any) -> None:
     arguments = (played.state.params, played.state.bonus_states, updated.lesson, jnp.int32(1))
-    whole, losses = whole_gradients(*arguments, algorithm=Algorithm(config, SPEC))
+    whole, losses = whole_gradients(*arguments, algorithm=ALGORITHM)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
-    halves = [
-        whole_gradients(*arguments, algorithm=Algorithm(config, SPEC), part=jnp.int32(part), parts=2)
-        for part in range(2)
-    ]
+    halves = [whole_gradients(*arguments, algorithm=ALGORITHM, part=jnp.int32(part), parts=2) for part in range(2)]
     close(jax.tree.map(lambda *parts: sum(parts), *[found for found, _ in halves]), whole)
     for name, whole_loss in losses.items():
         join = max if name == LARGEST else sum
