@@ -3,10 +3,14 @@
 import html
 import json
 import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 SOURCE, PAGE = Path(__file__).parents[2] / "examples" / "tour.ipynb", "tour.md"
+
+#: How pictures and tables begin; anything else is text.
+ELEMENTS = ('<p class="output">', "<div>")
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -32,8 +36,19 @@ def to_markdown(notebook: dict[str, Any]) -> str:
         if cell["cell_type"] == "markdown":
             parts.append(re.sub(r"\]\(\.\./docs/", "](", source))
         else:
-            parts += [f"```python\n{source}\n```", *(_output(output) for output in cell["outputs"])]
+            parts += [f"```python\n{source}\n```", *_outputs(cell["outputs"])]
     return "\n\n".join(parts) + "\n"
+
+
+def _outputs(outputs: list[dict[str, Any]]) -> list[str]:
+    """What a cell printed and showed; texts that follow each other are one block."""
+    blocks = []
+    for is_text, group in groupby(
+        (_output(output) for output in outputs), lambda block: not block.startswith(ELEMENTS)
+    ):
+        found = list(group)
+        blocks += ['```text title="output"\n' + "\n".join(found) + "\n```"] if is_text else found
+    return blocks
 
 
 def _output(output: dict[str, Any]) -> str:
@@ -56,4 +71,4 @@ def _output(output: dict[str, Any]) -> str:
 def _text(printed: str) -> str:
     """Lines as a terminal shows them: what follows a carriage return replaces what was there."""
     lines = [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in printed.splitlines()]
-    return '```text title="output"\n' + "\n".join(lines).strip("\n") + "\n```"
+    return "\n".join(lines).strip("\n")
