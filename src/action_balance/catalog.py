@@ -29,32 +29,32 @@ Item = dict[str, Any]
 ABOUT_ENVIRONMENTS = {
     "open": "Empty grid world (Section IV-A)",
     "goal": "Grid world with a goal (Section IV-B)",
-    "corridor": "Grid world of two rooms and a corridor (Figure 1)",
+    "corridor": "Grid world with two rooms and a corridor (Figure 1)",
 }
 #: The methods in a few words.
 ABOUT_METHODS = {
     "random": "acts uniformly at random and learns nothing",
     "ppo": "PPO without a bonus",
     "epsilon-greedy": "PPO with 10 % random actions",
-    "entropy": "PPO with ten times the weight of the entropy that the preset has",
-    "count": "PPO with counts of states, where they can be enumerated",
+    "entropy": "PPO with ten times the preset's entropy weight",
+    "count": "PPO with exact state counts, where states can be enumerated",
     "hash": "PPO with counts of hashed observations",
     "rnd": "PPO with random network distillation, the paper's baseline",
     "action-balance": "PPO with action balance alone (Section III-D)",
     "action-balance-rnd": "action balance with RND: Algorithm 1 of the paper, the default",
-    "action-balance-rnd-channel": "the same with the action channel (Section IV-C), for images",
-    "action-balance-hash": "action balance with counts of hashed pairs, and a coefficient that adapts",
+    "action-balance-rnd-channel": "action balance with RND and the action channel (Section IV-C), for images",
+    "action-balance-hash": "action balance with RND, counts of hashed state-action pairs, and an adaptive coefficient",
 }
 #: The bonuses in a few words.
 ABOUT_BONUSES = {
-    "rnd": "error of a predictor of random features of the next state (RND)",
-    "distillation": "error of a predictor of random features of every pair, the paper's action bonus",
+    "rnd": "error in predicting random features of the next state (RND)",
+    "distillation": "error in predicting random features of each state-action pair, the paper's action bonus",
     "count": "exact counts, where states can be enumerated",
     "hash": "counts of hashed observations",
-    "coin-flip": "counts that a network estimates from random labels",
-    "icm": "error of predicted features of the next state (intrinsic curiosity)",
-    "ngu": "novelty within the episode times RND (Never Give Up)",
-    "e3b": "elliptical bonus within the episode",
+    "coin-flip": "counts estimated by a network that learns random labels",
+    "icm": "error in predicting learned features of the next state (intrinsic curiosity)",
+    "ngu": "episodic novelty times RND (Never Give Up)",
+    "e3b": "elliptical episodic bonus (E3B)",
     "ucb": "upper confidence bound of every action (UCB1)",
 }
 #: The presets in a few words.
@@ -92,7 +92,7 @@ def environments() -> list[Item]:
         found += [
             {"name": form, "about": ABOUT_ENVIRONMENTS.get(form, about), "settings": flags} for form in family.forms
         ]
-    return [*found, {"name": "MODULE:CLASS", "about": "A family of your own", "settings": []}]
+    return [*found, {"name": "MODULE:CLASS", "about": "Your own environment family", "settings": []}]
 
 
 def gymnasium_ids() -> list[Item]:

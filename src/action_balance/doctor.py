@@ -40,7 +40,7 @@ NAME = "action-balance"
 EXTRAS = {
     "atari": "Atari games",
     "gym": "Gymnasium environments",
-    "tensorboard": "curves in TensorBoard",
+    "tensorboard": "learning curves in TensorBoard",
     "wandb": "--track wandb",
     "mlflow": "--track mlflow",
     "pandas": "metrics as a DataFrame",

@@ -114,7 +114,7 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
         (("opn",), ("did you mean open?",)),
         (("open", "--preset", "atari-papr"), ("did you mean atari-paper?",)),
         (("open", "--preset"), ("--preset",)),
-        (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "choose one")),
+        (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "one of them")),
         (("open", "--config", "nowhere"), ("nowhere",)),
         (("open", "--view", "one-hto"), ("did you mean one-hot?",)),
         (("open", "--env-kwargs", "size=6"), ("--env-kwargs", "gym:")),

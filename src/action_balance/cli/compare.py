@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compare(Command):
-    """Compare the learning curves of training runs. Intervals are over seeds."""
+    """Compare the learning curves of training runs. Confidence intervals are over seeds."""
 
     runs: tuple[Path, ...] = field(metadata={"metavar": "RUN"})
     """Folders of the runs; runs that differ only in their seeds form one curve."""
     metric: str = "episode_return"
-    """Metric to compare, one of those in metrics.jsonl; higher is better."""
+    """Metric to compare, one of those in metrics.jsonl; higher counts as better."""
     baseline: str | None = None
     """Curve that the others are compared with, e.g. rnd; not needed for two curves."""
     out: Path = Path("results/compare")
-    """Folder for the figure and the tables; a comparison already in it is replaced."""
+    """Folder for the figure and the tables; an existing comparison there is replaced."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the comparison."""

@@ -39,7 +39,7 @@ def completion(shell: str, commands: Mapping[str, list[Form]], groups: Mapping[s
 
 
 def _fill(parser: argparse.ArgumentParser, forms: list[Form], files: object) -> None:
-    parser.add_argument(*HELP, action="store_true", help="Show this help")
+    parser.add_argument(*HELP, action="store_true", help="Show this help and exit")
     known: set[str] = set()
     for form in forms:
         for one in form.flags:

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explore(Command):
-    """Run the tabular agent on your own map. It measures coverage and, if the map has goals, the steps to reach one."""
+    """Run the tabular agent on your own map. The results are its coverage and, if the map has goals, the steps to reach
+    one."""
 
     map: Path
-    """Text file that draws the world: # wall, . free, S start, G goal."""
+    """Text file with the map: # wall, . free, S start, G goal."""
     out: Path | None = None
     """Folder for tables, heat maps and figures (default: write no files)."""
     overwrite: bool = False
-    """Replace a result that is already in that folder."""
+    """Replace the result that is already in that folder."""
     settings: RunSettings = field(default_factory=RunSettings)
 
     def load(self) -> Callable[["Console"], None]:

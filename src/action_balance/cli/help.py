@@ -49,9 +49,9 @@ def overview(usage: str, about: str, commands: Mapping[str, str], examples: Iter
 
 def add_general_options(parser: argparse._ActionsContainer) -> argparse.Action:
     """Add the options of the program itself; the one for completion is returned."""
-    parser.add_argument(*HELP, action="store_true", help="Show this help")
-    parser.add_argument("--version", action="store_true", help="Show the version")
-    about = "Print a script for tab completion: bash, zsh, fish, tcsh or powershell"
+    parser.add_argument(*HELP, action="store_true", help="Show this help and exit")
+    parser.add_argument("--version", action="store_true", help="Show the version and exit")
+    about = "Print a shell completion script: bash, zsh, fish, tcsh or powershell"
     return parser.add_argument(COMPLETION, metavar="SHELL", help=about)
 
 
@@ -77,9 +77,9 @@ def command_help(form: Form, everything: bool) -> str:
             group.add_argument(one.path, metavar=one.name, help=one.help.replace("%", "%%"))
     group = parser.add_argument_group("options")
     _fill(parser, flags, {"options": group})
-    group.add_argument(*HELP, action="store_true", help="Show this help")
+    group.add_argument(*HELP, action="store_true", help="Show this help and exit")
     if form.common:
-        group.add_argument(HELP_ALL, action="store_true", help="Show all options")
+        group.add_argument(HELP_ALL, action="store_true", help="Show all options and exit")
     parts = [parser.format_help()]
     known = {one.path: one.kind for one in form.flags}
     shown = set[tuple[str, Group | None]]()  # a bonus may reward, balance or both, with the same settings

@@ -18,11 +18,11 @@ class List(Command):
     kind: Literal["environments", "methods", "bonuses", "presets", "games"] | None = field(
         default=None, metadata={"positional": True}
     )
-    """Only one kind: environments, methods, bonuses, presets or games."""
+    """List only this kind: environments, methods, bonuses, presets or games."""
     gym: bool = False
-    """Also list the environments that are registered with Gymnasium here."""
+    """Also list the environments registered with Gymnasium on this machine."""
     json: bool = False
-    """Print JSON, with all that is known."""
+    """Print JSON with all details."""
 
     @property
     def is_light(self) -> bool:

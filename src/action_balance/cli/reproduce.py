@@ -22,9 +22,9 @@ class Grid(Command):
     """The paper's grid worlds: coverage, goals and the corridor. It takes less than 30 seconds on two cores."""
 
     out: Path = Path("results/grid")
-    """Folder for tables, figures and report.html; an interrupted study there is continued."""
+    """Folder for tables, figures and report.html; an interrupted study there is resumed."""
     overwrite: bool = False
-    """Replace a result that is already in that folder."""
+    """Replace the result that is already in that folder."""
     settings: GridSettings = field(default_factory=GridSettings)
 
     def load(self) -> Callable[["Console"], None]:
@@ -39,9 +39,9 @@ class Neural(Command):
     """The neural agent in three small worlds. It takes about ten minutes on two cores."""
 
     out: Path = Path("results/neural")
-    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is resumed."""
     overwrite: bool = False
-    """Replace a result that is already in that folder."""
+    """Replace the result that is already in that folder."""
     settings: NeuralSettings = field(default_factory=NeuralSettings)
 
     def load(self) -> Callable[["Console"], None]:
@@ -53,17 +53,16 @@ class Neural(Command):
 
 @dataclass(frozen=True)
 class Bonuses(Command):
-    """Which bonuses count, and what counting is worth. It takes about 15 minutes on two cores.
-
-    With --scale full, it needs a GPU, where several processes with --train-only may share the work.
+    """Which bonuses count visits, and how much counting helps. It takes about 15 minutes on two cores. With --scale
+    full, it needs a GPU, and several processes with --train-only can share the work.
     """
 
     out: Path = Path("results/bonuses")
-    """Folder for records of the agents, tables, figures and report.html; an interrupted study there is continued."""
+    """Folder for records of the agents, tables, figures and report.html; an interrupted study there is resumed."""
     report_only: bool = False
-    """Train nothing: write the report from the records in that folder."""
+    """Do not train; write the report from the records in that folder."""
     train_only: bool = False
-    """Write no report: train what is missing and what no other such process is training."""
+    """Do not write the report; train what is missing and is not being trained by another such process."""
     overwrite: bool = False
     """Delete the result and all records in that folder, and start again."""
     settings: BonusesSettings = field(default_factory=BonusesSettings)
@@ -77,14 +76,14 @@ class Bonuses(Command):
 
 @dataclass(frozen=True)
 class Atari(Command):
-    """The paper's six Atari games. The study needs a GPU and days, and can be interrupted at any time."""
+    """The paper's six Atari games. The study needs a GPU, takes days, and can be interrupted at any time."""
 
     out: Path = Path("results/atari")
-    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is resumed."""
     report_only: bool = False
-    """Train nothing: write the report from the runs in that folder, which need no checkpoints."""
+    """Do not train; write the report from the runs in that folder, which need no checkpoints."""
     evaluate: int = 0
-    """Games that each finished run of Montezuma's Revenge and Pitfall! plays to count rooms, at most 128; 0 for
+    """Games to play with each finished run of Montezuma's Revenge and Pitfall!, to count rooms; at most 128, 0 for
     none."""
     overwrite: bool = False
     """Delete the result and all runs in that folder, and start again."""
@@ -99,12 +98,12 @@ class Atari(Command):
 
 @dataclass(frozen=True)
 class Entropy(Command):
-    """Entropy of the action bonus in Montezuma's Revenge. The study needs a GPU and days."""
+    """Entropy of the action bonus in Montezuma's Revenge. The study needs a GPU and takes days."""
 
     out: Path = Path("results/entropy")
-    """Folder for training runs, tables, figures and report.html; an interrupted study there is continued."""
+    """Folder for training runs, tables, figures and report.html; an interrupted study there is resumed."""
     report_only: bool = False
-    """Train nothing: write the report from the runs in that folder, which need no checkpoints."""
+    """Do not train; write the report from the runs in that folder, which need no checkpoints."""
     overwrite: bool = False
     """Delete the result and all runs in that folder, and start again."""
     settings: EntropySettings = field(default_factory=EntropySettings)

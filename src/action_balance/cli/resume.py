@@ -15,22 +15,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resume(Command):
-    """Continue an interrupted training run, or extend one that is finished."""
+    """Continue an interrupted training run, or extend a finished one."""
 
     run_folder: Path = field(metadata={"metavar": "RUN"})
     """Folder of the run."""
     steps: int | None = None
-    """Environment steps of each seed that the run is to have in the end, in place of those that were planned."""
+    """New total number of environment steps per seed, in place of the planned one."""
     env: str | None = field(default=None, metadata={"metavar": "MODULE:FUNCTION"})
-    """Function that makes the environment, for a run that was trained with a function of a script."""
+    """Function that creates the environment, for a run trained with a function defined in a script."""
     trust: bool = False
-    """Import modules that the run names, which runs their code: for your own runs, and those of people you trust."""
+    """Import the modules named in the run, which runs their code. Use this only for your own runs, or those of people
+    you trust."""
 
     track: tuple[Name, ...] = field(default=(), metadata={"action": "append"})
-    """Also send metrics to this tracker from here on; may be given several times. Trackers that followed the run before
-    follow it again without this."""
+    """Also send metrics to this tracker from now on; can be repeated. Trackers that the run already uses continue
+    without this option."""
     track_project: str | None = None
-    """Project in which trackers show the run (default: the project that they had, or action-balance)."""
+    """Project to log the run to (default: the project used so far, or action-balance)."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""

@@ -62,17 +62,15 @@ NEEDS = {
 ALONE = {"trust": "config", "track_project": "track"}
 #: Help texts that list names.
 DOCS = {
-    "settings.env.name": "{}, or a family of your own: MODULE:CLASS",
-    "settings.agent.method": "Preset of two bonuses: {}",
-    "settings.agent.intrinsic": "Next-state bonus in place of the method's: {}, or your own as MODULE:CLASS",
-    "settings.agent.action_bonus": (
-        "Bonus that balances the policy in place of the method's: {}, or your own as MODULE:CLASS"
-    ),
-    "settings.agent.preset": "Start from these settings, which flags override: {}",
+    "settings.env.name": "{}, or your own environment family as MODULE:CLASS",
+    "settings.agent.method": "Exploration method, which selects the bonuses: {}",
+    "settings.agent.intrinsic": "Next-state bonus, overriding the method's: {}, or your own as MODULE:CLASS",
+    "settings.agent.action_bonus": ("Action bonus, overriding the method's: {}, or your own as MODULE:CLASS"),
+    "settings.agent.preset": "Named settings to start from, which flags override: {}",
 }
 NOTE = (
-    "action-balance train ENV --help also shows the options of that environment, and with --method, --intrinsic or "
-    "--action-bonus those of the bonuses."
+    "Run action-balance train ENV --help to see the options of an environment, and add --method, --intrinsic or "
+    "--action-bonus to see those of the bonuses."
 )
 
 
@@ -82,21 +80,21 @@ class Train(Command):
 
     settings: TrainConfig
     config: Path | None = None
-    """Start from the settings in a TOML, YAML or JSON file of yours, which has only what differs from the defaults, or
-    from those of an earlier run: its config.json or its folder. Flags override them."""
+    """Start from the settings in a TOML, YAML or JSON file, which needs only what differs from the defaults, or from an
+    earlier run, given as its config.json or its folder. Flags override these settings."""
     trust: bool = False
-    """With --config: import the modules that the file or the earlier run names, which runs their code."""
+    """With --config: import the modules named in the file or the earlier run, which runs their code."""
     print_config: Kind | None = None
-    """Print all settings, as TOML unless yaml or json follows, and end: --config reads them back."""
+    """Print all settings and exit, as TOML unless yaml or json follows. --config reads them back."""
     out: Path | None = None
     """Folder of the run (default: runs/ENV-METHOD-SEED)."""
     overwrite: bool = False
-    """Replace a run that is already in that folder."""
+    """Replace the run that is already in that folder."""
     track: tuple[Name, ...] = field(default=(), metadata={"action": "append"})
-    """Also send settings and metrics to this tracker; may be given several times. Event files for TensorBoard are
-    written wherever it is installed."""
+    """Also send settings and metrics to this tracker; can be repeated. TensorBoard event files are written whenever
+    TensorBoard is installed."""
     track_project: str | None = None
-    """With --track: project in which the run is shown (default: action-balance)."""
+    """With --track: project to log the run to (default: action-balance)."""
 
     @classmethod
     def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
@@ -205,7 +203,7 @@ def _environment(others: Sequence[str]) -> str | None:
 def _start(preset: str | None, config: str | None, env: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
     """What the settings start from, by path, given the environment and all flags that were typed."""
     if preset and config:
-        raise UserError("--preset and --config both choose what to start from: choose one")
+        raise UserError("--preset and --config both set what to start from: use only one of them")
     if preset:
         return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
     if config:

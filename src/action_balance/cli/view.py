@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View(Command):
-    """Watch a result or training runs on a web page."""
+    """Show a result or training runs on a web page."""
 
     paths: tuple[Path, ...] = field(metadata={"metavar": "RUN_OR_RESULT"})
     """Folder of a result (reproduce, explore, compare), or folders of training runs, shown together."""
     save: Path | None = None
-    """Write the page to this file, which needs no other, instead of serving it."""
+    """Write the page to this self-contained file instead of serving it."""
     live: bool = False
-    """Follow runs that are still training, including one that has not started yet."""
+    """Follow runs that are still training or have not started yet."""
     port: int = 0
     """Port of the local server; 0 for any free port."""
     open: bool = False
     """Open the page in a browser."""
     trust: bool = False
-    """Import the environment family that a run names, which runs its code, for its map; nothing else needs it."""
+    """Import the environment family named in a run, which runs its code. Only its map needs this."""
 
     def load(self) -> Callable[["Console"], None]:
         """Import the page."""

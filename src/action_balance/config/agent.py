@@ -31,55 +31,56 @@ class PPOConfig:
     """PPO with two reward streams; the defaults are those of RND, except for the learning rate."""
 
     rollout_steps: int = 128
-    """Steps of every environment between two updates."""
+    """Steps in each environment between updates."""
     epochs: int = 4
     """Passes over a rollout per update."""
     minibatches: int = 4
-    """Minibatches per epoch. They must divide the number of environments, or that of all samples of a rollout, as
-    --minibatch-of says."""
+    """Minibatches per epoch. This number must divide the number of environments or, with --minibatch-of samples, the
+    number of samples in a rollout."""
     learning_rate: float = 3e-4
-    """Learning rate of Adam, for the policy and the bonus networks; RND used 1e-4."""
+    """Adam learning rate of the policy and the bonus networks; RND used 1e-4."""
     clip: float = 0.1
-    """The probability ratio is clipped to 1 +- this."""
+    """Clipping range of the probability ratio: 1 +- this value."""
     entropy_coef: float | None = None
-    """Weight of the entropy of the behaviour policy (default: --entropy-base, with --method entropy ten times that)."""
+    """Weight of the entropy of the behaviour policy (default: --entropy-base; ten times that with --method entropy)."""
     entropy_base: float = 0.001
-    """Weight of the entropy where --entropy-coef is not given; --method entropy takes ten times as much."""
+    """Weight of the entropy if --entropy-coef is not given; --method entropy uses ten times this value."""
     epsilon: float | None = None
-    """Probability with which each component of an action is chosen uniformly at random, in training (default: 0, with
-    --method epsilon-greedy 0.1)."""
+    """Probability of choosing each component of an action uniformly at random during training (default: 0; 0.1 with
+    --method epsilon-greedy)."""
     gamma_ext: float = 0.999
-    """Discount of the extrinsic reward."""
+    """Discount factor of the extrinsic reward."""
     gamma_int: float = 0.99
-    """Discount of the intrinsic reward."""
+    """Discount factor of the intrinsic reward."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation, for both reward streams."""
     extrinsic_coef: float = 2.0
     """Weight of the extrinsic advantages."""
     intrinsic_coef: float = 1.0
-    """Weight of the intrinsic advantages; with 0 the intrinsic value is not learned either."""
+    """Weight of the intrinsic advantages; if it is 0, the intrinsic value is not learned either."""
     intrinsic_ends: Ends = "never"
-    """Where the intrinsic return is cut: never (RND), at terminal states, or at every end of an episode."""
+    """Where the intrinsic return ends: never (RND), at terminal states, or at the end of every episode."""
     minibatch_of: MinibatchOf = "environments"
-    """What a minibatch consists of: all steps of some environments (RND), or samples that are shuffled over steps and
+    """What a minibatch consists of: all steps of some environments (RND), or samples shuffled across steps and
     environments."""
     learning_rate_end: float | None = None
-    """Learning rate after the last update, approached linearly over the planned updates (default: it is constant). A
-    run that is extended continues on the line of its new length: the rate rises once, to what the longer run would have
-    had at this update, and falls from there."""
+    """Learning rate after the last update, annealed linearly over the planned updates (default: constant). Extending a
+    run stretches the schedule to the new length: the rate rises once, to what the longer run would have had at this
+    update, and falls from there."""
     max_grad_norm: float | None = None
-    """Largest L2 norm of the gradient of the policy network with its values; a longer one is shortened to it (default:
-    gradients are not clipped). Bonus networks are not clipped."""
+    """Maximum L2 norm of the gradient of the policy and value network; larger gradients are scaled down to it (default:
+    no clipping). Gradients of the bonus networks are not clipped."""
     value_coef: float = 1.0
     """Weight of the value loss, which is half the squared error."""
     normalize_advantages: bool = False
     """Standardise the advantages of every minibatch to mean 0 and standard deviation 1."""
     normalize_returns: bool = False
     """Divide extrinsic rewards by the running standard deviation of the discounted return, so that values do not depend
-    on the unit of the reward. Reported returns are not divided."""
+    on the scale of the reward. Reported returns are not rescaled."""
     bootstrap_truncation: bool = False
-    """At a time limit, continue the return with the value of the last observation, as if the episode went on: the
-    extrinsic return, and the intrinsic one with --intrinsic-ends episode. Without it, a time limit is an end (RND)."""
+    """At a time limit, bootstrap the return from the value of the final observation, as if the episode continued. This
+    applies to the extrinsic return and, with --intrinsic-ends episode, to the intrinsic return. Without this flag, a
+    time limit counts as a terminal state (RND)."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
@@ -106,29 +107,29 @@ class BonusConfig:
     """Settings that all bonuses share."""
 
     action_coef: float | Auto | None = None
-    """c, the weight of the normalised action bonus in the logits (Eq. 5), or auto: adapted after every rollout so that
-    KL(beta || pi) stays near --target-kl (default: 1; with --method action-balance-hash auto)."""
+    """Weight c of the normalised action bonus in the logits (Eq. 5), or auto: c adapts after every rollout to keep
+    KL(beta || pi) near --target-kl (default: 1; auto with --method action-balance-hash)."""
     action_coef_end: float | None = None
-    """c at the last update, approached linearly (default: c is constant)."""
+    """Weight c at the last update, annealed linearly (default: constant)."""
     target_kl: float | None = None
-    """With --action-coef auto: the mean KL(beta || pi) of a rollout, in nats, that c is adapted to (default: 0.05)."""
+    """With --action-coef auto: target for the mean KL(beta || pi) of a rollout, in nats (default: 0.05)."""
     action_coef_start: float = 3.0
     """With --action-coef auto: c in the first rollout."""
     action_coef_min: float = 0.01
-    """With --action-coef auto: least c."""
+    """With --action-coef auto: lower limit of c."""
     action_coef_max: float = 10.0
-    """With --action-coef auto: greatest c."""
+    """With --action-coef auto: upper limit of c."""
     action_coef_rate: float = 0.1
-    """With --action-coef auto: largest change of log c after a rollout."""
+    """With --action-coef auto: largest change of log c per rollout."""
     normalize: Normalization | None = None
     """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
     update_proportion: float = 1.0
-    """Random proportion of each environment's samples that bonus networks learn from."""
+    """Proportion of each environment's samples, chosen at random, that the bonus networks learn from."""
     warmup_rollouts: int | None = 50
-    """Rollouts of a random agent that initialise the observation statistics, in addition to --steps; none for one per
+    """Rollouts of a random agent that initialise the observation statistics, in addition to --steps; none means one per
     100 planned updates, at most 50."""
     observation_clip: float = 5.0
-    """Normalised observations are clipped to +- this."""
+    """Clipping range of normalised observations: +- this value."""
 
     def __post_init__(self) -> None:
         if isinstance(self.action_coef, str):
@@ -158,15 +159,16 @@ class NetConfig:
     hidden: int = 64
     """Width of the policy's hidden layers."""
     layers: int = 2
-    """Hidden layers of the policy's trunk, at most 100."""
+    """Number of hidden layers in the policy's trunk, at most 100."""
     bonus_hidden: int = 128
     """Width of the bonus networks' hidden layers."""
     bonus_outputs: int = 32
     """Outputs of the target and predictor networks."""
     predictor_layers: int = 1
-    """Additional layers of a predictor, compared with its target, at most 100."""
+    """Extra layers of a predictor compared with its target, at most 100."""
     trunks: Trunks = "shared"
-    """Hidden layers of policy and values: one trunk with a residual layer each, or one trunk each."""
+    """Hidden layers of the policy and the values: one shared trunk with a residual layer for each, or a separate trunk
+    for each."""
     activation: Activation = "relu"
     """Nonlinearity of the policy's hidden layers."""
 
@@ -191,8 +193,8 @@ class ImageConfig:
     bonus_features: int = 512
     """Width of the bonus networks' fully connected layers, and their outputs."""
     precision: Precision = "float32"
-    """Number type of the convolutions of the policy and of the next-state bonus; bfloat16 is faster on a GPU. The
-    layers after them, statistics, losses and the action bonus always use float32."""
+    """Floating-point type of the convolutions in the policy and the next-state bonus; bfloat16 is faster on a GPU.
+    Later layers, statistics, losses and the action bonus always use float32."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
@@ -204,13 +206,14 @@ class HostConfig:
     """How environments on the host are stepped."""
 
     groups: int | None = None
-    """Groups that step in turn: one steps while the agent computes actions for another (default: 2, or 1 with fewer
-    than 16 environments or with environments that step in this process). Results do not depend on it."""
+    """Number of groups of environments that take turns: one steps while the agent computes actions for another
+    (default: 2; 1 with fewer than 16 environments, or if they step in this process). Results do not depend on this
+    setting."""
     lag: int | None = None
-    """0: environments wait for each update. 1: they continue meanwhile with the previous policy (default: 1 on a GPU,
-    0 on a CPU)."""
+    """0: environments wait for each update. 1: they keep stepping with the previous policy during the update (default:
+    1 on a GPU, 0 on a CPU)."""
     threads: int = 0
-    """Threads of each group of environments that step in threads; 0 for one per core."""
+    """Threads per group, for environments that step in threads; 0 for one per core."""
 
     def __post_init__(self) -> None:
         check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)
@@ -223,24 +226,24 @@ class AgentConfig:
     """How one agent is trained."""
 
     method: str = "action-balance-rnd"
-    """Preset of two bonuses, by its name in `METHODS`."""
+    """Exploration method, which selects the bonuses, by its name in `METHODS`."""
     intrinsic: str | None = None
-    """Next-state bonus in place of the method's, by its name in `INTRINSIC_BONUSES` or as MODULE:CLASS."""
+    """Next-state bonus that overrides the method's, by its name in `INTRINSIC_BONUSES` or as MODULE:CLASS."""
     action_bonus: str | None = None
-    """Bonus that balances the policy in place of the method's, by its name in `ACTION_BONUSES` or as MODULE:CLASS."""
+    """Action bonus that overrides the method's, by its name in `ACTION_BONUSES` or as MODULE:CLASS."""
     steps: int = 150_000
-    """Environment steps of each seed; rounded down to whole updates."""
+    """Environment steps per seed, rounded down to whole updates."""
     envs: int = 8
-    """Environments that step in parallel."""
+    """Number of parallel environments."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
     bonus_settings: FrozenDict = field(default_factory=FrozenDict)
-    """Settings of single bonuses, by name of the bonus."""
+    """Settings of individual bonuses, by name of the bonus."""
     net: NetConfig = field(default_factory=NetConfig)
     image: ImageConfig = field(default_factory=ImageConfig)
     host: HostConfig = field(default_factory=HostConfig)
     preset: str | None = field(default=None, compare=False)
-    """Named set of settings that these began from; it is for readers, and changes nothing."""
+    """Name of the preset that these settings started from; informational only."""
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS)

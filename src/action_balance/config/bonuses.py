@@ -25,7 +25,8 @@ class DistillationConfig:
     """Distillation of state-action pairs, the action bonus of the paper."""
 
     learns_from: LearnsFrom = "taken"
-    """Pairs that the predictor learns from: the action taken (paper), or all actions (authors' program)."""
+    """State-action pairs that the predictor learns from: only the action taken (paper), or all actions (authors'
+    code)."""
     embedding: Embedding = "one-hot"
     """How the networks see an action: one-hot, or also as an action channel (Eq. 3; images only)."""
 
@@ -42,7 +43,7 @@ class HashConfig:
     """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels; floating-point
     values must be in 0..1), or auto: cells for 8-bit images larger than a cell image, simhash otherwise."""
     hash_bits: int = 64
-    """Projections of a SimHash: the more, the fewer observations share a count."""
+    """Number of random projections of a SimHash; with more of them, fewer observations share a count."""
     cell_rows: int = 8
     """Rows of a cell image."""
     cell_columns: int = 11
@@ -50,7 +51,7 @@ class HashConfig:
     grey_levels: int = 8
     """Grey levels of a cell image."""
     table_bits: int = 18
-    """The table has 2 to the power of this many rows; different hashes may share one."""
+    """Base-2 logarithm of the number of rows in the table; different hashes can share a row."""
 
     def __post_init__(self) -> None:
         check_name(flag("hash_kind"), self.hash_kind, get_args(HashKind))
@@ -62,14 +63,16 @@ class HashConfig:
 
 @dataclass(frozen=True)
 class CoinFlipConfig:
-    """Coin-flip network (Lobel et al., 2023) with a memory of past visits, from which samples are drawn."""
+    """Coin-flip network (Lobel et al., 2023), trained on samples from a memory of past visits."""
 
     coins: int = 32
-    """Coins of a visit, which are the outputs of the network for a state or for an action."""
+    """Coin flips per visit: the number of network outputs for a state or for an action."""
     coin_memory: int = 16_384
-    """Past visits that the memory keeps; all training samples are drawn from it, none from the newest rollout alone."""
+    """Number of past visits in the memory; all training samples are drawn from it, not from the newest rollout
+    alone."""
     coin_kept: int = 16
-    """Visits of a common state that the memory keeps, which stand for all others; of rare states it keeps all."""
+    """Number of visits that the memory keeps of a common state, as a sample of all its visits; it keeps all visits of
+    rare states."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "coins", "coin_memory", "coin_kept", low=1, high=MOST)
@@ -80,7 +83,7 @@ class ICMConfig:
     """Intrinsic curiosity module (Pathak et al., 2017)."""
 
     features: int = 32
-    """Features of an observation, which the inverse model learns and the forward model predicts."""
+    """Number of features of an observation, which the inverse model learns and the forward model predicts."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "features", low=1, high=MOST)
@@ -91,18 +94,18 @@ class NGUConfig:
     """Episodic novelty times RND (Never Give Up, Badia et al., 2020)."""
 
     features: int = 32
-    """Features of an observation, which the inverse model learns."""
+    """Number of features of an observation, which the inverse model learns."""
     neighbours: int = 10
-    """Nearest neighbours in the episode that an observation is compared with."""
+    """Number of nearest neighbours in the episode that an observation is compared with."""
     episodic_memory: int = 1_024
-    """Observations of the current episode that are remembered; new ones replace the oldest."""
+    """Number of observations of the current episode in the memory; new ones replace the oldest."""
     kernel_epsilon: float = 0.001
-    """Constant of the kernel: the smaller, the faster similarity falls with distance."""
+    """Kernel constant: the smaller it is, the faster similarity falls with distance."""
     cluster_distance: float = 0.008
     """Normalised squared distances below this count as zero."""
     max_similarity: float = 8.0
-    """Observations with a higher similarity get no reward. The similarity is at most the root of --neighbours (of 10:
-    3.2), so the default, which is that of the paper, never applies with 10."""
+    """Observations with a higher similarity get no bonus. The similarity is at most the square root of --neighbours
+    (3.2 for 10), so the default, which is that of the NGU paper, has no effect with 10 neighbours."""
     max_modulation: float = 5.0
     """Largest factor by which RND scales the episodic novelty."""
 
@@ -119,9 +122,9 @@ class E3BConfig:
     """Elliptical episodic bonus (Henaff et al., 2022)."""
 
     features: int = 32
-    """Features of an observation, which the inverse model learns."""
+    """Number of features of an observation, which the inverse model learns."""
     ridge: float = 0.1
-    """Diagonal of the covariance of features at the start of an episode."""
+    """Ridge term: the diagonal of the feature covariance at the start of an episode."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "features", low=1, high=MOST)
@@ -136,7 +139,7 @@ class UCBConfig:
     normalize: ClassVar[Normalization] = "raw"
 
     counter: Counter = "hash"
-    """What counts the pairs: count, hash or coin-flip. Its own settings are flags as well."""
+    """Counter of state-action pairs: count, hash or coin-flip. The counter's settings are available as flags, too."""
 
     def __post_init__(self) -> None:
         check_name(flag("counter"), self.counter, get_args(Counter))
@@ -187,7 +190,7 @@ def default_normalization(name: str) -> Normalization:
         name: Name of the bonus.
 
     Returns:
-        l2, as in the authors' program, for all bonuses but UCB1.
+        l2, as in the authors' code, for all bonuses but UCB1.
     """
     found: Normalization = getattr(BUILT_IN.get(name), "normalize", "l2")
     return found

@@ -35,14 +35,14 @@ class TrainConfig:
     env: EnvConfig
     agent: AgentConfig = field(default_factory=AgentConfig)
     seed: int = 0
-    """Seed of the first agent; the others have the following seeds."""
+    """Random seed of the first agent; the others use the seeds that follow."""
     seeds: int = 1
-    """Number of agents, trained together; each is trained as it would be alone."""
+    """Number of agents to train together, one per seed; each is trained as it would be alone."""
     checkpoint_every: int | None = None
-    """Updates between two checkpoints (default: 50, or five minutes where checkpoints are large)."""
+    """Number of updates between checkpoints (default: 50, or five minutes where checkpoints are large)."""
     stop_when: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "CONDITION"})
-    """End the run before all steps are made, once the mean of a metric over the seeds fulfils a condition, e.g.
-    "return>=0.9"; may be given several times, and one of them suffices."""
+    """Stop the run early once the mean of a metric over the seeds meets a condition, e.g.
+    "return>=0.9"; can be repeated, and the first condition that is met stops the run."""
 
     def __post_init__(self) -> None:
         counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]

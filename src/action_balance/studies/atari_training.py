@@ -20,7 +20,7 @@ class AtariTraining:
     """How each agent is trained; the defaults are the paper's. All other settings are those of ``atari-paper``."""
 
     steps: int = PRESET.steps
-    """Environment steps of each run; a step is four emulator frames."""
+    """Environment steps per run; a step is four emulator frames."""
     envs: int = PRESET.envs
     """Games played in parallel."""
     warmup_rollouts: int = PRESET.warmup_rollouts
@@ -30,7 +30,8 @@ class AtariTraining:
     precision: Precision = PRESET.image.precision
     """Precision of the convolutions: float32, or bfloat16, which is faster on a GPU."""
     lag: int | None = PRESET.host.lag
-    """0: emulators wait for each update. 1: they continue with the previous policy; default on a GPU."""
+    """0: emulators wait for each update. 1: they keep running with the previous policy during the update (default: 1 on
+    a GPU, 0 on a CPU)."""
 
     def __post_init__(self) -> None:
         if self.envs % PRESET.ppo.minibatches:

@@ -21,7 +21,7 @@ PREFIX = "atari:"
 
 @dataclass(frozen=True)
 class AtariConfig(HostEnvConfig):
-    """An Atari game under the protocol of RND (Burda et al., 2019), which leaves nothing to set."""
+    """An Atari game under the protocol of RND (Burda et al., 2019), without settings of its own."""
 
     label: ClassVar[str] = "Atari game"
     order: ClassVar[int] = 2

@@ -18,9 +18,9 @@ class DeepSeaConfig(DeviceEnvConfig):
     """Deep sea: only one of 2^N action sequences finds the treasure (Osband et al., 2019)."""
 
     size: int = 20
-    """N: rows, columns, and steps of an episode."""
+    """Number N of rows, of columns, and of steps per episode."""
     distractors: int = 0
-    """Random numbers that follow the cell in every observation and say nothing about it."""
+    """Number of random values appended to every observation, which carry no information about the cell."""
 
     label: ClassVar[str] = "deep sea"
     order: ClassVar[int] = 1

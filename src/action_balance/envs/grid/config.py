@@ -29,7 +29,7 @@ class GridConfig(DeviceEnvConfig):
     """The paper's grid worlds: open (Section IV-A), goal (Section IV-B) and corridor (Figure 1)."""
 
     size: int | None = None
-    """Cells along a side, or along a side of a room of the corridor (default: 40; corridor: 11)."""
+    """Cells along each side of the world, or of each room of the corridor (default: 40; corridor: 11)."""
     episode_steps: int = 200
     """Time limit of an episode."""
     view: View = "one-hot"

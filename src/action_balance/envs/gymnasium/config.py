@@ -74,25 +74,26 @@ class GymnasiumConfig(HostEnvConfig):
     """A Gymnasium environment: an id, MODULE:ID, or MODULE:FUNCTION."""
 
     env_kwargs: str = field(default="", metadata={"nargs": "+", "metavar": "KEY=VALUE", "parse": parse_kwargs})
-    """Arguments of the environment: KEY=VALUE, or a JSON object."""
+    """Keyword arguments of the environment: KEY=VALUE, or a JSON object."""
     wrapper: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "MODULE:NAME"})
     """Wrapper of the environment; several are applied in order."""
     vectorize: Vectorize = "sync"
     """How environments step together: sync (in this process), async (each in its own process) or own (by their own
     vector class)."""
     stack: int = 1
-    """Number of newest observations that the policy sees."""
+    """Number of most recent observations that the policy sees."""
     layout: ObsLayout = "auto"
-    """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels and more are images, and their other axes
-    channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see the newest),
-    vector, or flat (as in 0.1.0: a Dict is one vector, and discrete numbers are one-hot however many there are)."""
+    """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels or more are images, and their other axes
+    are channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see only the
+    newest), vector, or flat (as in 0.1.0: a Dict is one vector, and discrete values are one-hot, however many there
+    are)."""
     max_image_side: int = MAX_SIDE
-    """Images with a longer side are made smaller: each pixel becomes the mean of a block of k x k pixels, with the
+    """Longest side of an image, in pixels. Larger images are downscaled by averaging blocks of k x k pixels, with the
     smallest k that suffices; 0: images keep their size."""
     reward_scale: float = 1.0
-    """Factor of the rewards that the agent learns from; reported returns are not scaled."""
+    """Factor that multiplies the rewards the agent learns from; reported returns are not scaled."""
     action_masks: ActionMasks = "auto"
-    """Action masks of the environment: auto (respected if there are any) or ignore."""
+    """Action masks of the environment: auto (applied if there are any) or ignore."""
 
     label: ClassVar[str] = "Gymnasium environment"
     order: ClassVar[int] = 3

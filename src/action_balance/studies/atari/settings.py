@@ -18,14 +18,13 @@ class AtariSettings:
     """Settings of ``reproduce atari``; the defaults are the paper's."""
 
     games: tuple[str, ...] = tuple(TABLE_2)
-    """Games by the emulator's names; default: the paper's six."""
+    """Games to train, by the emulator's names (default: the paper's six)."""
     methods: tuple[str, ...] = COMPARED
     """Methods to compare: rnd, action-balance-rnd, action-balance-rnd-channel."""
     seeds: int = TABLE_2_RUNS
-    """Runs of each method in each game. Increase it later to add runs to a result;
-    at most 10,000."""
+    """Runs per method in each game, at most 10,000. Increase it later to add runs to a result."""
     seed: int = 0
-    """Seed of the first run; the others follow."""
+    """Random seed of the first run; the others use the seeds that follow."""
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:

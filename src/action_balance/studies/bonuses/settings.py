@@ -211,11 +211,11 @@ class BonusesSettings:
     """small: 6 agents of 40,000 steps in the deep sea, 15 minutes on two cores. full: 128 agents in all worlds, which
     needs a GPU."""
     seeds: int | None = None
-    """Agents of each kind in each world (default: 6; full: 128)."""
+    """Agents per setup in each world (default: 6; full: 128)."""
     seed: int = 0
-    """Seed of the first agent."""
+    """Random seed of the first agent."""
     steps: int | None = None
-    """Environment steps of each agent (default: 40,000; full: depends on the world)."""
+    """Environment steps per agent (default: 40,000; full: depends on the world)."""
     worlds: tuple[str, ...] = ()
     """Worlds (default: deep-sea-10 and deep-sea-10-distractors; full: all)."""
     intrinsic: tuple[str, ...] = ()

@@ -29,10 +29,9 @@ class EntropySettings:
     """Settings of ``reproduce entropy``."""
 
     seeds: int = 1
-    """Runs of each variant. Increase it later to add runs to a result;
-    at most 10,000."""
+    """Runs per variant, at most 10,000. Increase it later to add runs to a result."""
     seed: int = 0
-    """Seed of the first run; the others follow."""
+    """Random seed of the first run; the others use the seeds that follow."""
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:

@@ -27,15 +27,15 @@ class RunSettings:
     """Settings of every experiment with the tabular agent; the defaults are the paper's."""
 
     runs: int = 100
-    """Runs of each method."""
+    """Runs per method."""
     seed: int = 0
     """Random seed; the same seed gives the same files."""
     episode_steps: int = paper.EPISODE_STEPS
-    """Steps of an episode."""
+    """Steps per episode."""
     episodes: int = paper.EPISODES
-    """Episodes of a run that measures coverage."""
+    """Episodes per run in the coverage study."""
     update_every: int = TabularSettings.update_every
-    """Steps between two updates of the agent."""
+    """Steps between updates of the agent."""
     action_coef: float = TabularSettings.action_coef
     """Weight c_a of the action bonus."""
     state_coef: float = TabularSettings.state_coef
@@ -43,7 +43,7 @@ class RunSettings:
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to compare: random, action-balance, rnd, action-balance-rnd."""
     max_steps: int = 1_000_000
-    """Steps after which a run that has not reached its goal times out; results count such runs."""
+    """Steps after which a run that has not reached its goal times out; results report how many do."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MOST)
@@ -68,11 +68,11 @@ class GridSettings(RunSettings):
     """Settings of ``reproduce grid``; the defaults are the paper's, with ten times its runs."""
 
     runs: int = 1000
-    """Runs of each method (and goal): enough for narrow intervals; 100 is the paper's scale."""
+    """Runs per method (and per goal). The default gives narrow intervals; 100 is the paper's scale."""
     size: int = paper.SIZE
     """Cells along each side of the open world, at most 1000."""
     goals: tuple[Cell, ...] = paper.GOALS
-    """Goal cells x,y; each has runs of its own."""
+    """Goal cells x,y; each goal gets its own runs."""
     studies: tuple[str, ...] = STUDIES
     """Parts of the study to run: coverage, goals, corridor."""
 

@@ -26,11 +26,11 @@ class NeuralSettings:
     """Settings of ``reproduce neural``. All other settings are those of the preset ``study``."""
 
     seeds: int = 20
-    """Agents of each method in each world."""
+    """Agents per method in each world."""
     seed: int = 0
-    """Seed of the first agent; the same seed gives the same numbers on the same kind of CPU."""
+    """Random seed of the first agent; the same seed gives the same numbers on the same kind of CPU."""
     steps: int = 120_000
-    """Environment steps of each agent."""
+    """Environment steps per agent."""
     methods: tuple[str, ...] = COMPARED
     """Methods to compare."""
     studies: tuple[str, ...] = tuple(WORLDS)
