@@ -143,17 +143,22 @@ class ProgramCache:
 def use_program_cache() -> Status:
     """Keep compiled programs from now on, unless the user has decided otherwise; calling it again changes nothing.
 
+    No error reaches the caller, because the place in JAX is private and may change: then programs are compiled anew.
+
     Returns:
         Where they are kept.
     """
-    if chosen := _chosen_for_jax():
-        return chosen
-    status = prepared_folder()
-    if status.folder is None or status.problem:
-        return status
-    if not _install(ProgramCache(status.folder)):
-        return Status(status.folder, f"JAX {jax.__version__} has no place for it")
-    return status
+    status = Status(None)
+    try:
+        if chosen := _chosen_for_jax():
+            return chosen
+        status = prepared_folder()
+        if status.folder is None or status.problem or _install(ProgramCache(status.folder)):
+            return status
+        problem = f"JAX {jax.__version__} has no place for it"
+    except Exception as error:
+        problem = f"JAX {jax.__version__} does not support it ({type(error).__name__}: {error})"
+    return Status(status.folder, problem)
 
 
 def prepared_folder() -> Status:
@@ -248,12 +253,12 @@ def _install(cache: ProgramCache) -> bool:
 
     if getattr(place, "_cache", place) is not None or not hasattr(place, "_cache_initialized"):
         return False
-    storage: Any = place
-    storage._cache, storage._cache_initialized = cache, True
-    _set("jax_compilation_cache_dir", str(cache._path))
     _set("jax_persistent_cache_min_compile_time_secs", 0.0)  # small programs are many
     # Files of XLA for a GPU: an error if they cannot be written. The programs hold what they hold.
     _set("jax_persistent_cache_enable_xla_caches", "none")
+    _set("jax_compilation_cache_dir", str(cache._path))  # last: a version without the settings above has no cache
+    storage: Any = place
+    storage._cache, storage._cache_initialized = cache, True
     return True
 
 
