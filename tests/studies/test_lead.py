@@ -36,6 +36,10 @@ def test_means_that_print_the_same_lead_together() -> None:
     assert lead is not None
     assert set(lead.leaders) == {"one", "other"}
     assert lead.second == "last"
+    wide = np.array([-20.0, -10, 3, 16, 26])  # the same mean as `LOW`, but too wide for a verdict
+    both = find_lead({"one": LOW, "wide": wide, "last": LOW - 10}, digits=1)
+    assert both is not None
+    assert (set(both.leaders), both.unclear) == ({"one", "wide"}, ("last",))
     nobody = find_lead({"one": LOW, "other": LOW}, digits=1)
     assert nobody is not None
     assert (nobody.second, nobody.difference, nobody.certain) == (None, None, False)

@@ -52,7 +52,7 @@ def test_the_final_return_is_the_mean_over_seeds_with_their_range(tmp_path: Path
 
 
 def test_seeds_without_an_episode_are_not_counted() -> None:
-    assert describe_finals([math.nan, 2.0, 4.0]).startswith("return 3, mean of 2 seeds (2 to 4)")
+    assert describe_finals([math.nan, 2.0, 4.0]).startswith("return 3, mean of 2 of 3 seeds (2 to 4)")
     assert describe_finals([math.nan]) == "no episode has ended"
     assert describe_finals([0.5]).startswith("return 0.5, over")
 

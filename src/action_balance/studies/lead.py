@@ -26,7 +26,7 @@ class Lead:
     difference: Estimate | None
     """Mean score of the leader minus that of the second; no interval where there are too few seeds."""
     unclear: tuple[str, ...]
-    """The others over which the lead is not significant."""
+    """The others over which the lead, of any leader, is not significant."""
     fewest: int
     """Fewest seeds of a method."""
 
@@ -64,12 +64,12 @@ def find_lead(scores: Mapping[str, np.ndarray], digits: int) -> Lead | None:
     means = {name: round(float(scores[name].mean()), digits) for name in ranked}
     leaders = [name for name in ranked if means[name] == means[ranked[0]]]
     others = ranked[len(leaders) :]
-    differences = {name: statistics.difference(scores[leaders[0]], scores[name]) for name in others}
+    differences = {name: [statistics.difference(scores[leader], scores[name]) for leader in leaders] for name in others}
     return Lead(
         leaders=tuple(leaders),
         score=float(scores[leaders[0]].mean()),
         second=others[0] if others else None,
-        difference=differences[others[0]] if others else None,
-        unclear=tuple(name for name, one in differences.items() if not one.low > 0),
+        difference=differences[others[0]][0] if others else None,
+        unclear=tuple(name for name, found in differences.items() if not all(one.low > 0 for one in found)),
         fewest=min(len(scores[name]) for name in ranked),
     )

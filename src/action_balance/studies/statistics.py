@@ -162,7 +162,10 @@ def mean(samples: np.ndarray) -> Estimate:
 
 
 def bootstrap_mean(samples: np.ndarray, seed: int = 0) -> Estimate:
-    """Mean of independent runs, (R,), with a bootstrap interval, which stays within the range of the values."""
+    """Mean of independent runs, (R,), with a percentile bootstrap interval.
+
+    It stays within the range of the values, and is somewhat too narrow from few runs: verdicts use `difference`.
+    """
     value = float(samples.mean())
     if not has_interval(len(samples)):
         return _of_few(value, samples)

@@ -79,7 +79,9 @@ def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
     found = []
     for side, clause in clauses.items():
         names = [name for name, where in sides.items() if where == side]
-        if len(names) == len(sides) > 1:
+        if side == "unknown" and len(names) == len(sides) > 1:
+            found.append(f"{clause} any {one}")
+        elif len(names) == len(sides) > 1:
             found.append(f"{clause} {'both' if len(names) == 2 else f'all {_word(len(names))}'} {several}")
         elif names:
             found.append(f"{clause} the {one if len(names) == 1 else several} {listed(names)}")

@@ -130,7 +130,8 @@ def describe_finals(finals: Sequence[float]) -> str:
         return "no episode has ended"
     text = f"return {score(sum(known) / len(known))}"
     if len(finals) > 1:
-        text += f", mean of {len(known)} seeds ({score(min(known))} to {score(max(known))})"
+        of = "" if len(known) == len(finals) else f"{len(known)} of "
+        text += f", mean of {of}{len(finals)} seeds ({score(min(known))} to {score(max(known))})"
     return f"{text}, over the last {100 * LAST:.0f} % of the updates"
 
 

@@ -64,6 +64,18 @@ def _running(path: Path) -> Watched:
     return Watched.open(folder.path)
 
 
+def test_a_seed_that_two_runs_share_counts_once(tmp_path: Path) -> None:
+    runs = []
+    for name in ("run", "copy"):
+        folder, log = begin(tmp_path / name, config_of(seeds=2))
+        add(log, config_of(seeds=2), 1)
+        folder.finish("finished")
+        runs.append(Watched.open(folder.path))
+    (found,) = read_scores(grouped(runs, pooled=True))
+    assert (found.seeds, len(found.final)) == (4, 2)
+    assert "2 of 4 seeds" in shown(found)
+
+
 def test_few_seeds_have_a_range_and_prove_nothing() -> None:
     found = compared([score_of("A", 1, 2, 3), score_of("B", 7, 8, 9)])
     assert [row["label"] for row in found["rows"]] == ["B", "A"]  # the best first

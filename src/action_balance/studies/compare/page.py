@@ -48,6 +48,7 @@ def result_page(folder: Path) -> str:
         label=_label,
         named=lambda names: listed([_label(name) for name in names]),
         charted=environments,
+        most_seeds=max((one["seeds"] for one in curves), default=0),
         bands={
             name: sorted({one["band"] for one in curves if one["environment"] == name and one["band"]})
             for name in environments
@@ -121,5 +122,6 @@ def _curves(folder: Path, metric: str) -> list[Data]:
         )
         curve["steps"].append(int(float(row["steps"] or 0)))
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
-            curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
+            known = row[column] and (part == "mean" or curve["band"])  # older versions wrote intervals of few seeds
+            curve["metrics"][metric][part].append(float(row[column]) if known else None)
     return list(curves.values())

@@ -1,5 +1,6 @@
 """``compare``: the verdict and tables on the screen, and tables and a figure as files."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: 
     screen.show(result, console)
     _write(result, sorted(path.resolve().name for path in paths), out)
     say(console, f"wrote {FIGURE}.png, {FIGURE}.svg, {TABLE} and {CURVES} to {out}")
-    say(console, f"action-balance view {out} shows the comparison in a browser")
+    say(console, f"view it with: action-balance view {shlex.quote(str(out))}")
 
 
 def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:

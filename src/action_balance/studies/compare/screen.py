@@ -12,7 +12,7 @@ from action_balance.studies.compare.analysis import Comparison, Curve
 from action_balance.studies.lead import Lead
 from action_balance.studies.statistics import FEWEST, Estimate
 from action_balance.terminal.console import say
-from action_balance.web.format import listed
+from action_balance.web.format import count, listed
 
 #: The environment of rows over all environments.
 ALL = "all environments"
@@ -65,8 +65,8 @@ def _verdict(lead: Lead, metric: str, digits: int) -> str:
     more = f"{lead.difference.value:,.{digits}f} more than {lead.second}"
     text = f"{leaders} {'lead' if len(lead.leaders) > 1 else 'leads'} with {score}, {more}"
     if lead.fewest < FEWEST:
-        seeds = f"{lead.fewest} seed{'s' * (lead.fewest != 1)}"
-        return f"{text}. This may be chance: {seeds} of a method are too few, an interval needs at least {FEWEST}."
+        seeds = f"{count(lead.fewest, 'seed')} {'is' if lead.fewest == 1 else 'are'} too few for an interval"
+        return f"{text}. This may be chance: {seeds}, which needs at least {FEWEST}."
     low, high = (f"{end:,.{digits}f}" for end in lead.difference.spread_ends)
     if lead.certain:
         return f"{text}. The lead is significant (95 % interval of the difference {low} to {high})."
@@ -97,7 +97,7 @@ def _new_table(title: str, *heads: str) -> Table:
 
 
 def _first_cell(label: str, seeds: int) -> Text:
-    return Text(f"{label}\n{seeds} seed{'s' * (seeds != 1)}")
+    return Text(f"{label}\n{count(seeds, 'seed')}")
 
 
 def _cell(estimate: Estimate | None, digits: int) -> str:

@@ -1,5 +1,6 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, with ``--out``, as files."""
 
+import shlex
 import time
 from dataclasses import asdict
 from math import isnan
@@ -48,7 +49,11 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         result = _run(world, settings, console)
         folder.summary["timings"]["seconds"] = round(time.perf_counter() - began, 3)
         _write(folder, result, settings)
-    say(console, f"wrote tables, heat maps and figures to {out}", f"view them with: action-balance view {out}")
+    say(
+        console,
+        f"wrote tables, heat maps and figures to {out}",
+        f"view them with: action-balance view {shlex.quote(str(out))}",
+    )
 
 
 def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
@@ -71,7 +76,11 @@ def conclusion(result: Exploration) -> list[str]:
     if ratio is not None:
         text = with_interval(ratio, ".2f", " times as fast as RND")
         lines += wrapped(f"It reaches a goal {text}{_significance(ratio, 1)}")
-    return [*lines, "95 % intervals in brackets; more --runs make them narrower."] if lines else []
+    if any("[" in line for line in lines):
+        lines.append("95 % intervals in brackets; more --runs make them narrower.")
+    elif lines:
+        lines.append(f"Fewer than {statistics.FEWEST} --runs give no interval, so this may be chance.")
+    return lines
 
 
 def _significance(estimate: Data, neutral: float) -> str:
@@ -82,7 +91,7 @@ def _table(result: Exploration, settings: RunSettings) -> Table:
     covered = result.coverage
     title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} reachable cells"
     timed_out = any(found.timed_out for found in result.first_reach.values())
-    caption = "mean ± half of its 95 % interval"
+    caption = "mean ± half of its 95 % interval" if statistics.has_interval(settings.runs) else "mean"
     if timed_out:
         caption += f"; runs that timed out count as {settings.max_steps:,} steps"
     table = Table(title=title, caption=caption)

@@ -167,7 +167,12 @@ class Group:
     @property
     def seeds(self) -> int:
         """The seeds of all runs."""
-        return sum(config.seeds for config in self.configs)
+        return len(self.numbers)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The seed of each of them; one that several runs share occurs several times."""
+        return [config.seed + i for config in self.configs for i in range(config.seeds)]
 
 
 def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
@@ -224,7 +229,7 @@ def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place
         "label": group.label,
         "method": group.method,
         "seeds": table.shape[1],
-        "numbers": [config.seed + i for config in group.configs for i in range(config.seeds)],
+        "numbers": group.numbers,
         "runs": list(group.members),
         "bucket": bucket,
         "place": str(place),

@@ -32,7 +32,7 @@ class Score:
     steps: int
     """Environment steps per seed."""
     final: np.ndarray
-    """Final return of each seed that has finished an episode, (S,)."""
+    """Final return of each seed that has finished an episode, (S,); a seed of several runs counts once."""
     best: float
     """The highest return of an episode, of all seeds."""
     states: float
@@ -71,6 +71,7 @@ def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
     final = (
         learning_curve.final_mean(learning_curve.carried_forward(column("episode_return"))) if updates else np.empty(0)
     )
+    final = final[np.sort(np.unique(group.numbers, return_index=True)[1])] if updates else final
     returns = np.concatenate([column("best_return"), column("episode_return")])
     states = column("states")[:, -1] if updates and column("states").any() else np.array([math.nan])
     seconds, rate = _timing(group)

@@ -152,7 +152,7 @@ class Chart {
 
   draw() {
     const width = this.drawing.clientWidth;
-    if (!width || !this.series.length) { this.drawing.replaceChildren(); return; }
+    if (!width || !this.series.length) { this.scale = null; this.drawing.replaceChildren(); return; }
     const { left, right, low, high, logarithmic } = this.#limits();
     const [height, top, bottom, margin, end] = [this.height, 8, 40, 52, 14];
     const fx = this.log ? Math.log : (value) => value;
@@ -161,7 +161,7 @@ class Chart {
     const fy = logarithmic ? (value) => Math.log(Math.max(value, low)) : (value) => value;
     const py = (y) => height - bottom - ((fy(y) - fy(low)) / (fy(high) - fy(low))) * (height - top - bottom);
     const inverse = (pixel) => a + ((pixel - margin) / (width - margin - end)) * (b - a);
-    this.scale = { px, py, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
+    this.scale = { px, py, logarithmic, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
     const parts = [];
     for (const y of logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 45)))) {
       parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
@@ -192,7 +192,7 @@ class Chart {
 
   #place() {
     if (!this.scale || !this.rule) return;
-    const { px, py } = this.scale;
+    const { px, py, logarithmic } = this.scale;
     const hidden = this.at === null;
     this.rule.toggleAttribute("hidden", hidden);
     this.where.toggleAttribute("hidden", hidden || Boolean(this.scrub));
@@ -207,7 +207,7 @@ class Chart {
       const place = hidden ? one.x.length - 1 : placeOf(one.x, this.at);
       const value = place < 0 ? NaN : one.y[place];
       this.items[number].textContent = this.yFormat(value);
-      const gone = hidden || !Number.isFinite(value) || (one.thin && !this.scrub);
+      const gone = hidden || !Number.isFinite(value) || (logarithmic && value <= 0) || (one.thin && !this.scrub);
       this.dots[number].toggleAttribute("hidden", gone);
       if (!gone) {
         this.dots[number].setAttribute("cx", px(this.at));

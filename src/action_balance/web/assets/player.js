@@ -268,9 +268,10 @@ class Player {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Whether an element that has the focus needs a key itself: a button and a link Space, a choice the arrows, text all. */
+/** Whether an element that has the focus needs a key itself: a button Space, a choice the arrows, text and films all. */
 function usesKey(element, key) {
-  if (["SELECT", "TEXTAREA"].includes(element.tagName) || ["text", "search", "number"].includes(element.type)) return true;
+  if (element.type === "range") return key !== " " && !element.closest(".player"); // the player's own slider is its clock
+  if (["SELECT", "TEXTAREA", "VIDEO"].includes(element.tagName) || ["text", "search", "number"].includes(element.type)) return true;
   if (["BUTTON", "SUMMARY"].includes(element.tagName) || element.type === "checkbox") return key === " ";
   if (element.type === "radio") return key.startsWith("Arrow") || (key === " " && !element.checked);
   return false;
