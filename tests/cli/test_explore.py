@@ -38,8 +38,10 @@ def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest
         "heatmaps.npz",
         "recording.npz",
         "summary.json",
+        "report.html",
         "figures",
     }
+    assert "<h1>map:" in (out / "report.html").read_text()  # the name of the map, not of the folder
     with (out / "reach.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 12
     assert (out / "figures" / "first_reach.png").stat().st_size > 1000

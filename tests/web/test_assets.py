@@ -37,7 +37,11 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
             figures={},
             timed_out=0,
             covered=lead({"rnd": covered["final_cells"]}),
+            quickest=None,
             soonest=None,
+            versions={},
+            drawing="",
+            command="",
         )
     )
     with shown(browser, saved.as_uri()) as found:

@@ -21,7 +21,7 @@ class Explore(Command):
     map: Path
     """Text file with the map: # wall, . free, S start, G goal."""
     out: Path | None = None
-    """Folder for tables, heat maps and figures (default: write no files)."""
+    """Folder for tables, figures and report.html (default: write no files)."""
     overwrite: bool = False
     """Replace the result that is already in that folder."""
     settings: RunSettings = field(default_factory=RunSettings)

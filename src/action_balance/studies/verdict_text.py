@@ -19,6 +19,9 @@ SIGNIFICANCE: dict[Side, str] = {
     "unknown": "",
 }
 
+#: What stands above the lines of a comparison, each of which says what action balance RND does.
+COMPARED = "Action balance RND, compared with RND:"
+
 
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Lines of at most `WIDTH` columns, the first after an indent, the others after twice that indent."""

@@ -14,7 +14,7 @@ def lines_of(*ratios: Data | None, **more: Any) -> list[str]:
 
 
 def test_settled_claims_have_ratio_interval_significance_and_the_number_of_the_paper() -> None:
-    coverage, goals, corridor, cells, *last = lines_of(ABOVE, BELOW, ABOVE)[2:]
+    coverage, goals, corridor, cells, *last = lines_of(ABOVE, BELOW, ABOVE)[3:]
     assert "1.50 times as fast [1.25, 2.00], significant; paper: ~2.5" in coverage
     assert "0.50 times as fast [0.25, 0.75], significant; paper: 1.23" in goals
     assert corridor.endswith("1.50 times as fast [1.25, 2.00], significant")

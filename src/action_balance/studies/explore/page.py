@@ -1,16 +1,20 @@
 """The page of ``explore --out``: the methods on a user's own map; ``page.html`` has its text."""
 
+import json
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.studies.grid.player import result_data
+from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.registry import read_summary
+from action_balance.studies.settings_text import command_line
 from action_balance.studies.statistics import Estimate, difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
-from action_balance.web.format import Side, side
+from action_balance.web.format import Side, as_float, side
 from action_balance.web.render import render
 
 
@@ -30,22 +34,44 @@ class Lead:
 
 
 def result_page(folder: Path) -> str:
-    """The page of a result."""
-    summary = read_summary(folder)
-    ours = summary["ours"]
+    """The page of an existing result."""
+    return explore_page(folder, read_summary(folder))
+
+
+def explore_page(folder: Path, summary: Data) -> str:
+    """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it.
+
+    Args:
+        folder: the result's.
+        summary: its ``summary.json``, written or not.
+
+    Returns:
+        The text of ``report.html``.
+    """
+    ours, settings = summary["ours"], summary["settings"]
+    name = printable(str(summary.get("name") or folder.resolve().name))  # results of 0.1.0 have no name of the map
     covered = lead({name: one["final_cells"] for name, one in ours["coverage"]["methods"].items()})
     reached = ours.get("first_reach")
     timed_out = sum(one["given_up"] for one in (reached or {}).values())
     return render(
         "studies/explore/page.html",
         result_data(folder, summary),
-        name=printable(folder.resolve().name),
-        settings=summary["settings"],
+        name=name,
+        settings=settings,
+        versions=summary["versions"],
+        drawing=summary["map"],
+        command=command_line(
+            f"action-balance explore {shlex.quote(f'{name}.txt')}",
+            settings,
+            json.loads(json.dumps(asdict(RunSettings()))),
+            always=("runs", "seed"),
+        ),
         coverage=ours["coverage"],
         first_reach=reached,
         timed_out=timed_out,
         figures=read_figures(folder),
         covered=covered,
+        quickest=min(reached, key=lambda method: as_float(reached[method]["median"])) if reached else None,
         soonest=lead({name: one["mean"] for name, one in reached.items()}, -1) if reached and not timed_out else None,
     )
 

@@ -1,6 +1,5 @@
 """``explore MAP``: the methods on a user's own map, as a table on the screen and, with ``--out``, as files."""
 
-import shlex
 import time
 from dataclasses import asdict
 from math import isnan
@@ -13,6 +12,7 @@ from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.files import Data
+from action_balance.printable import printable
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.explore import KIND, analysis
@@ -20,10 +20,11 @@ from action_balance.studies.explore.analysis import Exploration
 from action_balance.studies.grid.memory_needs import check_runs
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.statistics import Estimate
-from action_balance.studies.verdict_text import SIGNIFICANCE, with_interval, wrapped
+from action_balance.studies.verdict_text import COMPARED, SIGNIFICANCE, with_interval, wrapped
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 from action_balance.web.format import side
+from action_balance.web.render import as_bytes
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:
@@ -40,7 +41,7 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
     check_runs(settings, world.cells, settings.coverage_steps, records=True, goals=int(world.goals.any()))
     if out is None:
         _run(world, settings, console)
-        say(console, "add --out DIR to write heat maps, curves and tables")
+        say(console, "Add --out DIR to write a page with maps, curves and tables.")
         return
     with ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)}) as folder:
         if folder.summary["ours"]:
@@ -48,12 +49,9 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         began = time.perf_counter()
         result = _run(world, settings, console)
         folder.summary["timings"]["seconds"] = round(time.perf_counter() - began, 3)
+        folder.summary["name"] = printable(map_file.stem)
         _write(folder, result, settings)
-    say(
-        console,
-        f"wrote tables, heat maps and figures to {out}",
-        f"view them with: action-balance view {shlex.quote(str(out))}",
-    )
+    say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
 
 
 def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
@@ -71,16 +69,16 @@ def conclusion(result: Exploration) -> list[str]:
     more_cells, ratio = statistics.to_data(result.more_cells), statistics.to_data(result.ratio)
     lines = []
     if more_cells is not None:
-        text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,} cells")
-        lines += wrapped(f"Coverage of action balance RND relative to RND: {text}{_significance(more_cells, 0)}")
+        text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,}")
+        lines += wrapped(f"cells covered: {text}{_significance(more_cells, 0)}", "  ")
     if ratio is not None:
-        text = with_interval(ratio, ".2f", " times as fast as RND")
-        lines += wrapped(f"It reaches a goal {text}{_significance(ratio, 1)}")
+        text = with_interval(ratio, ".2f", " times as fast")
+        lines += wrapped(f"reaches a goal {text}{_significance(ratio, 1)}", "  ")
     if any("[" in line for line in lines):
         lines.append("95 % intervals in brackets; more --runs make them narrower.")
     elif lines:
         lines.append(f"Fewer than {statistics.FEWEST} --runs give no interval, so this may be chance.")
-    return lines
+    return [COMPARED, *lines] if lines else []
 
 
 def _significance(estimate: Data, neutral: float) -> str:
@@ -115,6 +113,7 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 
 def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
+    from action_balance.studies.explore import page
     from action_balance.studies.grid import coverage, figures, first_reach, trace_file
 
     coverage.write(folder, result.coverage)
@@ -126,4 +125,5 @@ def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> 
         figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
         ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
-    folder.save()
+    folder.write("report.html", as_bytes(page.explore_page(folder.path, folder.summary)))
+    folder.save()  # last: from now on the result counts as finished

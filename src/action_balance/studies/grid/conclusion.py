@@ -5,7 +5,7 @@ from pathlib import Path
 from action_balance.files import Data
 from action_balance.studies.grid import verdict
 from action_balance.studies.grid.verdict import Claim, Margin
-from action_balance.studies.verdict_text import SIGNIFICANCE, answer, with_interval, wrapped
+from action_balance.studies.verdict_text import COMPARED, SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.web.format import count, listed
 
 #: What action balance RND does faster or more slowly than RND, in the terms of each part.
@@ -27,6 +27,8 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
     """
     settings, found, cells = summary["settings"], verdict.claims(summary), verdict.margin(summary)
     lines = wrapped(answer({claim.study: claim.side for claim in found}))
+    if cells or any(claim.reason in (None, "interval") for claim in found):
+        lines.append(COMPARED)
     for claim in found:
         lines += wrapped(_line(claim, settings["max_steps"]), "  ")
     if cells:
@@ -56,11 +58,11 @@ def _line(claim: Claim, max_steps: int) -> str:
             return f"{name}: no verdict, because there are too few runs for an interval."
     paper = "" if claim.published is None else f"; paper: {'~' * (claim.study in ABOUT)}{claim.published:g}"
     text = with_interval(claim.estimate, ".2f", " times as fast")
-    return f"It {does} {text}{SIGNIFICANCE[claim.side]}{paper}"
+    return f"{does} {text}{SIGNIFICANCE[claim.side]}{paper}"
 
 
 def _margin_line(margin: Margin) -> str:
     """The difference in coverage in words."""
     paper = "" if margin.published is None else f"; paper: ~{margin.published:g}"
     text = with_interval(margin.estimate, "+.1f", f" of {margin.cells:,}")
-    return f"Cells covered in the end: {text}{SIGNIFICANCE[margin.side]}{paper}"
+    return f"cells covered in the end: {text}{SIGNIFICANCE[margin.side]}{paper}"
