@@ -105,6 +105,7 @@ def mark_places(axes: Axes, world: GridWorld, goal_size: float = 9) -> None:
     axes.plot(*world.coordinates(int(world.start)), **ring)
     for goal in np.flatnonzero(world.goals):
         looks: dict[str, Any] = {"markerfacecolor": INK, "markeredgecolor": PAPER, "markeredgewidth": 0.8}
+        looks |= {"clip_on": False, "zorder": 3}  # whole in a corner, too
         axes.plot(*world.coordinates(goal), marker="*", linestyle="", markersize=goal_size + 1, **looks)
 
 

@@ -20,7 +20,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
-from action_balance.studies.grid.page import headlines, result_page
+from action_balance.studies.grid.page import _slower_than_random, headlines, result_page
 from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.registry import page_of
 from action_balance.web.render import _environment
@@ -238,7 +238,8 @@ def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
 
 
 def cells_of(text: str) -> float:
-    return float(text.split(maxsplit=1)[0].replace("\N{MINUS SIGN}", "-").replace(",", ""))
+    value = float(text.split(maxsplit=1)[0].replace("\N{MINUS SIGN}", "-").replace(",", ""))
+    return -value if "fewer" in text else value
 
 
 def cells_above(page: Page, panel: int) -> float:
@@ -444,6 +445,7 @@ CLAIMS: dict[str, Data] = {
     "above": {"side": "above", "reason": None, "estimate": ABOVE},
     "below": {"side": "below", "reason": None, "estimate": BELOW},
     "around": {"side": "around", "reason": "interval", "estimate": AROUND},
+    "equal": {"side": "around", "reason": "interval", "estimate": {**AROUND, "value": 1.004}},
     "unknown": {"side": "unknown", "reason": "few runs", "estimate": FEW_RUNS},
 }
 
@@ -455,6 +457,7 @@ CLAIMS: dict[str, Data] = {
         (("above", "around", "below"), "Partly:", ("1.50 times sooner", "may be chance", "only 0.50 times")),
         (("around", "around", "unknown"), "Not certain:", ("may be chance", "may be chance", "no interval")),
         (("below", "below", "around"), "No:", ("only 0.50 times", "only 0.50 times", "may be chance")),
+        (("around", "equal", "around"), "Not certain:", ("may be chance", "about equally many", "may be chance")),
         (("unknown", "unknown", "unknown"), "No verdict yet:", ("no interval", "no interval", "no interval")),
     ],
 )
@@ -480,3 +483,18 @@ def test_headlines_share_one_logarithmic_ruler() -> None:
     assert (goals["one"], corridor["value"]) == (goals["ticks"]["1"], goals["ticks"]["0.5"])
     assert corridor["published"] is None
     assert goals["low"] < goals["value"] < goals["high"]
+
+
+@pytest.mark.parametrize(
+    ("rnd", "timed_out", "expected"),
+    [(10.0, 0, True), (9.0, 0, False), (10.0, 1, False)],  # the half width of the difference is hypot(1, 1) = 1.41
+)
+def test_rnd_is_slower_than_random_only_if_the_difference_is_significant(
+    rnd: float, timed_out: int, expected: bool
+) -> None:
+    means = {"random": 8.0, "rnd": rnd, "action-balance-rnd": 5.0}
+    methods: Data = {
+        name: {"treasure": {"mean": {"value": mean, "low": mean - 1, "high": mean + 1}, "given_up": timed_out}}
+        for name, mean in means.items()
+    }
+    assert _slower_than_random(methods) == expected

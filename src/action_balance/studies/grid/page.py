@@ -48,6 +48,7 @@ def grid_page(folder: Path, summary: Data) -> str:
         margin=verdict.margin(summary),
         chance=_chance(ours["goals"]) if "goals" in ours else None,
         one_sided=_one_sided(ours["corridor"]["methods"]) if "corridor" in ours else None,
+        slower_than_random=_slower_than_random(ours["corridor"]["methods"]) if "corridor" in ours else False,
         room=world.height,
         corridor=world.width - 2 * world.height,
         command=verdict.reproduce_command(summary["settings"], list(ours)),
@@ -109,3 +110,11 @@ def _one_sided(methods: Data) -> str | None:
             return HERO
         case unclear:
             return unclear
+
+
+def _slower_than_random(methods: Data) -> bool:
+    """Whether RND needs significantly more steps to the treasure than random; all runs of both have to find it."""
+    if not {BASE, HERO, "random"} <= methods.keys() or any(methods[name]["treasure"]["given_up"] for name in methods):
+        return False
+    means = [from_data(methods[name]["treasure"]["mean"]) for name in (BASE, "random")]
+    return side(to_data(difference_of_means(*means)), 0) == "above"

@@ -201,7 +201,7 @@ def _distributions(methods: Mapping[str, Sequence[str]]) -> list[Data]:
                 "name": NAMES.get(name, name),
                 "steps": [int(reached[place]) for place in places],
                 "shares": [round((int(place) + 1) / len(texts), 4) for place in places],
-                "median": median if np.isfinite(median) else None,
+                "median": round(median) if np.isfinite(median) else None,  # as the tables round it
             }
         )
     return made

@@ -140,7 +140,7 @@ class Player {
     const cell = `(${chosen % data.width}, ${Math.floor(chosen / data.width)})`;
     if (this.world.wallSet.has(chosen)) return `${cell}, a wall`;
     if (chosen === data.start) return `${cell}, the start`;
-    return data.goals.includes(chosen) ? `${cell}, ${data.goalWord}` : cell;
+    return data.goals.includes(chosen) ? `${cell}, ${data.goalWord.replace(/ of .*/, "")}` : cell;
   }
 
   /** The number above a map: the cells that are covered, or how many more than by random. */
@@ -152,7 +152,7 @@ class Player {
       const total = source.values.reduce((sum, value) => sum + value, 0);
       const known = source.reference ? cells - this.curves?.at(this.sources.findIndex((one) => !one.reference), this.step) : cells;
       const value = Number.isFinite(known) ? known : total;
-      return source.reference ? `${signed(value, 1)} cells against random` : `${shown(value, 1)} cells covered`;
+      return source.reference ? `${shown(Math.abs(value), 1)} ${value < 0 ? "fewer" : "more"} than random` : `${shown(value, 1)} cells covered`;
     }
     if (Number.isFinite(cells)) return `${shown(cells, 1)} cells covered`;
     const covered = source.visits.reduce((sum, visits) => sum + (visits > 0), 0);
