@@ -78,7 +78,12 @@ def device_programs() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def compiler(request: pytest.FixtureRequest) -> None:
     """In half the time where programs are run a few times only; results differ by rounding."""
-    setting("jax_disable_most_optimizations", int(_name(request.path) not in WALKS))
+    from action_balance.tabular import simulate
+
+    before, quick = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS"), int(_name(request.path) not in WALKS)
+    if before != str(quick):
+        simulate._slot.cache_clear()  # the programs of the file before, which round as no command of this file does
+    setting("jax_disable_most_optimizations", quick)
 
 
 def pytest_configure(config: pytest.Config) -> None:

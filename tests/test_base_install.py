@@ -9,7 +9,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from small_run import NET, SMALL
+from small_run import SMALL
 
 #: Acts as if only some modules were installed.
 PROGRAM = """
@@ -26,7 +26,7 @@ from action_balance.cli.main import main
 from action_balance.runs import RunFolder
 
 run, *words = sys.argv[1:]
-main(["train", "deep-sea", "--size", "3", "--out", run, *words])
+main(["train", "deep-sea", "--size", "3", "--method", "ppo", "--out", run, *words])
 folder = RunFolder.open(__import__("pathlib").Path(run))
 for checkpoint in folder.checkpoints().after(2):
     __import__("shutil").rmtree(checkpoint)
@@ -58,7 +58,7 @@ def test_training_needs_base_dependencies_only(tmp_path: Path) -> None:
     blocked = {name for name, owned in owners.items() if not {*map(canonicalize_name, owned)} & allowed}
     assert {"tensorboard", "wandb", "mlflow", "torch", "gymnasium", "pandas", "orbax"} <= blocked
     program = f"BLOCKED = {sorted(blocked)!r}\n{PROGRAM}"
-    command = [sys.executable, "-c", program, str(tmp_path / "run"), *SMALL, *NET]
+    command = [sys.executable, "-c", program, str(tmp_path / "run"), *SMALL, "--hidden", "8"]
     quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # compiles faster
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quick)
     assert done.returncode == 2, done.stderr

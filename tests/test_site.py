@@ -73,7 +73,7 @@ def test_the_reference_has_every_public_name(site: Path) -> None:
         assert re.search(rf'id="action_balance\.[\w.]*\b{name}"', shown), name
 
 
-@pytest.mark.parametrize("name", ["index", "results", "howto/compare", "reference/agent"])
+@pytest.mark.parametrize("name", ["index", "results", "reference/agent"])
 def test_pages_are_accessible(site: Path, browser: Browser, name: str) -> None:
     with shown(browser, (site / f"{name}.html").as_uri()) as found:
         check_accessibility(found.page, ignored=THEME)

@@ -122,7 +122,7 @@ def test_runs_are_compared_as_before(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [name for name in RUNS if name != "run_ppo"])  # less of the same
 def test_a_run_is_evaluated_and_resumed_as_before(name: str, tmp_path: Path) -> None:
     run = copied(name, tmp_path)
     if name != "run_atari":  # three games and their film take longer than everything else here

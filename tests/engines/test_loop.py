@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,21 +39,6 @@ SMALL = (
     *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
     *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2", "--action-coef", "auto"),
 )
-
-# The command line. Once update 12 is logged, and before it is in a checkpoint, the process is killed.
-KILLED = """
-import os, signal, sys
-from action_balance.cli import main as cli
-from action_balance.runs import MetricsLog
-
-def append(log, rows, *more):
-    original(log, rows, *more)
-    if rows[0]["update"] == 12:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-original, MetricsLog.append = MetricsLog.append, append
-cli.main(sys.argv[1:])
-"""
 
 
 @pytest.fixture(scope="module")
@@ -116,16 +99,6 @@ def test_visits_of_all_pairs_are_logged_during_the_run(whole: Path) -> None:
     assert [row["update"] for row in rows] == list(range(1, 41))  # every update, as there are fewer than 60
     assert [int(unpacked(row).sum()) for row in rows[:3]] == [2 * 64, 4 * 64, 6 * 64]  # two seeds
     assert len(unpacked(rows[-1])) == 4 * 4 * 2
-
-
-def test_a_killed_and_resumed_run_ends_like_one_never_killed(whole: Path, tmp_path: Path) -> None:
-    out = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, "train", "deep-sea", "--out", str(out), *SMALL]
-    killed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert RunFolder.open(out).checkpoints().updates()[-1] == 10
-    assert call("resume", str(out)) == 0
-    same_run(out, whole)
 
 
 def test_a_stop_keeps_the_update_and_names_the_command_that_resumes(

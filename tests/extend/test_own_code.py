@@ -51,21 +51,25 @@ def test_a_family_on_the_device_is_seen_as_an_image(tmp_path: Path) -> None:
     assert RunFolder.open(run).config["env"] == {"name": "tiles_family:Tiles", "size": 10, "episode_steps": 20}
     spec = RunFolder.open(run).manifest["env_spec"]
     assert (spec["kind"], spec["shape"], spec["nvec"], spec["states"]) == ("image", [10, 10, 4], [4], 100)
-    assert_same(run, resume(run, "--trust"))
     found = evaluate(run, "--trust")
     assert found["coverage"]["reachable"] == 100
     assert found["modes"]["sampled"]["mean_length"] <= 20
 
 
-def test_a_family_on_the_host_has_its_own_settings(tmp_path: Path) -> None:
+def test_a_family_on_the_host_has_its_own_settings_and_any_two_bonuses(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    rows = train(run, "dice_family:Dice", "--dice", "4", "--throws", "3", "--seed", "3", *NET)
+    chosen = ("--method", "ppo", "--intrinsic", "ngu", "--action-bonus", "hash", "--table-bits", "6")
+    dice = ("--dice", "4", "--throws", "3", "--seed", "3")
+    rows = train(run, "dice_family:Dice", *dice, *chosen, "--episodic-memory", "12", *NET)
     # Every 3 throws end an episode at each of 4 tables, and the highest of 4 dice is guessed now and then.
     assert [row["episodes"] for row in rows] == [8, 12, 12, 8]
     assert all(0 < row["episode_return"] < 3 for row in rows)
+    assert all(row["bonus_mean"] > 0 for row in rows)
+    assert rows[-1]["kl_beta_pi"] > 0
     resumed = read_metrics(resume(run, "--trust"))
     assert resumed[: UPDATES // 2] == rows[: UPDATES // 2]
     assert [row["update"] for row in resumed] == [1, 2, 3, 4]
     found = evaluate(run, "--trust")
+    assert found["method"] == "ngu+hash"
     assert found["environment"] == {"name": "dice_family:Dice", "dice": 4, "throws": 3}
     assert found["modes"]["greedy"]["mean_length"] == 3

@@ -241,7 +241,6 @@ REPLAYS = {
     ),
     "never learning": Replay(small_world(200), replace(OTHER, update_every=5000), 3000, 13),
     "a long batch": Replay(small_world(200), replace(OTHER, update_every=1500), 3000, 13),
-    "a single row": Replay(GridWorld.create(12, 1, start=(3, 0), episode_steps=29), OTHER, 3000, 13),
 }
 
 
@@ -348,9 +347,11 @@ def test_the_steps_computed_are_whole_blocks_of_all_lanes(many_reached: FirstRea
     assert one.lane_steps == 2 * block
 
 
-@pytest.mark.parametrize(("update_every", "block"), [(7, 1022), (128, 1024), (3000, 3000)])
-def test_a_block_is_about_a_thousand_steps_in_whole_updates(update_every: int, block: int) -> None:
-    assert simulate.compiled(8, 6, replace(OTHER, update_every=update_every)).block == block
+def test_a_block_is_about_a_thousand_steps_in_whole_updates() -> None:
+    # Of programs that other tests need.
+    assert simulate.compiled(3, 11, replace(PAPER, update_every=7)).block == 1022
+    assert simulate.compiled(8, 6, OTHER).block == 1024
+    assert simulate.compiled(8, 6, replace(OTHER, update_every=3000)).block == 3000
 
 
 def test_threads_that_need_the_same_program_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -507,20 +508,6 @@ def test_first_reaches_are_distributed_as_those_of_the_plain_agent() -> None:
         plain = [
             len(plain_grid.run(plain_world(world, goals), plain_settings(chosen, OTHER), 50_000, rng, True).cells)
             for _ in range(300)
-        ]
-        assert stats.ks_2samp(ours, plain).pvalue > 0.05
-
-
-def test_coverage_is_distributed_as_that_of_the_plain_agent() -> None:
-    world = open_world(20, episode_steps=60)
-    settings = replace(OTHER, update_every=50)
-    for method in METHODS:
-        chosen = cohort(method, settings, world.goals, 13)
-        ours = [len(set(cells.tolist())) for cells in walk_all(world, [chosen], 512, settings, 1200)[0]]
-        rng = random.Random(14)
-        plain = [
-            len(set(plain_grid.run(plain_world(world, world.goals), plain_settings(chosen, settings), 1200, rng).cells))
-            for _ in range(150)
         ]
         assert stats.ks_2samp(ours, plain).pvalue > 0.05
 

@@ -1,10 +1,6 @@
 """``train`` and ``resume`` of an Atari game from the command line: what they report and keep."""
 
-import json
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,45 +14,6 @@ from action_balance.engines.host.trainer import HostTrainer
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.trees import to_arrays
 
-SMALL = (
-    *("--envs", "2", "--rollout-steps", "4", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--channels", "2", "--features", "8", "--trunk", "8", "--threads", "1"),
-    *("--steps", "24", "--checkpoint-every", "1", "--method", "random"),  # which compiles soonest
-)
-
-
-def test_a_resumed_game_says_that_its_emulators_began_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "run"
-    cli.main(["train", "atari:pitfall", "--out", str(out), *SMALL])
-    line = capsys.readouterr().out.splitlines()[0]
-    assert "return -, best -" in line
-    assert "states" not in line
-    assert json.loads((out / "config.json").read_text())["config"]["agent"]["host"]["lag"] == 0
-
-    manifest = json.loads((out / "manifest.json").read_text())
-    (out / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
-    shutil.rmtree(out / "checkpoints" / "00000003")
-    cli.main(["resume", str(out)])
-    assert HostTrainer.resume_note in capsys.readouterr().out.splitlines()
-    found = json.loads((out / "manifest.json").read_text())
-    assert HostTrainer.resume_note in found["starts"][-1]["warnings"]
-    assert [row["update"] for row in read_metrics(out)] == [1, 2, 3]
-
-
-# The command line. Once the second update is logged, and before it is in a checkpoint, the process is killed.
-KILLED = """
-import os, signal, sys
-from action_balance.cli import main as cli
-from action_balance.runs import MetricsLog
-
-def append(log, rows, *more):
-    original(log, rows, *more)
-    if rows[0]["update"] == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-original, MetricsLog.append = MetricsLog.append, append
-cli.main(sys.argv[1:])
-"""
 LEARNING = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8", "--threads", "1"),
@@ -64,16 +21,23 @@ LEARNING = (
 )
 
 
-def test_a_killed_game_is_learned_to_its_end(tmp_path: Path) -> None:
+def test_a_game_is_learned_and_one_that_is_resumed_reports_that_its_emulators_began_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
-    command = [sys.executable, "-c", KILLED, "train", "atari:pitfall", "--out", str(out), *LEARNING]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
-    assert [row["update"] for row in read_metrics(out)] == [1, 2]
-    assert RunFolder.open(out).checkpoints().updates() == [1]
+    cli.main(["train", "atari:pitfall", "--out", str(out), *LEARNING])
+    line = capsys.readouterr().out.splitlines()[0]
+    assert "return -, best -" in line
+    assert "states" not in line
 
-    cli.main(["resume", str(out)])
     folder = RunFolder.open(out)
+    folder.finish("interrupted")
+    for checkpoint in folder.checkpoints().after(1):
+        shutil.rmtree(checkpoint)
+    cli.main(["resume", str(out)])
+    assert HostTrainer.resume_note in capsys.readouterr().out.splitlines()
+    folder = RunFolder.open(out)
+    assert HostTrainer.resume_note in folder.manifest["starts"][-1]["warnings"]
     assert folder.manifest["status"] == "finished"
     assert folder.checkpoints().updates() == [1, 2, 3]
     rows = read_metrics(out)

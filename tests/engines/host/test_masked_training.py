@@ -29,21 +29,14 @@ def _cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(CASES), *sys.path])
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        # With everything that may forget a mask: epsilon, the mean and the deviation of bonuses, groups, an update that
-        # lags behind.
-        ("Guide", ("--epsilon", "0.3", "--normalize", "standard", "--groups", "2", "--lag", "1")),
-        ("GuidedDials", ("--method", "action-balance")),
-    ],
-)
-def test_forbidden_actions_are_never_taken(name: str, options: tuple[str, ...], tmp_path: Path) -> None:
+def test_forbidden_actions_are_never_taken(tmp_path: Path) -> None:
+    # With everything that may forget a mask: components, epsilon, the mean and the deviation of bonuses, groups, an
+    # update that lags behind.
+    options = ("--epsilon", "0.3", "--normalize", "standard", "--groups", "2", "--lag", "1")
     run = str(tmp_path / "run")
-    assert call("train", f"gym:gym_cases:{name}", "--out", run, *SMALL, *options) == 0
+    assert call("train", "gym:gym_cases:GuidedDials", "--out", run, *SMALL, *options) == 0
     rows = read_metrics(tmp_path / "run")
     assert len(rows) == 3
-    assert "--lag" in options or max(row["first_ratio"] for row in rows) < 1e-5
     assert all(row["parameters_finite"] and np.isfinite(row["kl_beta_pi"]) for row in rows)
     assert call("evaluate", run, "--episodes", "3", "--trust") == 0
 

@@ -13,7 +13,7 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import campaign
 
-SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "action-balance-rnd")
+SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "ppo")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_study_leaves_runs_tables_figures_and_a_page(result: Path, browser: Browser) -> None:
     summary = json.loads((result / "summary.json").read_text())
     assert list(summary["ours"]) == ["deep-sea", "counting"]
-    assert list(summary["ours"]["deep-sea"]["methods"]) == ["random", "action-balance-rnd"]
+    assert list(summary["ours"]["deep-sea"]["methods"]) == ["random", "ppo"]
     page = (result / "report.html").read_text()
     assert "--steps 2048" in page
     assert page.count("<svg") == 4
