@@ -200,8 +200,11 @@ def test_small_images_keep_their_resolution(side: int, kernel: int) -> None:
     assert [(conv.weight.shape[0], conv.stride) for conv in policy.convolutions] == [(kernel, 1)] * 3
     left = side - 3 * (kernel - 1)
     assert policy.trunk[0].weight.shape == (7, left * left * 4)
-    net = ImageBonusNet((side, side, 4), 2, 6, actions=ACTIONS, key=KEY)
-    assert net.all_actions(jnp.zeros((side, side, 4))).shape == (ACTIONS, 6)
+
+    def all_actions(key: jax.Array) -> jax.Array:
+        return ImageBonusNet((side, side, 4), 2, 6, actions=ACTIONS, key=key).all_actions(jnp.zeros((side, side, 4)))
+
+    assert jax.eval_shape(all_actions, KEY).shape == (ACTIONS, 6)
 
 
 def test_bytes_are_scaled_and_other_numbers_are_not() -> None:

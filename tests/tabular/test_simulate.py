@@ -1,6 +1,5 @@
 import itertools
 import os
-import random
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -496,20 +495,6 @@ def test_a_second_simulation_of_the_same_size_compiles_nothing() -> None:
 
 
 # Statistics, all with fixed seeds.
-
-
-def test_first_reaches_are_distributed_as_those_of_the_plain_agent() -> None:
-    world = small_world()
-    goals = goal_at(world, 7, 5)
-    for method in METHODS:
-        chosen = cohort(method, OTHER, goals, 11)
-        ours = simulate.reach(world, [chosen], 2000, OTHER, 50_000).steps[0]
-        rng = random.Random(12)
-        plain = [
-            len(plain_grid.run(plain_world(world, goals), plain_settings(chosen, OTHER), 50_000, rng, True).cells)
-            for _ in range(300)
-        ]
-        assert stats.ks_2samp(ours, plain).pvalue > 0.05
 
 
 #: Table I of the paper: mean steps until the goal first is reached, 100 runs a cell.

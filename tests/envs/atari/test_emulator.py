@@ -120,7 +120,6 @@ def draw(environment: HostEnvironment, steps: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("game", "steps", "limit", "terminations", "truncations", "scores"),
     [
-        ("montezuma_revenge", 270, 18_000, 1, 0, set()),
         ("breakout", 170, 18_000, 2, 0, {1}),
         ("pitfall", 160, 600, 0, 2, {-100}),
         ("venture", 12, 18, 0, 4, set()),  # every fifth step ends after two emulator frames
@@ -240,7 +239,7 @@ def test_groups_and_threads_do_not_change_what_an_environment_sees(make: Make) -
     whole = make("pitfall", 4)
     actions = draw(whole, 60)
     _, expected = play(whole, actions)
-    for other in (make("pitfall", 4, 2), make("pitfall", 4, 4), Atari("pitfall", 4, 2, threads=2)):
+    for other in (make("pitfall", 4, 4), Atari("pitfall", 4, 2, threads=2)):
         _, steps = play(other, actions)
         for one, same in zip(steps, expected, strict=True):
             np.testing.assert_array_equal(one.frame, same.frame)
