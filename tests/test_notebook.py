@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-#: What is enough to run all cells: that agents learn is tested elsewhere, and other methods compile faster.
+#: What is enough to run all cells: that agents learn is tested elsewhere, and plain PPO compiles faster.
 FEWER = {
     "steps=81_920": "steps=10_240",
     "steps=49_152": "steps=4_096",
-    'in ("ppo", "rnd")': 'in ("random",)',
+    'in ("ppo", "rnd")': 'in ("rnd",)',
     '"classic", method="action-balance-rnd"': '"classic", method="ppo"',
 }
 
