@@ -54,6 +54,8 @@ class Comparison:
     worse: str = "explores more slowly"
     place: tuple[str, str] = ("study", "studies")
     """What the methods are compared in: the singular and the plural."""
+    named: str = "the {names} {place}"
+    """How some of these places are named."""
 
 
 #: The comparison of most studies.
@@ -87,7 +89,8 @@ def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
         elif len(names) == len(sides) > 1:
             found.append(f"{clause} {'both' if len(names) == 2 else f'all {_word(len(names))}'} {several}")
         elif names:
-            found.append(f"{clause} the {one if len(names) == 1 else several} {listed(names)}")
+            place = one if len(names) == 1 else several
+            found.append(f"{clause} {words.named.format(names=listed(names), place=place)}")
     return capitalized("; ".join(found)) + "."
 
 

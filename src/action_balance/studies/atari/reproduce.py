@@ -158,7 +158,9 @@ def _conclude(summary: Data) -> Iterator[str]:
     others = [name for name in COMPARED if any(name in numbers["more"] for numbers in games.values())]
     for name in others:
         more = {title(game): numbers["more"].get(name) for game, numbers in games.items() if name in numbers["more"]}
-        words = Comparison(NAMES[name], NAMES[BASE], "scores more", "scores less", ("game", "games"))
+        words = Comparison(
+            NAMES[name], NAMES[BASE], "scores more", "scores less", ("game", "games"), "the {place} {names}"
+        )
         yield from wrapped(answer({game: side(found, 0) for game, found in more.items()}, words))
     for game, numbers in games.items():
         yield f"{title(game)}:"

@@ -11,6 +11,9 @@ from action_balance.web.format import count, listed
 #: What action balance RND does faster or more slowly than RND, in the terms of each part.
 DOES = {"coverage": "overtakes random", "goals": "reaches goals", "corridor": "finds the treasure"}
 
+#: The parts as an adjective.
+NAMES = {"coverage": "coverage", "goals": "goal", "corridor": "corridor"}
+
 #: The paper's numbers that it gives as "about".
 ABOUT = ("coverage",)
 
@@ -26,7 +29,7 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
         The lines, which fit into 80 columns but for commands and paths.
     """
     settings, found, cells = summary["settings"], verdict.claims(summary), verdict.margin(summary)
-    lines = wrapped(answer({claim.study: claim.side for claim in found}))
+    lines = wrapped(answer({NAMES[claim.study]: claim.side for claim in found}))
     if cells or any(claim.reason in (None, "interval") for claim in found):
         lines.append(COMPARED)
     for claim in found:
