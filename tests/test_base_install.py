@@ -62,7 +62,7 @@ def test_training_needs_base_dependencies_only(tmp_path: Path) -> None:
     quick = {**os.environ, "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # compiles faster
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quick)
     assert done.returncode == 2, done.stderr
-    assert "gymnasium is not installed, and a Gymnasium environment needs it" in done.stderr
+    assert "gymnasium is not installed, but a Gymnasium environment needs it" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run" / "tensorboard").exists()
     assert re.search("wrote .*run.html", done.stdout)

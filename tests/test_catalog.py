@@ -69,5 +69,5 @@ def test_ids_of_gymnasium_have_their_newest_version_only() -> None:
 
 def test_without_gymnasium_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UserError, match=r'gymnasium is not installed, and --gym needs it: .*"\.\[gym\]"'):
+    with pytest.raises(UserError, match=r'gymnasium is not installed, but --gym needs it: .*"\.\[gym\]"'):
         gymnasium_ids()

@@ -110,7 +110,7 @@ def test_a_package_is_imported_under_the_name_of_its_module() -> None:
 
 def test_a_package_that_is_too_old_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
     examined.setattr(doctor, "packages", lambda: [Package("jax", "0.8.1", SpecifierSet(">=0.9"), ())])
-    assert refused() == 'jax 0.8.1 is unsuitable, >=0.9 is required: pip install --upgrade "jax>=0.9"'
+    assert refused() == 'jax 0.8.1 is not supported, >=0.9 is required: pip install --upgrade "jax>=0.9"'
 
 
 def test_a_test_that_fails_is_one_line_with_the_fix(examined: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_backend_that_does_not_start_is_one_line(examined: pytest.MonkeyPatch)
     message = "JAX does not start (Unable to initialize backend 'cuda': no GPU): "
     examined.setattr(jax, "devices", fails)
     examined.setenv("JAX_PLATFORMS", "cuda")
-    assert refused() == message + "unset JAX_PLATFORMS, which asks for cuda"
+    assert refused() == message + "unset JAX_PLATFORMS, which requests cuda"
     examined.delenv("JAX_PLATFORMS")
     assert refused() == message + "pip install --force-reinstall jax jaxlib"
 

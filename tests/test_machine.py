@@ -36,10 +36,11 @@ def test_too_much_memory_is_refused_with_the_numbers() -> None:
     with pytest.raises(UserError) as caught:
         check_memory("this run", needs, 160 * GB)
     assert str(caught.value) == (
-        "this run needs at least 161 GB of memory, and 160 GB are available: 159 GB for its networks, 2.0 GB for its "
+        "this run needs at least 161 GB of memory, but only 160 GB is available: 159 GB for its networks, "
+        "2.0 GB for its "
         "rollouts (8 environments x 128 steps x 2 MB); use a smaller --hidden"
     )
-    with pytest.raises(UserError, match=r"at least 3.0 TB of memory for it, and 5.0 MB are available: use less"):
+    with pytest.raises(UserError, match=r"at least 3.0 TB of memory for it, but only 5.0 MB is available: use less"):
         check_memory("this run", [Need("it", 3 * 10**12, "less")], 5 * 10**6)
 
 

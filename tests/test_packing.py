@@ -33,7 +33,7 @@ def test_other_numbers_are_floats_row_by_row() -> None:
 
 
 def test_negative_whole_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         packed(np.array([-1]))
 
 

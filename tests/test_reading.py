@@ -53,7 +53,7 @@ def test_what_is_not_a_regular_file_is_refused_with_what_was_expected(
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with open(tmp_path / "large", "wb") as file:
         file.truncate(3_000_000_000)
-    with pytest.raises(Unreadable, match=r"3\.0 GB .* is expected, with at most 16 MB"):
+    with pytest.raises(Unreadable, match=r"3\.0 GB .* is expected, of at most 16 MB"):
         read_json(tmp_path / "large", WANTED)
     (tmp_path / "exact").write_bytes(b"abc")
     assert read_bytes(tmp_path / "exact", WANTED, most=3) == b"abc"
@@ -106,15 +106,15 @@ def test_paths_that_lead_nowhere_are_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "no JSON"),
+        (b"", "not valid JSON"),
         (b"\xff", "UTF-8"),
-        (b"[1]", "no JSON object"),
+        (b"[1]", "not a JSON object"),
         (b'{"a": NaN}', "finite"),
         (b'{"a": 1e999}', "finite"),
         (b'{"a": ' + b"1" * 10_000 + b"}", "digits"),
-        (b'{"a": 1, "a": 2}', "twice"),
-        (b'{"a": ' + nested(MOST_DEPTH + 1).encode() + b"}", "inside each other"),
-        (b"[" * 200_000, "inside each other"),
+        (b'{"a": 1, "a": 2}', "duplicate"),
+        (b'{"a": ' + nested(MOST_DEPTH + 1).encode() + b"}", "nested"),
+        (b"[" * 200_000, "nested"),
     ],
 )
 def test_damaged_json_is_refused_with_the_reason(tmp_path: Path, content: bytes, why: str) -> None:

@@ -53,5 +53,5 @@ def as_texts(name: str, value: Any) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for one in texts:
         if not isinstance(one, str):
-            raise UserError(f"{name} must be text, or several texts, not {one!r:.60}")
+            raise UserError(f"{name} must be a string, or several strings, not {one!r:.60}")
     return texts

@@ -123,7 +123,7 @@ def devices() -> dict[str, str]:
         known = jax.devices()
     except Exception as error:  # among others, an AssertionError without a message
         asked = os.environ.get("JAX_PLATFORMS")
-        fix = f"unset JAX_PLATFORMS, which asks for {asked}" if asked else "pip install --force-reinstall jax jaxlib"
+        fix = f"unset JAX_PLATFORMS, which requests {asked}" if asked else "pip install --force-reinstall jax jaxlib"
         raise UserError(f"JAX does not start ({reason(error)}): {fix}") from None
     accelerators = []
     for device in known:
@@ -222,7 +222,7 @@ def examine(console: Console) -> None:
     seconds = sum(check.seconds for check in checks)
     _show(console, f"Self-test ({seconds:.1f} seconds, mostly compilation)", _results(checks))
     problems = [
-        f"{one.name} {one.version} is unsuitable, {one.needed} is required: {one.command}"
+        f"{one.name} {one.version} is not supported, {one.needed} is required: {one.command}"
         for one in needed
         if one.version and not one.fits
     ]
@@ -272,7 +272,7 @@ def cache_report() -> str:
         where = f"{status.folder}, but " if status.folder else ""
         return f"not used: {where}{status.problem}\nset {SETTING}=FOLDER to compile programs only once"
     if status.folder != default_folder():
-        return f"{status.folder}, as set in JAX"
+        return f"{status.folder}, as configured in JAX"
     used = as_size(size_of(status.folder))
     return (
         f"{status.folder}\n{used} of at most {as_size(LIMIT)}; delete the folder to clear it, {SETTING}=off disables it"

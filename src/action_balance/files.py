@@ -45,7 +45,7 @@ def missing(package: str, need: str, extra: str) -> UserError:
         extra: the extra that installs it.
     """
     advice = f"{install(extra)} in the folder of action-balance"
-    return UserError(f"{package} is not installed, and {need} needs it: {advice}")
+    return UserError(f"{package} is not installed, but {need} needs it: {advice}")
 
 
 class NotWritable(WriteError):
@@ -76,7 +76,7 @@ def open_own(path: Path, flags: int) -> int:
     Returns:
         The descriptor.
     """
-    wrong = OSError(errno.EINVAL, "it is a link or something else that is not a plain file: move it away")
+    wrong = OSError(errno.EINVAL, "it is a link or another special file: move it away")
     careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags | os.O_CREAT | careful, 0o666)
@@ -172,7 +172,7 @@ def check_inside(folder: Path, path: Path) -> None:
         path: a folder in it that is written to, whether it exists or not.
     """
     if leads_out(folder, path):
-        raise UserError(f"{path} is a link that leads out of {folder}, where nothing is written: put a folder there")
+        raise UserError(f"{path} is a link that points outside {folder}: replace it with a folder")
 
 
 def found_inside(root: Path, path: Path) -> Path | None:
@@ -190,7 +190,7 @@ def own_file(folder: Path, name: str) -> Path:
     """
     path = folder / name
     if exists(path) and leads_out(folder, path):
-        raise UserError(f"{path} is a link that leads out of its folder: put the file itself there")
+        raise UserError(f"{path} is a link that points outside its folder: replace it with the file itself")
     return path
 
 

@@ -71,7 +71,7 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
     ]
     part, rest = (f" for {largest.what}", "") if len(needs) == 1 else ("", f"{', '.join(parts)}; ")
     raise UserError(
-        f"{what} needs at least {as_size(total)} of memory{part}, and {as_size(available)} are available: "
+        f"{what} needs at least {as_size(total)} of memory{part}, but only {as_size(available)} is available: "
         f"{rest}use {largest.change}"
     )
 
@@ -91,7 +91,7 @@ def failure(error: BaseException) -> str | None:
         return "not enough memory"
     if isinstance(error, OverflowError):
         return f"a number is too large ({textwrap.shorten(text, SHOWN)})"
-    return f"the device cannot run the program ({textwrap.shorten(text, SHOWN)})" if of_runtime else None
+    return f"the device failed to run the program ({textwrap.shorten(text, SHOWN)})" if of_runtime else None
 
 
 def available_memory() -> int | None:

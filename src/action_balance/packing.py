@@ -20,7 +20,7 @@ def packed(array: np.ndarray) -> Data:
     """
     if np.issubdtype(array.dtype, np.integer) or array.dtype == bool:
         if array.size and int(array.min()) < 0:
-            raise ValueError("only numbers that are not negative can be packed")
+            raise ValueError("only non-negative numbers can be packed")
         largest = int(array.max()) if array.size else 0
         bits = next(bits for bits in (8, 16, 32) if largest < 2**bits)
         name, dtype = f"Uint{bits}", f"<u{bits // 8}"

@@ -112,7 +112,7 @@ def opened(path: Path, expected: str, most: int | None = MOST_BYTES) -> Iterator
         raise Missing(f"cannot read {path}: {error.strerror}") from None
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise Unreadable(f"{path} is a socket, and {expected} is expected") from None
+            raise Unreadable(f"{path} is a socket, but {expected} is expected") from None
         raise _unreadable(path, error) from None
 
 
@@ -125,7 +125,7 @@ def _regular(path: Path, expected: str, most: int | None) -> BufferedReader:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
             kind = next((kind for test, kind in _KINDS if test(about.st_mode)), "no file")
-            raise Unreadable(f"{path} is {kind}, and {expected} is expected")
+            raise Unreadable(f"{path} is {kind}, but {expected} is expected")
         if most is not None and about.st_size > most:
             raise _too_large(path, expected, most, about.st_size)
         return open(descriptor, "rb")
@@ -166,7 +166,7 @@ def read_text(path: Path, expected: str, most: int = MOST_BYTES) -> str:
     try:
         return read_bytes(path, expected, most).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Damaged(f"{path} is no text in UTF-8, and {expected} is expected") from None
+        raise Damaged(f"{path} is not UTF-8 text, but {expected} is expected") from None
 
 
 def read_json(path: Path, expected: str, most: int = MOST_BYTES) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def read_json(path: Path, expected: str, most: int = MOST_BYTES) -> dict[str, An
     try:
         found = parse_json(content)
     except ValueError as error:
-        raise Damaged(f"{path} is damaged ({error}), and {expected} is expected") from None
+        raise Damaged(f"{path} is damaged ({error}), but {expected} is expected") from None
     if not isinstance(found, dict):
-        raise Damaged(f"{path} holds no JSON object, and {expected} is expected")
+        raise Damaged(f"{path} is not a JSON object, but {expected} is expected")
     return found
 
 
@@ -210,9 +210,9 @@ def parse_json(content: bytes | str) -> Any:
             object_pairs_hook=_object,
         )
     except UnicodeDecodeError:
-        raise ValueError("it is no text in UTF-8") from None
+        raise ValueError("it is not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON: line {error.lineno}, column {error.colno}") from None
+        raise ValueError(f"it is not valid JSON: line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise _too_deep() from None
     check_depth(found)
@@ -258,16 +258,16 @@ def _no_number(text: str) -> NoReturn:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it has a name twice in one object")
+        raise ValueError("it has a duplicate name in an object")
     return found
 
 
 def _too_deep() -> ValueError:
-    return ValueError(f"it has more than {MOST_DEPTH} lists and objects inside each other")
+    return ValueError(f"it has more than {MOST_DEPTH} nested lists and objects")
 
 
 def _too_large(path: Path, expected: str, most: int, size: int) -> Unreadable:
-    return Unreadable(f"{path} has {as_size(size)} or more, and {expected} is expected, with at most {as_size(most)}")
+    return Unreadable(f"{path} is {as_size(size)} or larger, but {expected} is expected, of at most {as_size(most)}")
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> Unreadable:

@@ -37,7 +37,7 @@ LAST_WORDS, LAST_WORDS_TERMINATED = 1.2, 5.0
 #: What is said where nothing else is known.
 KEPT, STOPPING = "what was saved before is kept", "stopping"
 #: What the user can do while a process stops.
-AGAIN = "press Ctrl-C again to end at once"
+AGAIN = "press Ctrl-C again to stop immediately"
 
 #: Exit code of a process that was interrupted.
 INTERRUPTED = 130
@@ -316,7 +316,7 @@ class Watcher:
         self._leave(INTERRUPTED)
 
     def _last_words(self) -> None:
-        nothing = "nothing was written" if self.loading else "nothing was finished"
+        nothing = "nothing was written" if self.loading else "nothing was completed"
         if self._saying is not None:
             self._saying.join()
         with _files:

@@ -141,10 +141,10 @@ def test_a_condition_ends_the_run_early_and_more_steps_extend_it(tmp_path: Path)
     run = train(tmp_path / "run", stop_when="update>=2", say=lines.append)
     manifest = RunFolder.open(run.path).manifest
     assert (run.status, manifest[ENDED_EARLY]) == ("finished", {"condition": "update>=2", "update": 2})
-    assert "ended after update 2 of 4: --stop-when update>=2 holds" in lines
+    assert "stopped after update 2 of 4: --stop-when update>=2 is met" in lines
     assert run.config.stop_when == ("update>=2",)
     run.resume(steps=3 * EACH, on_message=lines.append)
-    assert any("no longer counts" in line for line in lines)
+    assert any("is now ignored" in line for line in lines)
     history = RunFolder.open(run.path).manifest["history"]
     assert [(one["steps"], one["update"], one[ENDED_EARLY]["update"]) for one in history] == [(4 * EACH, 2, 2)]
     assert (run.status, run.agent().update) == ("finished", 3)
@@ -159,7 +159,7 @@ def test_a_run_that_is_extended_is_one_that_was_planned_longer(whole: ab.Run, tm
     RunFolder.open(run.path).check_unchanged()
     assert RunFolder.open(run.path).manifest["warmup_steps"] == RunFolder.open(whole.path).manifest["warmup_steps"]
     assert [one["steps"] for one in RunFolder.open(run.path).manifest["history"]] == [2 * EACH]
-    with pytest.raises(UserError, match=r"has 128 steps already: give --steps 160 or more"):
+    with pytest.raises(UserError, match=r"has 128 steps already: use --steps 160 or more"):
         run.resume(steps=3 * EACH)
 
 
@@ -171,8 +171,8 @@ def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> N
     longer = extend(folder, ab.Run(folder.path).config, 19 * EACH)
     assert longer.config.agent.updates == 19
     assert longer.lines[1:] == [
-        "--action-coef-end: the schedule is that of the new length from here on: 0.833, it was 0.667",
-        "--learning-rate-end: the schedule is that of the new length from here on: 0.0842, it was 0.07",
+        "--action-coef-end: the schedule now follows the new length: 0.833 (was 0.667)",
+        "--learning-rate-end: the schedule now follows the new length: 0.0842 (was 0.07)",
     ]
 
 
@@ -286,9 +286,9 @@ def test_mistakes_of_the_command_are_one_line(
 ) -> None:
     file = whole.agent().save(tmp_path / "sea.agent")
     for words, message in (
-        (("evaluate", str(file), "--checkpoint", "best"), "is one agent"),
+        (("evaluate", str(file), "--checkpoint", "best"), "is a single agent"),
         (("evaluate", str(whole), "--out", "there"), "--out is for saved agents"),
-        (("train", "deep-sea", "--stop-when", "return>high"), "is not a metric and a number"),
+        (("train", "deep-sea", "--stop-when", "return>high"), "does not compare a metric with a number"),
     ):
         assert call(*words) == 2
         assert message in capsys.readouterr().err

@@ -221,7 +221,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
         (("--methods", "rdn"), "did you mean rnd?"),
         (("--studies", "goal"), "did you mean goals?"),
         (("--rnus", "3"), "--runs"),
-        (("--goals", "6,0"), "x goes from 0 to 5"),
+        (("--goals", "6,0"), "x is from 0 to 5"),
     ],
 )
 def test_errors_say_what_to_do(arguments: tuple[str, ...], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +232,7 @@ def test_errors_say_what_to_do(arguments: tuple[str, ...], hint: str, capsys: py
 def test_a_file_as_output_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("mine")
     assert reproduce(tmp_path / "file") == 2
-    assert "a file is in the way" in capsys.readouterr().err
+    assert "is a file, not a folder" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
 
 

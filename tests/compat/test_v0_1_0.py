@@ -181,11 +181,11 @@ def test_a_finished_result_is_not_made_again(tmp_path: Path, capsys: pytest.Capt
     made_with(result)
     assert call(*words) == 2
     error = capsys.readouterr().err
-    assert "already holds this result" in error
+    assert "already contains this result" in error
     made_with(result, jax="0.0.1")
     assert call(*words) == 2
     error += capsys.readouterr().err
-    assert "already holds a result with other versions" in error
+    assert "already contains a result with different versions" in error
     assert error.count("\n") == 2
     (result / "mine.txt").write_text("not of the result")
     assert call(*words, "--overwrite") == 0

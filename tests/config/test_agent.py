@@ -79,7 +79,7 @@ def test_the_ends_of_what_is_allowed_are_allowed() -> None:
         ({"method": "rdn"}, r"unknown method 'rdn': did you mean rnd\?"),
         ({"intrinsic": "rdn"}, r"unknown --intrinsic 'rdn': did you mean rnd\?"),
         ({"action_bonus": "rnd"}, "unknown --action-bonus"),
-        ({"envs": 6}, "choose --minibatches or --envs"),
+        ({"envs": 6}, "change --minibatches or --envs"),
         ({"host": HostConfig(groups=3)}, "8 environments cannot be split into 3 equal groups"),
         ({"steps": 1023}, "use --steps 1024 or more"),
         ({"bonus_settings": {"other": {}}}, "does not use the bonus other"),

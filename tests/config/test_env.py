@@ -88,9 +88,9 @@ def test_a_family_is_found_in_the_current_folder(
     assert env_config("family_of_this_folder:Here").engine == "host"
     with pytest.raises(UserError, match="is not a dataclass"):
         env_config("family_of_this_folder:Bare")
-    with pytest.raises(UserError, match="WithoutSpec does not define spec, which says what the agent observes"):
+    with pytest.raises(UserError, match="WithoutSpec has no spec, which describes observations"):
         env_config("family_of_this_folder:WithoutSpec")
-    with pytest.raises(UserError, match="WithoutMake does not define make, which makes the environment: add it"):
+    with pytest.raises(UserError, match="WithoutMake has no make, which makes the environment: add it"):
         env_config("family_of_this_folder:WithoutMake")
 
 

@@ -106,13 +106,13 @@ def test_a_module_that_ends_python_is_one_line(tmp_path: Any, monkeypatch: pytes
 @pytest.mark.parametrize("name", ["os:system", "builtins:eval", "importlib.util:find_spec", "this:s", "antigravity:x"])
 def test_modules_of_python_itself_are_not_even_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.import_module", lambda _: pytest.fail("imported"))
-    with pytest.raises(UserError, match="is a part of Python: name a module of your own"):
+    with pytest.raises(UserError, match="is part of Python: name your own module"):
         load_object(name)
 
 
 @pytest.mark.parametrize("name", [".family:Maze", "a..b:Maze", "a b:Maze", "../a:Maze", "a\n:Maze", "a.:Maze"])
 def test_what_cannot_be_a_module_is_not_looked_for(name: str) -> None:
-    with pytest.raises(UserError, match="is not the name of one"):
+    with pytest.raises(UserError, match="is not a module name"):
         load_object(name)
 
 
@@ -151,7 +151,7 @@ def test_a_missing_import_is_not_taken_for_the_module_that_begins_like_it(
 def test_a_function_makes_an_environment_of_one_family() -> None:
     made = env_from_function(gym_cases.Counter, stack=2)
     assert made == env_config("gym:gym_cases:Counter", stack=2)
-    with pytest.raises(UserError, match="open was not trained with a function: leave out env"):
+    with pytest.raises(UserError, match="open was not created by a function: leave out env"):
         env_config("open").with_function(gym_cases.Counter)
 
 

@@ -76,7 +76,7 @@ def test_a_base_class_is_resolved() -> None:
         ({"inner": {"size": True}}, "size = true, which is not an integer"),
         ({"inner": {"rate": "x"}}, 'rate = "x", which is not a number'),
         ({"inner": {"size": 0}}, "--size must be 1 or more"),
-        ({"inner": {"sise": 1}}, "does not know: sise"),
+        ({"inner": {"sise": 1}}, "unknown to this version: sise"),
         ({"limit": [3]}, r"limit = \[3\], which is not an integer or null"),
         ({"view": "fra"}, "which is not one of far, near"),
         ({"words": "b"}, "not a list, each item a string"),
@@ -85,7 +85,7 @@ def test_a_base_class_is_resolved() -> None:
         ({"parts": [["d", "e"]]}, "not a list, each item a list of 2 items"),
         ({"more": 3}, "more = 3, which is not a group of settings"),
         ({"loud": 1}, "loud = 1, which is not true or false"),
-        ({"other": 1, "another": 2}, "does not know: another, other"),
+        ({"other": 1, "another": 2}, "unknown to this version: another, other"),
     ],
 )
 def test_data_that_do_not_fit_are_one_line(change: dict[str, Any], hint: str) -> None:

@@ -57,20 +57,20 @@ def test_an_empty_file_has_no_settings(tmp_path: Path) -> None:
     [
         ("a.toml", "seed = [", "cannot be read as TOML"),
         ("a.toml", "seed = 1\nseed = 2", "cannot be read as TOML"),
-        ("a.toml", "seed = " + "[" * 100_000, "too many tables inside each other"),
+        ("a.toml", "seed = " + "[" * 100_000, "too many nested tables"),
         ("a.toml", "seed = " + "9" * 5000, "cannot be read as TOML"),
         ("a.toml", "# " + "x" * 300_000, "300,002 bytes or more"),
         ("a.yaml", "seed: [", "line 1"),
         ("a.yaml", "a: &x [1]\nb: *x", "line 2 has an alias"),
         ("a.yaml", "a: &x {s: 1}\nb:\n  <<: *x", "line 3 has an alias"),
         ("a.yaml", "a: !!python/object/apply:os.system [exit]", "line 1: could not determine a constructor"),
-        ("a.yaml", "seed: 1\nseed: 2", "a name twice"),
+        ("a.yaml", "seed: 1\nseed: 2", "a duplicate name"),
         ("a.yaml", "1: 2", "1 is not the name of a setting"),
-        ("a.yaml", "- 1", "holds no settings by name"),
+        ("a.yaml", "- 1", "has no named settings"),
         ("a.yaml", "a: 1\n---\nb: 2", "cannot be read as YAML"),
-        ("a.yaml", "{" * 3000, "too many tables inside each other"),
+        ("a.yaml", "{" * 3000, "too many nested tables"),
         ("a.yaml", "a: " + "[" * 60 + "]" * 60, "more than 50"),
-        ("a.json", "[1]", "holds no settings by name"),
+        ("a.json", "[1]", "has no named settings"),
         ("a.json", '{"a": NaN}', "not a finite number"),
         ("missing.toml", None, "No such file"),
     ],
@@ -95,5 +95,5 @@ def test_lines_are_looked_for_when_an_entry_is_refused_and_not_before(
 @pytest.mark.parametrize("name", ["one.yaml", "one.json"])
 def test_a_setting_that_is_spelled_in_two_ways_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text('{"learning-rate": 0.1, "learning_rate": 0.2}')  # JSON, which is YAML, too
-    with pytest.raises(UserError, match="learning-rate and learning_rate, which are one setting"):
+    with pytest.raises(UserError, match="learning-rate and learning_rate, which are the same setting"):
         entries(tmp_path / name)

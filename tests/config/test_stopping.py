@@ -35,10 +35,10 @@ def test_a_condition_compares_a_metric_with_a_number(text: str, value: float, ho
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("return", "is not a metric and a number"),
-        ("return=1", "is not a metric and a number"),
-        ("return>=1.2.3", "is not a metric and a number"),
-        ("return>=1e999", "is not a metric and a number"),
+        ("return", "does not compare a metric with a number"),
+        ("return=1", "does not compare a metric with a number"),
+        ("return>=1.2.3", "does not compare a metric with a number"),
+        ("return>=1e999", "does not compare a metric with a number"),
         ("retrn>=1", r"did you mean return\?"),
     ],
 )

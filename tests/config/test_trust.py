@@ -50,7 +50,7 @@ def test_what_is_built_in_or_registered_leads_nowhere(config: dict[str, Any]) ->
         ({"agent": {"intrinsic": "stranger:Bonus"}}, "agent.intrinsic", "import the module stranger"),
         ({"agent": {"action_bonus": "stranger:Bonus"}}, "agent.action_bonus", "import the module stranger"),
         *(
-            (gym("gym:Ant-v5", **kwargs), "env.env_kwargs", "open a file or a module")
+            (gym("gym:Ant-v5", **kwargs), "env.env_kwargs", "open a file or import a module")
             for kwargs in (
                 {"xml_file": "/tmp/ant.xml"},
                 {"xml_file": "~/ant.xml"},

@@ -27,7 +27,7 @@ def test_a_family_of_a_user_is_plain_data() -> None:
     assert config.scene() is None
     assert config == replace(config)
     assert hash(config) == hash(replace(config))
-    with pytest.raises(UserError, match="was not trained with a function"):
+    with pytest.raises(UserError, match="was not created by a function"):
         config.env.with_function(lambda: None)
 
 

@@ -60,7 +60,7 @@ def test_small_integer_types_do_not_overflow() -> None:
 
 
 def test_fewer_rows_than_actions_is_a_clear_error() -> None:
-    with pytest.raises(UserError, match="action channel of 3 rows has no room for 4 actions: use at least 4 rows"):
+    with pytest.raises(UserError, match="action channel of 3 rows is too small for 4 actions: use at least 4 rows"):
         action_channel(jnp.int32(0), actions=4, rows=3, columns=84)
 
 

@@ -127,7 +127,7 @@ def test_a_stop_before_the_first_update_leaves_nothing(
 
     monkeypatch.setattr(RunFolder, "create", created)
     assert call("train", "deep-sea", "--out", str(out), *SMALL) == 130
-    assert "nothing is kept" in capsys.readouterr().err
+    assert "nothing was saved" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -245,7 +245,7 @@ def test_a_run_whose_config_was_changed_is_not_resumed(
     assert call("resume", str(out)) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "was changed since the run began" in error
+    assert "was changed after the run started" in error
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
@@ -338,12 +338,12 @@ def test_a_folder_in_which_nothing_was_trained_is_removed(
     error: Exception, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(UserError, match=f"{why}.*nothing is kept"):
+    with pytest.raises(UserError, match=f"{why}.*nothing was saved"):
         begin(out, Scripted(1, error), monkeypatch)
     assert not out.exists()
     out.mkdir()
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="nothing is kept"):
+    with pytest.raises(UserError, match="nothing was saved"):
         begin(out, Scripted(1, error), monkeypatch)
     assert [path.name for path in out.iterdir()] == ["notes.txt"]
 
@@ -442,7 +442,7 @@ def test_a_run_that_was_begun_by_another_process_is_never_removed(
     out = tmp_path / "out"
     RunFolder.create(out, FOUR.to_dict(), ["test"]).finish("interrupted")
     monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted(1, MemoryError()))
-    with pytest.raises(UserError, match="no checkpoint was written yet; resume with"):
+    with pytest.raises(UserError, match="no checkpoint has been written yet; resume with"):
         loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
     assert status(out) == "failed"
 

@@ -155,7 +155,7 @@ def test_large_observations_are_named_with_their_numbers(
 
 def test_a_gpu_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: {"bytes_limit": 1000})])
-    with pytest.raises(UserError, match="1,000 bytes are available"):
+    with pytest.raises(UserError, match="1,000 bytes is available"):
         check_training(TrainConfig(SEA, TINY), SEA.spec)
 
 

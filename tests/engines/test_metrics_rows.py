@@ -48,7 +48,9 @@ def test_progress_shows_what_the_metrics_have() -> None:
 
 def test_an_update_that_is_not_finite_is_named_with_the_last_good_checkpoint() -> None:
     check_finite(metrics(), 12, [5, 10], 1e-4)
-    with pytest.raises(UserError, match="update 12: loss_action not finite; the last good checkpoint is update 10"):
+    with pytest.raises(
+        UserError, match="update 12: loss_action became NaN or infinite; the last good checkpoint is that of update 10"
+    ):
         check_finite(metrics(loss_action=[1.0, NAN, 1.0]), 12, [5, 10], 1e-4)
     with pytest.raises(UserError, match="parameters not finite; there is no checkpoint yet"):
         check_finite(metrics(parameters_finite=[True, False, True]), 1, [], 1e-4)

@@ -28,19 +28,19 @@ def test_a_mask_of_equal_components_may_be_a_matrix() -> None:
 
 @pytest.mark.parametrize("given", [np.ones(3), None, "yes!", 1, (), [[1, 1], [1]]])
 def test_a_mask_of_another_size_is_refused(given: Any) -> None:
-    with pytest.raises(BadMask, match=r"[013] entries, and there are 4 actions"):
+    with pytest.raises(BadMask, match=r"[013] entries, but there are 4 actions"):
         mask_vector(given, (4,))
 
 
 @pytest.mark.parametrize("entry", [2, -1, 0.5, np.nan, "1"])
 def test_entries_other_than_zero_and_one_are_refused(entry: Any) -> None:
-    with pytest.raises(BadMask, match="other entries than 0 and 1"):
+    with pytest.raises(BadMask, match="entries other than 0 and 1"):
         allowed(np.array([[1, entry]]), (2,))
 
 
 def test_every_component_needs_an_allowed_choice() -> None:
     assert allowed(np.array([[0, 1, 1, 0]]), (2, 2)).tolist() == [[False, True, True, False]]
-    with pytest.raises(BadMask, match="no choice of action component 1"):
+    with pytest.raises(BadMask, match="no choice for action component 1"):
         allowed(np.array([[True, True, True, False], [False, True, False, False]]), (2, 2))
     with pytest.raises(BadMask, match="no action"):
         allowed(np.array([[True, False], [False, False]]), (2,))
@@ -53,9 +53,9 @@ def test_masks_of_a_group_come_as_one_array_as_components_or_one_by_one() -> Non
     single[:] = [(first[0], second[0]), (first[1], second[1])]
     for given in (np.array(rows), (first, second), single, [np.array(row) for row in rows]):
         assert mask_rows(given, 2, (2, 3)).tolist() == rows
-    with pytest.raises(BadMask, match="2 action masks of 3 environments"):
+    with pytest.raises(BadMask, match="2 action masks for 3 environments"):
         mask_rows(np.array(rows), 3, (2, 3))
-    with pytest.raises(BadMask, match="5 entries, and there are action components of 2, 2 choices"):
+    with pytest.raises(BadMask, match="5 entries, but there are action components of 2, 2 choices"):
         mask_rows(np.array(rows), 2, (2, 2))
 
 

@@ -145,8 +145,8 @@ def test_functions_of_python_itself_are_never_called(
     run = hostile(tmp_path / "run", *ATTACKS[attack])
     (run / "checkpoints" / "00000001").mkdir()
     words = {"train": ("train", "--config", "run", "--out", "new", "--trust")}.get(command, (command, "run", "--trust"))
-    assert "a part of Python" in error_of(words, capsys)
-    assert "a part of Python" in error_of(("train", ATTACKS[attack][0]["name"], "--out", "new"), capsys)
+    assert "part of Python" in error_of(words, capsys)
+    assert "part of Python" in error_of(("train", ATTACKS[attack][0]["name"], "--out", "new"), capsys)
     assert_untouched(tmp_path, asked)
 
 
@@ -169,7 +169,7 @@ def test_a_function_of_the_user_takes_the_place_of_a_gymnasium_environment_only(
         raise ZeroDivisionError
 
     for attack, match in (
-        ("a function", "cannot be made: ZeroDivisionError"),
+        ("a function", "cannot be created: ZeroDivisionError"),
         ("a family", "import the module stranger"),
     ):
         run = hostile(tmp_path / attack, *ATTACKS[attack])
@@ -187,7 +187,7 @@ def test_a_study_does_not_continue_a_run_that_names_modules(tmp_path: Path, aske
 
     for number, (env, agent) in enumerate(ATTACKS.values()):
         run = hostile(tmp_path / "runs" / str(number), env, agent)
-        with pytest.raises(UserError, match="holds a run with other settings"):
+        with pytest.raises(UserError, match="contains a run with different settings"):
             is_finished(run, TrainConfig(env_config("open", size=3)))
     records, notes = read_records(tmp_path, lambda config: config.env.name == "atari:pitfall")
     assert (records, len(notes)) == ([], len(ATTACKS))

@@ -74,7 +74,7 @@ def test_terminal_observations_of_stable_baselines3_are_put_in_place() -> None:
 
 
 def test_without_the_last_observation_or_the_mode_one_line_says_what_to_do() -> None:
-    with pytest.raises(UserError, match=r"environment 0 has ended, and infos has no final_obs: create the vector"):
+    with pytest.raises(UserError, match=r"environment 0 has ended, but infos has no final_obs: create the vector"):
         Reached("SameStep")(np.zeros((1, 1)), [True], {})
-    with pytest.raises(UserError, match="pass the name of its autoreset mode instead, SameStep, NextStep or Disabled"):
+    with pytest.raises(UserError, match="pass the name of the mode instead, SameStep, NextStep or Disabled"):
         Reached(object())

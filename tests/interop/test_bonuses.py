@@ -229,11 +229,11 @@ def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwi
 @pytest.mark.parametrize(
     ("obs_space", "action_space", "message"),
     [
-        ((4,), gymnasium.spaces.Box(-1, 1, (2,)), "its actions are continuous.*divide them into a few choices"),
-        ((4,), 1, "the number of actions is 1, and only two or more can be balanced"),
+        ((4,), gymnasium.spaces.Box(-1, 1, (2,)), "its actions are continuous.*discretise them"),
+        ((4,), 1, "the number of actions is 1, but balancing needs at least two"),
         ((4,), "two", "action_space two is not supported: use a Gymnasium space or the number of actions"),
         ((4,), None, "action_space is missing"),
-        (gymnasium.spaces.Dict(a=gymnasium.spaces.Text(2)), 2, "obs_space Dict.* holds no numbers"),
+        (gymnasium.spaces.Dict(a=gymnasium.spaces.Text(2)), 2, "obs_space Dict.* contains no numbers"),
         (4, 2, r"obs_space 4 is not supported: use a Gymnasium space or a shape such as \(4,\)"),
         ((0,), 2, r"obs_space \(0,\) is not supported"),
         ((64, 64, 64), 2, r"shape \(64, 64, 64\) are ambiguous: choose a layout.* hwc .* chw .* stack .* vector"),
@@ -251,18 +251,18 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: m.bonus(np.zeros((2, 5))), r"obs has shape \(2, 5\), and one observation has \(3,\): pass one"),
-        (lambda m: m.bonus(1.0), r"obs has shape \(\), and one observation has \(3,\)"),
+        (lambda m: m.bonus(np.zeros((2, 5))), r"obs has shape \(2, 5\), but one observation has \(3,\): pass one"),
+        (lambda m: m.bonus(1.0), r"obs has shape \(\), but one observation has \(3,\)"),
         (lambda m: m.bonus(np.zeros((0, 3))), "obs is empty: pass at least one"),
-        (lambda m: m.bonus([1.0, np.nan, 0.0]), "obs has numbers that are not finite.*numpy.nan_to_num"),
-        (lambda m: m.observe([1.0, np.inf, 0.0]), "obs has numbers that are not finite"),
+        (lambda m: m.bonus([1.0, np.nan, 0.0]), "obs has values that are not finite.*numpy.nan_to_num"),
+        (lambda m: m.observe([1.0, np.inf, 0.0]), "obs has values that are not finite"),
         (lambda m: m.bonus([1e16, 0.0, 0.0]), r"beyond 1e\+15"),
         (lambda m: m.bonus([[1.0], [1.0, 2.0]]), "obs is not an array of numbers"),
-        (lambda m: m.bonus(["a", "b", "c"]), "obs is not an array of numbers but of <U1: convert it first"),
-        (lambda m: m.logits(OBS, np.zeros(4)), r"logits has shape \(4,\), but 4 actions .* have \(8, 4\)"),
-        (lambda m: m.logits(OBS[0], [0, 0, 0, np.nan]), "logits has NaN or infinity"),
+        (lambda m: m.bonus(["a", "b", "c"]), "obs is an array of <U1, not of numbers: convert it first"),
+        (lambda m: m.logits(OBS, np.zeros(4)), r"logits has shape \(4,\), but 4 actions .* need \(8, 4\)"),
+        (lambda m: m.logits(OBS[0], [0, 0, 0, np.nan]), "logits has NaN or infinite values"),
         (lambda m: m.logits(OBS[0], np.zeros(4), coef=-1), "coef must be from 0 to 1000000, not -1"),
-        (lambda m: m.learn(OBS, TAKEN[:7]), r"actions has shape \(7,\), and the observations have \(8,\)"),
+        (lambda m: m.learn(OBS, TAKEN[:7]), r"actions has shape \(7,\), but the observations have \(8,\)"),
         (lambda m: m.learn(OBS, TAKEN + 1), "actions must be from 0 to 3, not 4"),
         (lambda m: m.learn(OBS, TAKEN - 1), "actions must be from 0 to 3, not -1"),
         (lambda m: m.learn(OBS, TAKEN / 2), r"actions must be integers, not float64: convert with .astype\(int\)"),
@@ -273,13 +273,13 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
         (lambda _: make(embedding="channel"), "an action channel is for images"),
         (
             lambda _: ActionBalance.create((44, 44), 50, embedding="channel"),
-            "images are too low for an action channel of 50 actions: use one-hot",
+            "images have too few rows for an action channel of 50 actions: use one-hot",
         ),
         (lambda _: make_rnd(gamma=1.5), "gamma must be from 0 to 1, not 1.5"),
         (lambda _: make_rnd(0), "environments must be from 1"),
         (lambda _: make_rnd(2).reward(OBS[:3]), r"pass \(2,\) for one step or \(T, 2\) for a rollout"),
         (lambda _: make_rnd(2).reward(OBS[0]), r"pass \(2,\) for one step"),
-        (lambda _: make_rnd(2).learn([np.nan] * 3), "next_obs has numbers that are not finite"),
+        (lambda _: make_rnd(2).learn([np.nan] * 3), "next_obs has values that are not finite"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_fix(call: Callable[[ActionBalance], Any], message: str) -> None:
@@ -419,7 +419,7 @@ def test_the_wrong_class_another_format_and_no_file_are_refused(tmp_path: Path) 
     with pytest.raises(UserError, match=r"^cannot read .*nowhere: No such file or directory$"):
         RND.load(tmp_path / "nowhere")
     changed(path, lambda header: {**header, "format": 9})
-    with pytest.raises(UserError, match=r"rnd.npz has format 9, and this version reads 2: use the version that wrote"):
+    with pytest.raises(UserError, match=r"rnd.npz has format 9, but this version reads 2: use the version that wrote"):
         RND.load(path)
 
 
@@ -435,7 +435,7 @@ def changed(path: Path, header_of: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(
     ("header_of", "message"),
     [
-        (lambda header: {**header, "settings": {**header["settings"], "width": 17}}, "does not fit its settings"),
+        (lambda header: {**header, "settings": {**header["settings"], "width": 17}}, "does not match its settings"),
         (lambda header: {**header, "settings": {**header["settings"], "gamma": 2}}, "is damaged or was not written by"),
         (lambda header: {**header, "settings": {**header["settings"], "extra": 2}}, "is damaged or was not written by"),
         (lambda header: {**header, "settings": 3}, "is damaged or was not written by"),

@@ -168,11 +168,11 @@ def test_the_treasure_of_a_sea_costs_what_the_way_costs() -> None:
 def test_actions_that_are_none_are_refused(action: int) -> None:
     env = gymnasium.make(IDS[0]).unwrapped
     env.reset()
-    with pytest.raises(InvalidAction, match="not one of 0 to 3"):
+    with pytest.raises(InvalidAction, match="must be from 0 to 3"):
         env.step(action)
     envs = gymnasium.make_vec(IDS[0], num_envs=2)
     envs.reset()
-    with pytest.raises(InvalidAction, match="not one of 0 to 3"):
+    with pytest.raises(InvalidAction, match="must be from 0 to 3"):
         envs.step(np.array([0, action]))
 
 

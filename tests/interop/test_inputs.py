@@ -64,7 +64,7 @@ def test_parts_have_the_same_leading_axes() -> None:
     assert (seen.nvec, seen.actions) == ((2, 3), 5)
     with pytest.raises(UserError, match=r"actions must be from 1 to 2, not 3 \(component 0\)"):
         seen.taken(np.array([3, 0]), ())
-    with pytest.raises(UserError, match=r"shape \(2,\), and the observations have \(2,\) and \(2,\) of each"):
+    with pytest.raises(UserError, match=r"shape \(2,\), but the observations have \(2,\) and \(2,\) of each"):
         seen.taken(np.array([1, 0]), (2,))
     with pytest.raises(UserError, match=r"parts of obs have the leading axes \(4,\) and \(3,\)"):
         seen.observations({**rooms(4), "place": rooms(3)["place"]})

@@ -44,9 +44,9 @@ def test_forbidden_actions_have_no_share_of_the_shift(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (np.ones(3, bool), r"mask is bool \(3,\), and must be bool \(4,\): one for each action"),
+        (np.ones(3, bool), r"mask is bool \(3,\), but must be bool \(4,\): one entry for each action"),
         (np.ones(4), r"mask is float64 \(4,\)"),
-        (np.zeros(4, bool), "mask forbids all actions of an observation: allow at least one"),
+        (np.zeros(4, bool), "mask forbids all actions for an observation: allow at least one"),
     ],
 )
 def test_a_mask_that_cannot_be_is_refused(mask: np.ndarray, message: str) -> None:
@@ -92,7 +92,7 @@ def test_steps_that_do_not_count_teach_nothing() -> None:
     assert rnd.learn(OBS, valid=valid) == other.learn(OBS[:5])
     assert rnd.learn(OBS, valid=np.zeros(8, bool)) == 0
     assert float(rnd._learner.obs_stats.count) == 5
-    with pytest.raises(UserError, match=r"valid is bool \(3,\), and must be bool \(8,\)"):
+    with pytest.raises(UserError, match=r"valid is bool \(3,\), but must be bool \(8,\)"):
         rnd.learn(OBS, valid=np.ones(3, bool))
 
 

@@ -44,7 +44,7 @@ def test_the_same_seed_draws_the_same_and_the_next_call_something_else() -> None
         ((0, 1, 1.0), "epochs must be from 1"),
         ((1, 0, 1.0), "minibatches must be from 1"),
         ((1, 1, 0.0), "update_proportion must be above 0 and at most 1, not 0.0"),
-        ((1, 9, 1.0), "8 samples cannot be divided into 9 minibatches: use fewer"),
+        ((1, 9, 1.0), "8 samples cannot be split into 9 minibatches: use fewer"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: tuple[int, int, float], message: str) -> None:

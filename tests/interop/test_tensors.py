@@ -94,8 +94,8 @@ def test_a_state_without_tensors_is_one_of_arrays(monkeypatch: pytest.MonkeyPatc
     [
         (lambda: {}, "the state is damaged or was not written by action_balance.interop"),
         (lambda: make_rnd().state_dict(), "the state holds RND, not ActionBalance"),
-        (lambda: make(width=8).state_dict(), "the state is one for other spaces or of another width"),
-        (lambda: {**make().state_dict(), "arrays": {}}, "the state does not fit its settings"),
+        (lambda: make(width=8).state_dict(), "the state belongs to other spaces or another width"),
+        (lambda: {**make().state_dict(), "arrays": {}}, "the state does not match its settings"),
     ],
 )
 def test_a_state_of_something_else_is_refused(state: Any, message: str) -> None:

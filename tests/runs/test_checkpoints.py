@@ -300,7 +300,7 @@ def test_checkpoints_are_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run" / "checkpoints").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="leads out of"):
+    with pytest.raises(UserError, match="points outside"):
         Checkpoints(tmp_path / "run" / "checkpoints").save(1, _state(1))
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -342,7 +342,7 @@ def test_arrays_that_are_something_else_are_an_error_if_their_checksum_is_right(
     contents = json.loads(file.read_bytes())["contents"]
     contents["files"] = {"arrays.npz": hashlib.sha256(content.getvalue()).hexdigest()}
     file.write_bytes(to_json({"contents": contents, "sha256": fingerprint(contents)}))
-    with pytest.raises(UserError, match="is as it was written, but cannot be read"):
+    with pytest.raises(UserError, match="is intact, but cannot be read"):
         checkpoints.restore(_state(0))
 
 
@@ -370,7 +370,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_for_is_not_called_damag
         ({"weights": jnp.zeros(51)}, r"\['weights'\] is float32\[50\] in it, float32\[51\] here"),
         ({"weights": jnp.zeros(50, jnp.bfloat16)}, r"float32\[50\] in it, bfloat16\[50\] here"),
         ({"key": jax.random.key(0, impl="rbg")}, r"\['key'\] is key<fry> in it, key<rbg> here"),
-        ({"more": jnp.zeros(1)}, r"\['more'\] is missing in it"),
+        ({"more": jnp.zeros(1)}, r"\['more'\] is missing from it"),
         ({"update": None}, r"\['update'\] exists only in it"),
     ],
 )
@@ -404,7 +404,7 @@ def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_check
         checkpoints = _filled(disk / "checkpoints", {1: 1.0, 2: 0.0}, numbers=4000)
         state = os.statvfs(disk)
         (disk / "rest").write_bytes(b"x" * (state.f_bavail * state.f_frsize - 1024 * free))
-        with pytest.raises(UserError, match="No space left on device; the last good one, of update 2") as caught:
+        with pytest.raises(UserError, match="No space left on device; the last good checkpoint, of update 2") as caught:
             checkpoints.save(3, _state(3, 4000))
         assert "\n" not in str(caught.value)
         assert sorted(path.name for path in checkpoints.path.iterdir()) == ["00000001", "00000002"]
@@ -421,7 +421,7 @@ def test_a_folder_that_becomes_read_only_gives_one_line_and_stays_readable(tmp_p
     with _small_disk(disk):
         checkpoints = _filled(disk / "checkpoints", {1: None})
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with pytest.raises(UserError, match=r"Read-only file system; the last good one, of update 1"):
+        with pytest.raises(UserError, match=r"Read-only file system; the last good checkpoint, of update 1"):
             checkpoints.save(2, _state(2))
         _assert_same(checkpoints.restore(_state(0)).state, _state(1))
 

@@ -90,7 +90,7 @@ def test_overwrite_deletes_the_run_and_nothing_else(tmp_path: Path) -> None:
 def test_files_that_are_not_of_a_run_are_never_deleted(tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "mine").write_text("precious")
-    with pytest.raises(UserError, match=r"holds checkpoints, which is not of a run: choose another --out"):
+    with pytest.raises(UserError, match=r"contains checkpoints, which does not belong to a run: choose another --out"):
         _create(tmp_path, overwrite)
     assert _snapshot(tmp_path) == {"checkpoints/mine": b"precious"}
 
@@ -98,7 +98,7 @@ def test_files_that_are_not_of_a_run_are_never_deleted(tmp_path: Path, overwrite
 def test_a_run_with_a_damaged_config_can_be_overwritten(tmp_path: Path) -> None:
     _create(tmp_path).finish("failed")
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(UserError, match="already holds a run"):
+    with pytest.raises(UserError, match="already contains a run"):
         _create(tmp_path)
     assert _create(tmp_path, overwrite=True).config == CONFIG
 
@@ -106,7 +106,7 @@ def test_a_run_with_a_damaged_config_can_be_overwritten(tmp_path: Path) -> None:
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(UserError, match="a file is in the way"):
+        with pytest.raises(UserError, match="is a file, not a folder"):
             _create(path)
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -145,7 +145,7 @@ def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"it has no config\.json"):
         RunFolder.open(tmp_path)
     (tmp_path / "config.json").write_text('{"name": "of another program"}')
-    with pytest.raises(UserError, match="is not of a run"):
+    with pytest.raises(UserError, match="does not belong to a run"):
         RunFolder.open(tmp_path)
 
 
@@ -206,7 +206,7 @@ def test_resuming_passes_over_a_damaged_checkpoint_and_cuts_everything_back_to_t
     assert restored.warnings == tuple(said)
     checkpoint, move, rows = said
     assert "00000003 is damaged" in checkpoint
-    assert "what is damaged is moved" in move
+    assert "damaged files were moved" in move
     assert "(1 of metrics.jsonl)" in rows
     assert folder.checkpoints().updates() == [1, 2]
     assert _snapshot(tmp_path / "aside" / "0001-damaged" / "00000003") == damaged
@@ -224,7 +224,7 @@ def test_a_run_killed_before_its_first_checkpoint_is_resumed_from_the_beginning(
     restored, log = RunFolder.open(tmp_path).resume({"x": 7}, [])
     assert (restored.update, restored.state) == (0, {"x": 7})
     (line,) = restored.warnings
-    assert f"starts from the beginning; the later rows (1 of metrics.jsonl) are moved to {tmp_path / 'aside'}" in line
+    assert f"restarts from the beginning; the later rows (1 of metrics.jsonl) are moved to {tmp_path / 'aside'}" in line
     assert read_metrics(tmp_path) == []
     assert read_metrics(tmp_path / "aside" / "0001-without-checkpoint") == [_row(1)]
 
@@ -342,7 +342,7 @@ def test_a_damaged_manifest_is_moved_aside_and_does_not_keep_a_run_from_being_re
     assert RunFolder.open(tmp_path).manifest["status"] == "running"
     assert (tmp_path / "aside" / "0001-damaged" / "manifest.json").read_text() == "{"
     (line,) = restored.warnings
-    assert "manifest.json is damaged and is moved" in line
+    assert "manifest.json is damaged and was moved" in line
 
 
 def test_what_another_process_wrote_before_the_lock_was_ours_is_kept(tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypa
     restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
     jax_line, device_line = restored.warnings
     assert jax_line.startswith(f"jax is now 99.0 and was {jax.__version__}")
-    assert device_line.startswith("it now runs on a new one and ran on")
+    assert device_line.startswith("it now runs on a new one, not on")
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_an_evaluation_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "victim" / "thesis.tex").write_text("precious")
     (tmp_path / "run" / "evaluation").symlink_to(tmp_path / "victim")
     before = _snapshot(tmp_path / "victim")
-    with pytest.raises(UserError, match="leads out of"):
+    with pytest.raises(UserError, match="points outside"):
         folder.save_evaluation({}, {"episodes.csv": b""})
     assert _snapshot(tmp_path / "victim") == before
 
@@ -504,7 +504,7 @@ def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expect
     os.mkfifo(tmp_path / run_folder.CONFIG)
     with pytest.raises(UserError, match=r"is a pipe, and the config\.json of a run is expected"):
         RunFolder.open(tmp_path)
-    with pytest.raises(UserError, match=r"is a device, and the config\.json of a run is expected"):
+    with pytest.raises(UserError, match=r"is a device, but the config\.json of a run is expected"):
         read_config(Path("/dev/zero"))
     assert not RunFolder.holds_run(tmp_path)
 

@@ -112,7 +112,7 @@ def test_a_damaged_one_is_skipped_for_a_newer_format_beside_it(tmp_path: Path) -
 
 def test_a_leaf_that_0_1_0_did_not_have_is_named(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, 7, OLD)
-    with pytest.raises(UserError, match=r"\.bonus_states\['action'\] is missing in it"):
+    with pytest.raises(UserError, match=r"\.bonus_states\['action'\] is missing from it"):
         Checkpoints(tmp_path).restore(replace(NEW, bonus_states={"action": jnp.zeros(1)}))
 
 
@@ -123,7 +123,7 @@ def test_what_orbax_cannot_read_is_not_damaged_and_is_an_error(tmp_path: Path, m
         raise ValueError("no such format\nand a long story")
 
     monkeypatch.setattr(orbax.Checkpointer, "restore", fail)
-    with pytest.raises(UserError, match=r"is as it was written, .*Orbax cannot read it: no such format$"):
+    with pytest.raises(UserError, match=r"is intact, .*Orbax cannot read it: no such format$"):
         Checkpoints(tmp_path).restore(NEW)
 
 

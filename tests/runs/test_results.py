@@ -37,7 +37,7 @@ def test_the_same_settings_continue(tmp_path: Path) -> None:
 def test_other_settings_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     _open(tmp_path)
     before = (tmp_path / SUMMARY).read_bytes()
-    with pytest.raises(UserError, match=r"other settings.*--overwrite"):
+    with pytest.raises(UserError, match=r"different settings.*--overwrite"):
         _open(tmp_path, RunSettings(runs=7))
     assert (tmp_path / SUMMARY).read_bytes() == before
 
@@ -76,7 +76,7 @@ def test_a_result_lists_its_files_before_they_exist_and_nothing_else_of_what_is_
 def test_a_file_that_is_not_of_the_result_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("mine")
     folder = _open(tmp_path)
-    with pytest.raises(UserError, match=r"mine.csv is not of this result: move it away"):
+    with pytest.raises(UserError, match=r"mine.csv does not belong to this result: move it away"):
         folder.write("mine.csv", b"ours")
     assert (tmp_path / "mine.csv").read_text() == "mine"
 
@@ -138,9 +138,9 @@ def test_only_one_process_writes_a_result_at_a_time(tmp_path: Path, monkeypatch:
     with _open(tmp_path) as folder:
         assert (tmp_path / ".lock").exists()
         folder.write("a.csv", b"")
-    with pytest.raises(UserError, match="other settings"):
+    with pytest.raises(UserError, match="different settings"):
         _open(tmp_path, RunSettings(runs=7))
-    with pytest.raises(UserError, match="already holds a result of test"):
+    with pytest.raises(UserError, match="already contains a result of test"):
         ResultFolder.renew(tmp_path, "another")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", SUMMARY]
     (tmp_path / ".a.csv.0123abcd.part").touch()  # of a process that was killed
@@ -168,21 +168,24 @@ def test_a_report_replaces_the_one_before_and_knows_it(tmp_path: Path) -> None:
     second.release()
     assert (tmp_path / "runs.csv").read_bytes() == b"2"
     assert ResultFolder.read(tmp_path).summary["files"] == ["runs.csv"]
-    with pytest.raises(UserError, match="already holds a result of report"):
+    with pytest.raises(UserError, match="already contains a result of report"):
         ResultFolder.renew(tmp_path, "another", overwrite=True)
     (tmp_path / SUMMARY).write_text("{")
     with pytest.raises(UserError, match="damaged"):
         ResultFolder.renew(tmp_path, "report")
     ResultFolder.renew(tmp_path, "report", overwrite=True).release()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UserError, match="holds no result"):
+    with pytest.raises(UserError, match="contains no result"):
         ResultFolder.read(tmp_path)
 
 
 def test_files_in_a_folder_without_a_summary_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "goals.csv").write_text("mine")
     for overwrite in (False, True):
-        with _open(tmp_path, overwrite=overwrite) as folder, pytest.raises(UserError, match="not of this result"):
+        with (
+            _open(tmp_path, overwrite=overwrite) as folder,
+            pytest.raises(UserError, match="does not belong to this result"),
+        ):
             folder.write("goals.csv", b"ours")
     assert (tmp_path / "goals.csv").read_text() == "mine"
 
@@ -197,7 +200,7 @@ def test_a_damaged_summary_is_named(tmp_path: Path, content: str) -> None:
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(UserError, match="a file is in the way"):
+        with pytest.raises(UserError, match="is a file, not a folder"):
             _open(path)
     assert (tmp_path / "file").read_text() == "mine"
 

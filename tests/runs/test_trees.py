@@ -72,7 +72,7 @@ def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> No
 )
 def test_arrays_that_are_not_what_their_table_says_are_damaged(changed: dict[str, np.ndarray]) -> None:
     tree = {"x": jnp.zeros(2), "key": jax.random.key(0), "n": 1}
-    with pytest.raises(DamagedArrays, match="is not as it was written"):
+    with pytest.raises(DamagedArrays, match="has changed since it was written"):
         to_tree({**to_arrays(tree), **changed}, describe(tree), tree)
 
 

@@ -60,7 +60,7 @@ def test_runs_that_the_flags_cannot_name_are_listed(tmp_path: Path) -> None:
         summary["command"]
         == "action-balance reproduce atari --out . --games venture --methods rnd --seeds 2 --report-only"
     )
-    with pytest.raises(UserError, match="other settings"):
+    with pytest.raises(UserError, match="different settings"):
         campaign.is_finished(tmp_path / "runs" / "venture-rnd-1", SMALL.run("venture", "rnd", 1))
 
 

@@ -41,7 +41,7 @@ def test_chosen_parts_run_in_order_and_finished_ones_are_kept(tmp_path: Path) ->
 
 
 def test_an_interrupt_names_what_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt, match="no part was finished"):
+    with pytest.raises(KeyboardInterrupt, match="no part was completed"):
         run(folder(tmp_path), ("a", "b"), stop_at="a")
     with pytest.raises(KeyboardInterrupt, match="all training runs"):
         run(folder(tmp_path), ("a", "b"), stop_at="a", kept="all training runs")

@@ -47,7 +47,7 @@ def test_a_terminal_gets_tables_and_the_games_of_the_paper() -> None:
     [
         (("method",), "did you mean methods?"),
         (("games", "pong"), "does not take 'pong'"),
-        (("games", "--gym"), "--gym lists environments"),
+        (("games", "--gym"), "--gym applies only to environments"),
     ],
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ def test_an_unknown_tracker_gets_a_suggestion() -> None:
 
 def test_a_package_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UserError, match=r'mlflow is not installed, and --track mlflow needs it: .*"\.\[mlflow\]"'):
+    with pytest.raises(UserError, match=r'mlflow is not installed, but --track mlflow needs it: .*"\.\[mlflow\]"'):
         check_installed(["mlflow"])
 
 

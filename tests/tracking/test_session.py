@@ -84,7 +84,7 @@ def test_a_tracker_that_fails_is_one_line_and_the_end_of_it(
     for update in range(1, 4):
         tracking.log(rows(update, 0.0), {})
     tracking.finish("finished")
-    assert said == ["mlflow fails (no network): the training continues without it"]
+    assert said == ["mlflow failed (no network): training continues without it"]
 
 
 def test_a_tracker_that_hangs_is_left_behind(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_a_tracker_that_hangs_is_left_behind(recorder: Recorder, monkeypatch: py
     tracking.log(rows(1, 0.0), {})
     tracking.finish("finished")
     free.set()
-    assert said == ["wandb has not received all metrics in time; metrics.jsonl of the run has all of them"]
+    assert said == ["wandb did not receive all metrics in time; the run's metrics.jsonl has all of them"]
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,12 @@ def test_a_file_that_names_a_module_is_not_loaded_without_trust(file: Path, tmp_
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "something"}, "is damaged or is no agent"),
-        ({"config": 3}, "is damaged or is no agent"),
-        ({"leaves": [{"path": 1}]}, "is damaged or is no agent"),
+        ({"format": "something"}, "is damaged or not an agent"),
+        ({"config": 3}, "is damaged or not an agent"),
+        ({"leaves": [{"path": 1}]}, "is damaged or not an agent"),
         ({"version": 99}, "has format 99"),
         ({"spaces": {"leaves": [], "nvec": [2]}}, "spaces of the environment are damaged"),
-        ({"env_spec": {"kind": "vector", "shape": [9], "nvec": [2]}}, "does not fit its settings"),
+        ({"env_spec": {"kind": "vector", "shape": [9], "nvec": [2]}}, "does not match its settings"),
     ],
 )
 def test_a_file_that_was_changed_is_refused(file: Path, tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -136,7 +136,7 @@ def test_a_file_that_was_changed_is_refused(file: Path, tmp_path: Path, change: 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.agent").write_text("hello")
-    with pytest.raises(UserError, match="is damaged or is no agent"):
+    with pytest.raises(UserError, match="is damaged or not an agent"):
         ab.load(tmp_path / "text.agent")
     with pytest.raises(UserError):
         ab.load(tmp_path / "nothing")

@@ -50,5 +50,5 @@ def test_what_is_no_table_or_too_large_for_one_is_refused(tmp_path: Path) -> Non
         read_table(tmp_path / "pipe.csv", ("name",))
     with open(tmp_path / "large.csv", "wb") as file:
         file.truncate(3_000_000_000)
-    with pytest.raises(UserError, match=r"a table \(\.csv\) is expected, with at most"):
+    with pytest.raises(UserError, match=r"a table \(\.csv\) is expected, of at most"):
         read_table(tmp_path / "large.csv", ("name",))

@@ -69,7 +69,7 @@ class Algorithm:
             return self._mixed_obs(observation, stats)
         if self.spec.normalize_obs:
             if stats is None:
-                raise ValueError("this policy sees normalised observations: pass the statistics")
+                raise ValueError("this policy expects normalised observations: pass the statistics")
             observation = stats.normalize(observation, self.config.bonus.observation_clip)
         return observation[None] if self.spec.kind == "image" else observation
 
@@ -78,7 +78,7 @@ class Algorithm:
         pixels, vector = split_frame(stack, self.spec.pixels)
         if self.spec.normalize_obs:
             if not isinstance(stats, MixedStats):
-                raise ValueError("this policy sees normalised vectors: pass the statistics")
+                raise ValueError("this policy expects normalised vectors: pass the statistics")
             vector = stats.normalize_vector(vector, self.config.bonus.observation_clip)
         return MixedObs(tuple(split_images(pixels, self.spec.images)), vector)
 

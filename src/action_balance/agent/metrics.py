@@ -59,7 +59,9 @@ def update_metrics(
     for slot, bonus in algorithm.bonuses.items():
         own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
         if taken := found.keys() & own.keys():
-            raise UserError(f"{type(bonus).__name__} names a metric {min(taken)}, which exists: use another name")
+            raise UserError(
+                f"{type(bonus).__name__} adds a metric {min(taken)}, which already exists: use another name"
+            )
         found |= own
     leaves = jax.tree.leaves(state.params)
     return found | {"parameters_finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()}

@@ -261,7 +261,7 @@ def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus
     try:
         signature(kind.init).bind(None, None, None)
     except TypeError:
-        raise UserError(f"init of {name} must take a key and statistics: def init(self, key, stats)") from None
+        raise UserError(f"{name}.init must take a key and statistics: def init(self, key, stats)") from None
     bonus = kind(spec, agent, from_dict(kind.Config, agent.settings_of(name)))
     bonus.check()
     return bonus

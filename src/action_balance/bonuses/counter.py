@@ -30,7 +30,7 @@ class PairCounter(Bonus):
             One count per choice of the action components, zero or more.
         """
         del params, state, obs
-        raise UserError(f"{type(self).__name__} does not count: implement its method counts(self, params, state, obs)")
+        raise UserError(f"{type(self).__name__} has no counts: implement the method counts(self, params, state, obs)")
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
         """The bonus of every action."""

@@ -25,7 +25,7 @@ def check_enumerable(spec: EnvSpec, instead: str) -> None:
     """
     if not spec.countable:
         raise UserError(
-            "the states of this environment cannot be enumerated, so exact counts do not work: use another bonus, "
+            "the states of this environment cannot be enumerated, so there are no exact counts: use another bonus, "
             f"e.g. {instead}"
         )
 

@@ -94,7 +94,7 @@ class PairDistillation(Bonus):
         """An action channel needs images."""
         if self.config.embedding == "channel" and not self.spec.is_image:
             what = "also vectors" if self.spec.is_mixed else "none"
-            raise UserError(f"an action channel needs images, and this environment has {what}: use action-balance-rnd")
+            raise UserError(f"an action channel needs images, but this environment has {what}: use action-balance-rnd")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         """A fresh predictor and its target."""

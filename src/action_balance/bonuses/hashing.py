@@ -140,7 +140,7 @@ class Hashed(Bonus):
     def check(self) -> None:
         """Cells need images."""
         if self.hashes_cells and not self.spec.is_image:
-            raise UserError("cells need images, and this environment has none: use --hash-kind simhash")
+            raise UserError("--hash-kind cells needs images, but this environment has none: use --hash-kind simhash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, HashTable]:
         """An empty table, with hash functions that are drawn once and never change."""

@@ -109,7 +109,7 @@ def _resolve(
             continue
         todo[:] = [other for other in todo if other.key[: len(entry.key)] != entry.key]
         if one.path in TYPED_ONLY:
-            raise refuse(made.path, entry, "is not for files: give it on the command line")
+            raise refuse(made.path, entry, "cannot be set in a file: give it on the command line")
         words = _words(made.path, entry, one)
         if words is None or one.path in given or (one.path == ENV and has_env):
             continue
@@ -198,9 +198,9 @@ def _unknown(path: Path, entry: Entry, now: Iterable[Flag], all_flags: Iterable[
     if len(entry.key) == 1:
         name, own = entry.name.replace("_", "-"), [one.name[2:] for one in now if not one.positional]
         if any(one.name == f"--{name}" for one in all_flags):
-            return refuse(path, entry, "is not a setting of this environment and method: leave it out")
+            return refuse(path, entry, "does not apply to this environment and method: leave it out")
     else:
         name, own = entry.name, [one.path.removeprefix("settings.") for one in now]
     near = nearest(name, own, 0.6)
-    hint = f"did you mean {near}?" if near else "see action-balance train --help-all for all of them"
-    return refuse(path, entry, f"is no setting: {hint}")
+    hint = f"did you mean {near}?" if near else "run action-balance train --help-all to list all settings"
+    return refuse(path, entry, f"is not a setting: {hint}")

@@ -72,7 +72,7 @@ def parse(arguments: Sequence[str]) -> Command:
     if name.partition("=")[0] == COMPLETION:
         return Show(_completion(name.partition("=")[2] or " ".join(rest)))
     if name.startswith("-"):
-        raise UserError(f"unknown option {name}: a command comes first; see {PROGRAM} --help")
+        raise UserError(f"unknown option {name}: give a command first; see {PROGRAM} --help")
     check_name("command", name, _commands())
     if name in GROUPS:
         members = _commands(name)
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UserError as error:
         _end(str(error), 2)
     except KeyboardInterrupt as stop:
-        _end(f"interrupted; {str(stop) or 'nothing was finished'}", 130)
+        _end(f"interrupted; {str(stop) or 'nothing was completed'}", 130)
     except Exception as error:
         why = failure(error)
         if why is None:
@@ -158,7 +158,7 @@ def _prepare_and_run(command: Command) -> None:
         with interruptible():  # only now: libraries that are loading lose exceptions, or crash
             execute(OutputConsole())
     except SystemExit as error:  # of an environment or a bonus; our own code ends in `main` only
-        raise UserError(f"the code of the environment or of a bonus ends Python: {describe_error(error)}") from None
+        raise UserError(f"the code of the environment or of a bonus exited Python: {describe_error(error)}") from None
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -297,7 +297,7 @@ def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConf
         try:
             read_json(path, "the config.json of a run")
         except Damaged:
-            raise UserError(f"{path} is not the config.json of a run: give that file, or the run's folder") from None
+            raise UserError(f"{path} is not the config.json of a run: give that file or the run's folder") from None
     data = read_config(path)
     return TrainConfig.from_dict(data, bool(found.get("trust")), _typed(data, env, found), typing=True)
 

@@ -140,7 +140,7 @@ class BonusConfig:
         check_numbers(self, *_given(self, *ADAPTS), high=1e6, above=True)
         if not self.action_coef_min <= self.action_coef_start <= self.action_coef_max:
             low, start, high = (f"{flag(name)} {getattr(self, name):g}" for name in COEF_LIMITS)
-            raise UserError(f"c must start within its limits: choose {low} <= {start} <= {high}")
+            raise UserError(f"c must start within its limits: choose values with {low} <= {start} <= {high}")
         if self.normalize is not None:
             check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
@@ -257,17 +257,17 @@ class AgentConfig:
         divided = self.steps_per_update if self.ppo.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
             raise UserError(
-                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.ppo.minibatch_of}: "
-                f"choose --minibatches or --envs so that they do"
+                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.ppo.minibatch_of}: change "
+                f"--minibatches or --envs"
             )
         if self.host.groups is not None and self.envs % self.host.groups:
             raise UserError(
-                f"{self.envs} environments cannot be split into {self.host.groups} equal groups: "
-                f"choose --groups or --envs so that they can"
+                f"{self.envs} environments cannot be split into {self.host.groups} equal groups: change --groups or "
+                f"--envs"
             )
         if self.steps < self.steps_per_update:
             raise UserError(
-                f"{self.steps} steps are less than one rollout of {self.envs} environments x "
+                f"{self.steps} steps are fewer than one rollout of {self.envs} environments x "
                 f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
             )
         self._check_products()
@@ -278,11 +278,11 @@ class AgentConfig:
         for name in () if self.adapts else ADAPTS:
             self._check_default(name, f"{flag(name)} needs --action-coef auto")
         for name in ("action_coef_end",) if self.adapts else ():
-            self._check_default(name, "--action-coef auto follows no schedule")
+            self._check_default(name, "--action-coef auto cannot be combined with a schedule")
         if self.adapts and self.epsilon:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
         for name in _given(self.ppo, "epsilon", "entropy_coef") if self.uniform else ():
-            raise UserError(f"{self.label} learns nothing and acts at random: leave out {flag(name)}")
+            raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
 
     def _check_products(self) -> None:
         """Raise a `UserError` if steps or minibatches cannot be counted in 32 bits."""

@@ -111,7 +111,7 @@ class EnvConfig:
             The settings; a `UserError` if environments of the family are not made by functions.
         """
         del make
-        raise UserError(f"{self.name} was not trained with a function: leave out env")
+        raise UserError(f"{self.name} was not created by a function: leave out env")
 
     def comparable(self) -> Self:
         """The same environment with explicit defaults and without settings that do not change what is learned."""
@@ -199,8 +199,8 @@ class DeviceEnvConfig(EnvConfig):
         """An environment on the device returns whole observations, so that nothing is stacked."""
         if spec.is_stack:
             raise UserError(
-                f"{self.name} steps on the device, and the kind of its spec is {spec.kind}: "
-                f"make it vector or image, and return whole observations"
+                f"{self.name} steps on the device, but the kind of its spec is {spec.kind}: make it vector or image, "
+                f"and return whole observations"
             )
 
     def check_host(self, host: "HostConfig") -> None:

@@ -13,7 +13,7 @@ class FrozenDict(dict[str, Any]):
         return hash(frozenset(self.items()))
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("settings do not change: make new ones")
+        raise TypeError("settings cannot be changed: create new ones")
 
     __setitem__ = __delitem__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse

@@ -21,7 +21,7 @@ from action_balance.files import reason
 #: What a family of a user must define, by the class that it inherits from, and what each member does.
 NEEDED: dict[type[EnvConfig], dict[str, str]] = {
     DeviceEnvConfig: {"make": "makes the environment"},
-    HostEnvConfig: {"make": "makes the environments", "spec": "says what the agent observes and does"},
+    HostEnvConfig: {"make": "makes the environments", "spec": "describes observations and actions"},
 }
 
 #: The family of environments that a Python function makes.
@@ -75,9 +75,9 @@ def load_module(module: str, needed_by: str) -> Any:
         The module; a `UserError` if it cannot be imported, or if it is a part of Python itself.
     """
     if not all(part.isidentifier() for part in module.split(".")):
-        raise UserError(f"{needed_by} does not name a module: '{module:.80}' is not the name of one")
+        raise UserError(f"{needed_by} does not name a module: '{module:.80}' is not a module name")
     if is_standard(module):
-        raise UserError(f"{needed_by} names the module {module}, which is a part of Python: name a module of your own")
+        raise UserError(f"{needed_by} names the module {module}, which is part of Python: name your own module")
     if not _is_installed(module.partition(".")[0]):
         with contextlib.suppress(OSError):  # of a folder that was deleted
             # Last, so that a file of this folder is never imported in place of a library.
@@ -148,7 +148,7 @@ def env_class(name: str) -> type[EnvConfig]:
     for base, members in NEEDED.items():
         for member, does in members.items() if issubclass(own, base) else ():
             if getattr(own, member, None) is getattr(base, member):
-                raise UserError(f"{name} does not define {member}, which {does}: add it to the class")
+                raise UserError(f"{name} has no {member}, which {does}: add it to the class")
     return own
 
 

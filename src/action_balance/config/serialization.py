@@ -45,7 +45,7 @@ def from_dict(kind: type[T], data: Data, resolve: Resolve = lambda kind, _: kind
     types = get_type_hints(kind)
     declared = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(data.keys() - declared.keys()):
-        raise UserError(f"the config has settings that this version does not know: {', '.join(unknown)}")
+        raise UserError(f"the config has settings that are unknown to this version: {', '.join(unknown)}")
     required = {
         name
         for name, field in declared.items()

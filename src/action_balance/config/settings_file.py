@@ -68,18 +68,18 @@ def read_settings(path: Path) -> Data:
     """
     kind = KINDS[path.suffix.lower()]
     expected = f"settings in {kind} are"
-    text = read_text(path, f"a file of settings in {kind}", MOST_BYTES)
+    text = read_text(path, f"a settings file in {kind}", MOST_BYTES)
     try:
         found = _PARSERS[kind](text)
         check_depth(found)
     except RecursionError:
-        raise Damaged(f"{path} has too many tables inside each other, and {expected} expected") from None
+        raise Damaged(f"{path} has too many nested tables, but {expected} expected") from None
     except ValueError as error:
         raise Damaged(f"{path} cannot be read as {kind}: {' '.join(str(error).split()):.160}") from None
     if found is None:  # an empty file in YAML
         return {}
     if not isinstance(found, dict):
-        raise Damaged(f"{path} holds no settings by name, and {expected} expected")
+        raise Damaged(f"{path} has no named settings, but {expected} expected")
     return found
 
 
@@ -93,14 +93,14 @@ def entries(path: Path) -> list[Entry]:
         The entries of all tables in order, tables before what is in them.
     """
     found = read_settings(path)
-    lines = tuple(read_text(path, "a file of settings", MOST_BYTES).splitlines())
+    lines = tuple(read_text(path, "a settings file", MOST_BYTES).splitlines())
     known: dict[tuple[str, ...], Entry] = {}
     for key, value in _walk(found, ()):
         spelled = tuple(str(name).replace("_", "-") for name in key)
         entry = Entry(key, value, lines)
         if spelled in known:
             raise UserError(
-                f"{path} has {known[spelled].name} and {entry.name}, which are one setting: keep one of them"
+                f"{path} has {known[spelled].name} and {entry.name}, which are the same setting: keep one of them"
             )
         known[spelled] = entry
     return list(known.values())
@@ -134,7 +134,7 @@ class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise ValueError(f"line {self.peek_event().start_mark.line + 1} has an alias: write the value itself")
+            raise ValueError(f"line {self.peek_event().start_mark.line + 1} has an alias: write out the value")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -143,7 +143,7 @@ class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
             if not isinstance(name, str):
                 raise ValueError(f"line {node.start_mark.line + 1}: {name!r:.40} is not the name of a setting")
         if len(made) < len(node.value):
-            raise ValueError(f"line {node.start_mark.line + 1} begins a table that has a name twice")
+            raise ValueError(f"line {node.start_mark.line + 1} starts a table with a duplicate name")
         return made
 
 

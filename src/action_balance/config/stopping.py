@@ -59,7 +59,7 @@ class Condition:
         except ValueError:
             value = math.nan
         if found is None or not math.isfinite(value):
-            raise UserError(f'--stop-when "{text:.60}" is not a metric and a number, e.g. "return>=0.9"')
+            raise UserError(f'--stop-when "{text:.60}" does not compare a metric with a number, e.g. "return>=0.9"')
         name = ALIASES.get(found[1], found[1])
         if not own_metrics:
             check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS))

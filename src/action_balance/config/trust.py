@@ -32,7 +32,7 @@ WRAPPERS = ("gymnasium.wrappers", "minigrid.wrappers")
 _LEADS_ELSEWHERE = re.compile(r"[:/\\~]|^\s*\.|\.[^\W\d]\w*\s*$")
 
 #: How to allow what a file names.
-ADVICE = "add --trust (in Python: trust=True) if the run is your own, or if you trust its author"
+ADVICE = "add --trust (in Python: trust=True) if this is your own run or you trust its author"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _of_env(env: Data) -> Iterator[Named]:
             yield Named("env.wrapper", str(one), f"--wrapper {one}", _imports(str(one)))
     for key, text in _texts(_parsed(env.get("env_kwargs"))):
         if _LEADS_ELSEWHERE.search(text):
-            does = "let the environment open a file or a module"
+            does = "let the environment open a file or import a module"
             yield Named("env.env_kwargs", text, f"--env-kwargs {key}={text}", does)
 
 

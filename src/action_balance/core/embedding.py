@@ -40,7 +40,7 @@ def action_channel(
     """
     if rows < actions:
         raise UserError(
-            f"an action channel of {rows} rows has no room for {actions} actions: use at least {actions} rows"
+            f"an action channel of {rows} rows is too small for {actions} actions: use at least {actions} rows"
         )
     band = rows // actions
     mine = jnp.arange(rows) // band == action

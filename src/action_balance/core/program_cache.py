@@ -174,7 +174,7 @@ def prepared_folder() -> Status:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except (OSError, RuntimeError) as error:  # a RuntimeError where there is no home
-        return Status(None, f"no folder can be made: {error}")
+        return Status(None, f"the folder cannot be created: {error}")
     if not os.access(folder, os.W_OK | os.X_OK):
         return Status(folder, "it is not writable")
     if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & 0o022):

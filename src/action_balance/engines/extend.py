@@ -53,8 +53,8 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> Extension:
     done = max(folder.checkpoints().updates(), default=0)
     if as_whole("--steps", steps) // each <= done:
         raise UserError(
-            f"{folder.path} has {done * each:,} steps already: give --steps {(done + 1) * each} or more, and train "
-            f"a shorter run with another --out"
+            f"{folder.path} has {done * each:,} steps already: use --steps {(done + 1) * each} or more, or train a "
+            f"shorter run with another --out"
         )
     longer = replace(config, agent=replace(config.agent, steps=steps))
     lines = [
@@ -65,7 +65,7 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> Extension:
     data["agent"]["steps"] = steps
     if folder.manifest.get(ENDED_EARLY) and config.stop_when:
         longer, data["stop_when"] = replace(longer, stop_when=()), []
-        lines.append(f"--stop-when {' '.join(config.stop_when)} has ended the run before and no longer counts")
+        lines.append(f"--stop-when {' '.join(config.stop_when)} has already stopped this run and is now ignored")
     return Extension(longer, lines, data, {"steps": config.agent.steps, "update": done})
 
 
@@ -75,5 +75,5 @@ def _schedules(before: TrainConfig, after: TrainConfig, done: int) -> list[str]:
     for flag, at in (("--action-coef-end", coef_at), ("--learning-rate-end", learning_rate_at)):
         old, new = at(before.agent, done), at(after.agent, done)
         if old is not None and new is not None:
-            lines.append(f"{flag}: the schedule is that of the new length from here on: {new:.3g}, it was {old:.3g}")
+            lines.append(f"{flag}: the schedule now follows the new length: {new:.3g} (was {old:.3g})")
     return lines

@@ -166,7 +166,7 @@ def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
     folder.check_unchanged()
     if folder.manifest.get("status") != "finished":
         return False
-    on_message(f"{folder.path} is finished: nothing is left to train; more --steps extend it")
+    on_message(f"{folder.path} is finished and has nothing left to train; to extend it, increase --steps")
     return True
 
 
@@ -337,7 +337,7 @@ class _Session:
         """Record that a condition has ended the run."""
         self.now.stopped = False
         self.folder.record({ENDED_EARLY: {"condition": reached.text, "update": update}})
-        self.messages(f"ended after update {update:,} of {total:,}: --stop-when {reached.text} holds")
+        self.messages(f"stopped after update {update:,} of {total:,}: --stop-when {reached.text} is met")
 
     def _record_tracking(self) -> None:
         """Keep the ids of the tracked runs, with which a resume continues them."""
@@ -395,10 +395,12 @@ class _Session:
 
     def _what_is_kept(self) -> str:
         if self._untrained():
-            return "no update was finished, so nothing is kept"
+            return "no update was completed, so nothing was saved"
         saved = self.folder.checkpoints().updates()
         done = (
-            f"update {saved[-1]} of {self.config.agent.updates} is kept" if saved else "no checkpoint was written yet"
+            f"update {saved[-1]} of {self.config.agent.updates} is saved"
+            if saved
+            else "no checkpoint has been written yet"
         )
         return f"{done}; {self._how_to_resume()}"
 

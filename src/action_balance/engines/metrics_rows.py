@@ -89,8 +89,8 @@ def check_finite(metrics: HostMetrics, update: int, saved: Sequence[int], learni
     if not metrics["parameters_finite"].all():
         broken.append("parameters")
     if broken:
-        good = f"the last good checkpoint is update {saved[-1]}" if saved else "there is no checkpoint yet"
+        good = f"the last good checkpoint is that of update {saved[-1]}" if saved else "there is no checkpoint yet"
         raise UserError(
-            f"update {update}: {', '.join(broken)} not finite; {good}. A smaller --learning-rate than "
+            f"update {update}: {', '.join(broken)} became NaN or infinite; {good}. A smaller --learning-rate than "
             f"{learning_rate:g} may help"
         )

@@ -35,13 +35,13 @@ def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Cal
         The state; a `UserError` if there is no such checkpoint.
     """
     if folder.is_copy:
-        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot play: copy the whole run")
+        raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot be evaluated: copy the whole run")
     checkpoints = folder.checkpoints()
     there = checkpoints.updates()
     if not there:
         raise UserError(
             f"{folder.path} has no checkpoint yet: the first is written after {config.first_checkpoint}, "
-            f"or when the training is interrupted"
+            f"or when training is interrupted"
         )
     choice: dict[str, Literal["latest", "best"] | int] = {"latest": "latest", "best": "best"}
     choice |= {str(update): update for update in there}

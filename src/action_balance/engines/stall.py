@@ -70,8 +70,8 @@ def advice(
     what = f"--preset classic, or {' and '.join(missing)}" if missing else "a smaller --reward-scale or --value-coef"
     return (
         f"seed {seed}: the return has not improved since the first updates (from {np.mean(first):.4g} to "
-        f"{np.mean(last):.4g}), and the value loss of {value_loss:.3g} dwarfs that of the policy, which may learn "
-        f"nothing. Try {what}"
+        f"{np.mean(last):.4g}), and the value loss of {value_loss:.3g} is much larger than that of the policy, which "
+        f"may not be learning. Try {what}"
     )
 
 

@@ -31,7 +31,9 @@ def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
         given = np.concatenate(parts) if parts else np.zeros(0)
     vector: np.ndarray = given if given.ndim == 1 else given.ravel()
     if len(vector) != sum(nvec):
-        raise BadMask(f"an action mask has {len(vector)} entries, and there are {_described(nvec)}: change one of them")
+        raise BadMask(
+            f"an action mask has {len(vector)} entries, but there are {_described(nvec)}: fix the mask or the space"
+        )
     return vector
 
 
@@ -47,7 +49,7 @@ def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.
     """
     if masks.dtype != bool:
         if masks.dtype.kind not in "iuf" or not ((masks == 0) | (masks == 1)).all():
-            raise BadMask("an action mask has other entries than 0 and 1: use 1 for actions that are allowed")
+            raise BadMask("an action mask has entries other than 0 and 1: use 1 for allowed actions")
         masks = masks.astype(bool)
     if len(nvec) == 1:
         if not masks.any(axis=1).all():
@@ -56,7 +58,9 @@ def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.
     some = np.logical_or.reduceat(masks, _starts(nvec), axis=1)
     if not some.all():
         place = int(np.argwhere(~some)[0, 1])
-        raise BadMask(f"an action mask allows no choice of action component {place}: allow one of each component")
+        raise BadMask(
+            f"an action mask allows no choice for action component {place}: allow at least one for each component"
+        )
     return masks
 
 
@@ -74,7 +78,7 @@ def mask_rows(given: Any, envs: int, nvec: tuple[int, ...]) -> Shaped[np.ndarray
     if isinstance(given, tuple) and len(given) == len(nvec) > 1 and all(np.ndim(one) == 2 for one in given):
         given = np.concatenate(given, axis=1)
     if len(given) != envs:
-        raise BadMask(f"there are {len(given)} action masks of {envs} environments: give one for each")
+        raise BadMask(f"there are {len(given)} action masks for {envs} environments: provide one for each")
     if isinstance(given, np.ndarray) and given.dtype != object:
         rows = given.reshape(envs, -1)
         mask_vector(rows[0], nvec)

@@ -68,7 +68,9 @@ class EnvSpec:
         if self.discrete and sum(self.discrete) != self.shape[-1]:
             raise UserError(f"components of {self.discrete} values do not fit observations of shape {self.shape}")
         if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
-            raise UserError(f"an action needs two or more discrete choices, not {self.nvec}: divide continuous actions")
+            raise UserError(
+                f"an action needs two or more discrete choices, not {self.nvec}: discretise continuous actions"
+            )
 
     @property
     def is_image(self) -> bool:

@@ -52,9 +52,7 @@ def check_mp4() -> None:
     except ImportError:
         raise missing("av", "the film", "gym") from None
     if "libx264" not in av.codecs_available:
-        raise UserError(
-            'the installed av cannot write H.264, and the film needs it: pip install --force-reinstall "av"'
-        )
+        raise UserError('the installed av cannot write H.264, which the film needs: pip install --force-reinstall "av"')
 
 
 def to_mp4(frames: Iterable[Frame], rate: int) -> bytes:

@@ -43,8 +43,8 @@ class Reached:
         self._mode = getattr(mode, "value", mode)
         if self._mode not in (_SAME_STEP, _NEXT_STEP, _DISABLED):
             raise UserError(
-                "the vector environment does not say when it begins a new episode: pass the name of its "
-                f"autoreset mode instead, {_SAME_STEP}, {_NEXT_STEP} or {_DISABLED}"
+                "the vector environment does not report its autoreset mode: pass the name of the mode instead, "
+                "{_SAME_STEP}, {_NEXT_STEP} or {_DISABLED}"
             )
         self.reset()
 
@@ -81,8 +81,8 @@ def _final(infos: Any, place: int) -> Any:
         found = next((infos[name][place] for name in _FINAL if name in infos), None)
     if found is None:
         raise UserError(
-            f"the episode of environment {place} has ended, and infos has no final_obs: create the vector environment "
-            f"with autoreset_mode=AutoresetMode.SAME_STEP, or pass what its metadata say"
+            f"the episode of environment {place} has ended, but infos has no final_obs: create the vector environment "
+            f"with autoreset_mode=AutoresetMode.SAME_STEP, or pass the mode from its metadata"
         )
     return found
 

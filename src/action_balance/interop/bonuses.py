@@ -191,11 +191,11 @@ class ActionBalance(Module):
         nvec, given = self._settings.bonus.spec.nvec, np.asarray(to_numpy(mask))
         if given.shape != (*lead, sum(nvec)) or given.dtype.kind not in "biu":
             raise UserError(
-                f"mask is {given.dtype} {given.shape}, and must be bool {(*lead, sum(nvec))}: one for each action"
+                f"mask is {given.dtype} {given.shape}, but must be bool {(*lead, sum(nvec))}: one entry for each action"
             )
         allowed = given.reshape(-1, sum(nvec)) != 0
         if not all(part.any(axis=1).all() for part in np.split(allowed, np.cumsum(nvec)[:-1], axis=1)):
-            raise UserError("mask forbids all actions of an observation: allow at least one")
+            raise UserError("mask forbids all actions for an observation: allow at least one")
         return allowed
 
 
@@ -291,7 +291,7 @@ class RND(Module):
         fits = lead[-1:] == (environments,) if lead else environments == 1
         if len(lead) > 2 or not fits:
             raise UserError(
-                f"next_obs has the leading axes {lead}, and there is {environments} environment(s): pass "
+                f"next_obs has the leading axes {lead}, but there is {environments} environment(s): pass "
                 f"({environments},) for one step or (T, {environments}) for a rollout"
             )
         steps = seen.reshape(-1, environments, *seen.shape[1:])

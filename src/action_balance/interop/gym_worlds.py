@@ -49,7 +49,7 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
         """Take one step."""
         chosen = operator.index(action)
         if not 0 <= chosen < self.world.actions:
-            raise InvalidAction(f"action {chosen} is not one of 0 to {self.world.actions - 1}")
+            raise InvalidAction(f"action must be from 0 to {self.world.actions - 1}, not {chosen}")
         if self._ended:
             raise ResetNeeded("no episode is running: call reset() before step()")
         state, reward, terminated, truncated = self.world.step(self._state, self._time, chosen)
@@ -60,7 +60,7 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
     def render(self) -> Any:
         """A picture of the world in RGB."""
         if self.render_mode is None:
-            logger.warn('nothing to render: make the environment with render_mode="rgb_array"')
+            logger.warn('nothing to render: create the environment with render_mode="rgb_array"')
             return None
         from action_balance.envs.picture import picture
 
@@ -161,7 +161,7 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
             raise InvalidAction(f"actions must be {self.num_envs} integers, not {actions.dtype} {actions.shape}")
         if (actions < 0).any() or (actions >= self.world.actions).any():
-            raise InvalidAction(f"some action is not one of 0 to {self.world.actions - 1}: {actions}")
+            raise InvalidAction(f"actions must be from 0 to {self.world.actions - 1}, not {actions}")
         begins = self._ended
         state = np.where(begins, self.world.start, self._state)  # the outcome is not used there
         state, reward, terminated, truncated = self.world.step(state, self._time, actions)
@@ -192,7 +192,7 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def render(self) -> tuple[np.ndarray, ...] | None:
         """A picture of every environment."""
         if self.render_mode is None:
-            logger.warn('nothing to render: make the environments with render_mode="rgb_array"')
+            logger.warn('nothing to render: create the environments with render_mode="rgb_array"')
             return None
         from action_balance.envs.picture import picture
 

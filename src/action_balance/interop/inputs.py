@@ -118,7 +118,9 @@ class Spaces:
         for leaf in self.leaves:
             array, axes = _leaf_array(leaf, obs, name)
             if lead is not None and axes != lead:
-                raise UserError(f"parts of {name} have the leading axes {lead} and {axes}: pass as many of each part")
+                raise UserError(
+                    f"parts of {name} have different leading axes, {lead} and {axes}: pass the same number of each part"
+                )
             lead = axes
             arrays.append(array)
         assert lead is not None
@@ -138,7 +140,7 @@ class Spaces:
         if given.shape != (*lead, *self.action_shape):
             each = f" and {self.action_shape} of each" if self.action_shape else ""
             raise UserError(
-                f"actions has shape {given.shape}, and the observations have {lead}{each}: one action for each"
+                f"actions has shape {given.shape}, but the observations have {lead}{each}: pass one action for each"
             )
         chosen = _whole(given.reshape(-1, len(self.nvec)), "actions", self.starts, self.nvec)
         return chosen[:, 0] if len(self.nvec) == 1 else chosen
@@ -156,11 +158,13 @@ class Spaces:
         given = _array(logits, "logits")
         if given.shape != (*lead, self.actions):
             raise UserError(
-                f"logits has shape {given.shape}, but {self.actions} actions in these observations "
-                f"have {(*lead, self.actions)}: one number for each action"
+                f"logits has shape {given.shape}, but {self.actions} actions for these observations need "
+                f"{(*lead, self.actions)}: one number for each action"
             )
         if np.isnan(given).any() or np.isposinf(given).any():
-            raise UserError("logits has NaN or infinity: look for a policy that has diverged, e.g. lower its step size")
+            raise UserError(
+                "logits has NaN or infinite values: the policy may have diverged; try a lower learning rate"
+            )
         return given.astype(np.float32).reshape(-1, self.actions)
 
 
@@ -175,7 +179,7 @@ def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
     if kind_of(space):
         leaves, _ = find_leaves(space, View(layout))
         if not leaves:
-            raise UserError(f"obs_space {short(space)} holds no numbers: use a Box, a Discrete, or a Dict of them")
+            raise UserError(f"obs_space {short(space)} contains no numbers: use a Box, a Discrete, or a Dict of them")
         return tuple(leaves)
     if not isinstance(space, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in space):
         raise UserError(f"obs_space {short(space)} is not supported: use a Gymnasium space or a shape such as (4,)")
@@ -190,7 +194,7 @@ def _actions(space: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, .
     if not _is_whole(space):
         raise UserError(f"action_space {short(space)} is not supported: use a Gymnasium space or the number of actions")
     if space < 2:
-        raise UserError(f"the number of actions is {space}, and only two or more can be balanced")
+        raise UserError(f"the number of actions is {space}, but balancing needs at least two")
     return (int(space),), (0,), ()
 
 
@@ -206,7 +210,8 @@ def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int,
     lead = given.shape[: given.ndim - len(leaf.shape)]
     if given.ndim < len(leaf.shape) or given.shape[len(lead) :] != leaf.shape:
         raise UserError(
-            f"{name} has shape {given.shape}, and one observation has {leaf.shape}: pass one, or many with leading axes"
+            f"{name} has shape {given.shape}, but one observation has {leaf.shape}: pass one observation, or many with "
+            f"leading axes"
         )
     if not given.size:
         raise UserError(f"{name} is empty: pass at least one observation")
@@ -214,8 +219,8 @@ def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int,
         _whole(given.reshape(-1, len(leaf.counts)), name, leaf.starts, leaf.counts)
     elif given.dtype != np.uint8 and not (np.abs(given) <= LARGEST).all():  # NaN is out of bounds, too
         raise UserError(
-            f"{name} has numbers that are not finite or beyond {LARGEST:g}: find where the environment produces them, "
-            f"or replace them, e.g. with numpy.nan_to_num"
+            f"{name} has values that are not finite or beyond {LARGEST:g}: fix the environment that produces them, or "
+            f"replace them, e.g. with numpy.nan_to_num"
         )
     return given.reshape(math.prod(lead), *leaf.shape), lead
 
@@ -226,7 +231,7 @@ def _array(given: Any, name: str) -> np.ndarray:
     except (TypeError, ValueError, RuntimeError) as error:  # a ragged list; a tensor with gradients
         raise UserError(f"{name} is not an array of numbers: {short(error)}") from None
     if array.dtype.kind not in "biuf":
-        raise UserError(f"{name} is not an array of numbers but of {array.dtype}: convert it first")
+        raise UserError(f"{name} is an array of {array.dtype}, not of numbers: convert it first")
     return array
 
 

@@ -50,7 +50,7 @@ class Minibatches:
             Samples of each step, (S, P) int32, and how many of them count, (S,) int32.
         """
         if self.count > size:
-            raise UserError(f"{size} samples cannot be divided into {self.count} minibatches: use fewer")
+            raise UserError(f"{size} samples cannot be split into {self.count} minibatches: use fewer minibatches")
         bounds = np.arange(self.count + 1) * size // self.count
         counts = np.maximum(1, np.rint(self.proportion * np.diff(bounds))).astype(np.int32)
         widest = max(1, round(self.proportion * -(-room // self.count)))

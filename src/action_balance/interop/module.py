@@ -63,7 +63,9 @@ class Module(ABC):
         settings, restored = storage.from_dict(state, type(self).__name__, self._read, self._Settings.like)
         ours, theirs = self._settings, settings
         if (ours.spaces, ours.width) != (theirs.spaces, theirs.width):
-            raise UserError("the state is one for other spaces or of another width: create the module as it was")
+            raise UserError(
+                "the state belongs to other spaces or another width: create the module with the original settings"
+            )
         self._restore(settings, restored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -126,7 +128,7 @@ class Module(ABC):
         )
         errors = np.asarray(found)
         if not np.isfinite(errors).all():
-            raise UserError("the error of the predictor is not finite, and nothing was learned: lower learning_rate")
+            raise UserError("the predictor's error is not finite, so nothing was learned: lower learning_rate")
         self._replace(learner)
         first = slice(minibatches.count)
         return float(np.average(errors[first], weights=counts[first]))
@@ -159,5 +161,7 @@ def counted(valid: Any, lead: tuple[int, ...]) -> np.ndarray:
         return np.ones(lead, bool)
     given = np.asarray(to_numpy(valid))
     if given.shape != lead or given.dtype.kind != "b":
-        raise UserError(f"valid is {given.dtype} {given.shape}, and must be bool {lead}: one for each observation")
+        raise UserError(
+            f"valid is {given.dtype} {given.shape}, but must be bool {lead}: one entry for each observation"
+        )
     return given

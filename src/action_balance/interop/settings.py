@@ -42,7 +42,9 @@ class BalanceSettings:
         if self.embedding == "channel" and not self.spaces.images:
             raise UserError("an action channel is for images: leave out embedding, or set it to one-hot")
         if self.embedding == "channel" and self.spaces.actions > self.spaces.seen_shape[0]:
-            raise UserError(f"images are too low for an action channel of {self.spaces.actions} actions: use one-hot")
+            raise UserError(
+                f"images have too few rows for an action channel of {self.spaces.actions} actions: use one-hot"
+            )
 
     @cached_property
     def bonus(self) -> Bonus:

@@ -128,10 +128,10 @@ def _restore(
             arrays = {entry.replace(old, new, 1): array for entry, array in arrays.items()}
     elif version != FORMAT:
         raise UserError(
-            f"{source} has format {version}, and this version reads {FORMAT}: use the version that wrote it"
+            f"{source} has format {version}, but this version reads {FORMAT}: use the version that wrote it"
         )
     if name != kind:
-        raise UserError(f"{source} holds {name}, not {kind}: load it with the class of that name")
+        raise UserError(f"{source} contains {name}, not {kind}: load it with the class of that name")
     try:
         settings = settings_of(header["settings"])
         wanted = like(settings)
@@ -140,7 +140,7 @@ def _restore(
     found = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]
     other = difference(found, describe(wanted))
     if other is not None:
-        raise UserError(f"{source} does not fit its settings ({other}): use another copy of it")
+        raise UserError(f"{source} does not match its settings ({other}): use another copy of it")
     return settings, to_tree(arrays, found, wanted)
 
 

@@ -87,11 +87,11 @@ def _read_archive(archive: zipfile.ZipFile, size: int) -> dict[str, np.ndarray]:
     entries = archive.infolist()
     names = {entry.filename for entry in entries}
     if len(names) < len(entries) or not all(name.endswith(".npy") for name in names):
-        raise DamagedArrays("its arrays have no names of their own")
+        raise DamagedArrays("its arrays have missing or duplicate names")
     sizes = dict.fromkeys((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED), 0)
     for entry in entries:
         if entry.compress_type not in sizes or entry.flag_bits & _ENCRYPTED:
-            raise DamagedArrays(f"{entry.filename} is not as it was written")
+            raise DamagedArrays(f"{entry.filename} has changed since it was written")
         sizes[entry.compress_type] += entry.file_size
     if len(entries) > MOST_ARRAYS or sizes[zipfile.ZIP_STORED] > size or sizes[zipfile.ZIP_DEFLATED] > MOST_BYTES:
         raise DamagedArrays(f"it has more than {MOST_ARRAYS:,} arrays, or {as_size(MOST_BYTES)} of them")
@@ -103,7 +103,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
         magic, length = _START.unpack(file.read(_START.size))
         header = _HEADER.fullmatch(file.read(length).decode("latin1"))
         if magic != _MAGIC or header is None:
-            raise DamagedArrays(f"{entry.filename} is no array of numbers")
+            raise DamagedArrays(f"{entry.filename} is not an array of numbers")
         dtype, shape = np.dtype(header[1]), tuple(map(int, header[3].split(","))) if header[3] else ()
         size = math.prod(shape) * dtype.itemsize
         if size != entry.file_size - _START.size - length or (dtype.itemsize == 0 and 0 not in shape):

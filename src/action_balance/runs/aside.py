@@ -35,7 +35,7 @@ def new_aside(run: Path, why: str) -> Path:
         sync_folder(run)
         sync_folder(aside)
     except OSError as error:
-        raise UserError(f"cannot move anything to {aside}: {reason(error)}; nothing was changed") from None
+        raise UserError(f"cannot move files to {aside}: {reason(error)}; nothing was changed") from None
     return folder
 
 
@@ -57,5 +57,5 @@ def move_aside(path: Path, folder: Path) -> Path:
         sync_folder(folder)
         sync_folder(path.parent)
     except OSError as error:
-        raise UserError(f"cannot move {path} to {folder}: {reason(error)}; it is where it was") from None
+        raise UserError(f"cannot move {path} to {folder}: {reason(error)}; it was not moved") from None
     return target

@@ -86,7 +86,7 @@ def _verify(folder: Path) -> Data:
     contents = _read_contents(folder)
     for name, expected in contents["files"].items():
         if not is_below(name):
-            raise _Damaged(f"{CONTENTS} names a file outside of the checkpoint")
+            raise _Damaged(f"{CONTENTS} names a file outside the checkpoint")
         try:
             if digest(folder / name) != expected:
                 raise _Damaged(f"{name} was changed")
@@ -149,7 +149,7 @@ class Checkpoints:
             if not isinstance(error, OSError):
                 raise
             others = [other for other in self.updates() if other != update]
-            rest = f"the last good one, of update {others[-1]}, is kept" if others else "there is none yet"
+            rest = f"the last good checkpoint, of update {others[-1]}, is kept" if others else "there is none yet"
             raise WriteError(f"cannot write the checkpoint {folder}: {reason(error)}; {rest}", error) from error
         self._drop_old()
 
@@ -187,16 +187,14 @@ class Checkpoints:
                 different = difference(table, expected)
                 if different is not None:
                     raise UserError(
-                        f"the checkpoint {folder} does not fit: {different}; it was made with another config, "
+                        f"the checkpoint {folder} does not match: {different}; it was written with another config, "
                         f"environment or version"
                     )
                 return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
             except (DamagedArrays, OSError, TypeError, ValueError) as error:
-                raise UserError(
-                    f"the checkpoint {folder} is as it was written, but cannot be read: {reason(error)}"
-                ) from None
+                raise UserError(f"the checkpoint {folder} is intact, but cannot be read: {reason(error)}") from None
         if warnings:
-            raise UserError(f"no checkpoint can be used: {'; '.join(warnings)}; restore a copy of one of them")
+            raise UserError(f"no checkpoint is usable: {'; '.join(warnings)}; restore a copy of one of them")
         raise UserError(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:

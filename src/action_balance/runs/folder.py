@@ -65,16 +65,16 @@ def read_config(path: Path) -> Data:
         found = read_json(file, f"the {CONFIG} of a run")
     except Missing:
         hint = f"it has no {CONFIG}" if is_folder(path) else "there is no such file or folder"
-        raise UserError(f"{path} is not a run: {hint}; give the --out folder of a training") from None
+        raise UserError(f"{path} is not a run: {hint}; give the --out folder of a training run") from None
     except Damaged:
         raise damaged from None
     if found.get("format") != FORMAT:
-        raise UserError(f"{file} is not of a run: give the --out folder of a training")
+        raise UserError(f"{file} does not belong to a run: give the --out folder of a training run")
     if found.get("version") not in READABLE:
         raise UserError(
             f"{file} has run format {found.get('version')}, and this action-balance reads "
-            f"{' and '.join(map(str, READABLE))}: use the version that made it "
-            f"({found.get('made_by', 'unknown')}), or train again"
+            f"{' and '.join(map(str, READABLE))}: use the version that wrote it ({found.get('made_by', 'unknown')}), "
+            f"or train again"
         )
     config = found.get("config")
     if not isinstance(config, dict):
@@ -131,7 +131,7 @@ class RunFolder(OwnedFolder):
         try:
             content = to_json({**header, "config": config})
         except ValueError:
-            raise UserError("a setting is nan or infinite: a config holds finite numbers only") from None
+            raise UserError("a setting is NaN or infinite: use finite numbers") from None
         manifest = {"format": FORMAT, "status": "running", "start": start["time"], "end": None, "resumes": 0}
         folder = cls(path, json.loads(content)["config"], {**(about or {}), **manifest, "starts": [start]})
         folder.manifest["config_sha256"] = fingerprint(folder.config)
@@ -229,7 +229,7 @@ class RunFolder(OwnedFolder):
             restored, metrics = self._go_back(initial, [*self._changes(start), *notes], say)
             if damaged:
                 file = self.path / MANIFEST
-                say(f"{file} is damaged and is moved to {self.path / ASIDE}: the run gets a new one")
+                say(f"{file} is damaged and was moved to {self.path / ASIDE}; a new one is written")
                 move_aside(file, new_aside(self.path, "damaged"))
             self._record_start(start | {"warnings": lines}, about or {})
         except BaseException:
@@ -249,7 +249,7 @@ class RunFolder(OwnedFolder):
             say(line)
         if later := checkpoints.after(restored.update):  # all of them damaged, or they would be used
             names = ", ".join(folder.name for folder in later)
-            say(f"{checkpoints.path}: what is damaged is moved to {self.path / ASIDE} ({names})")
+            say(f"{checkpoints.path}: damaged files were moved to {self.path / ASIDE} ({names})")
             aside = new_aside(self.path, "damaged")
             for folder in later:
                 move_aside(folder, aside)
@@ -316,10 +316,12 @@ class RunFolder(OwnedFolder):
         for name in ROWS:
             file = self.path / name
             if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
-                raise UserError(f"{file} is not a plain file, so the run cannot be resumed: put the file itself there")
+                raise UserError(
+                    f"{file} is not a regular file, so the run cannot be resumed: replace it with the file itself"
+                )
             if kept(file) != file:
                 raise UserError(
-                    f"{kept(file)} is compressed, so the run cannot be resumed: unpack it with gunzip, and resume again"
+                    f"{kept(file)} is compressed, so the run cannot be resumed: decompress it with gunzip, then resume"
                 )
 
     def check_unchanged(self) -> None:
@@ -328,8 +330,8 @@ class RunFolder(OwnedFolder):
         known += [entry.get("config_sha256") for entry in self._history[-1:]]  # a change may have been killed half-way
         if fingerprint(self.config) not in known:
             raise UserError(
-                f"{self.path / CONFIG} was changed since the run began, so the run cannot be resumed: restore it, or "
-                f"begin a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
+                f"{self.path / CONFIG} was changed after the run started, so the run cannot be resumed: restore it, or "
+                f"start a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
             )
 
     def change_config(self, config: Data, before: Data) -> None:
@@ -398,11 +400,11 @@ class RunFolder(OwnedFolder):
         """Raise a `UserError` if the folder holds something that must not be replaced."""
         present = [name for name in CONTENTS if os.path.lexists(self.path / name)]
         if present and not self.holds_run(self.path):
-            raise UserError(f"{self.path} holds {present[0]}, which is not of a run: choose another --out")
+            raise UserError(f"{self.path} contains {present[0]}, which does not belong to a run: choose another --out")
         if present and not overwrite:
             config = (load_json(self.path / CONFIG) or {}).get("config")
             command = resume_command(self.path, config if isinstance(config, dict) else {})
             raise UserError(
-                f"{self.path} already holds a run: continue it with `{command}`, choose another --out, or replace it "
-                f"with --overwrite"
+                f"{self.path} already contains a run: continue it with `{command}`, choose another --out, or replace "
+                f"it with --overwrite"
             )

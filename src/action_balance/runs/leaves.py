@@ -48,9 +48,9 @@ def difference(found: Sequence[Leaf], expected: Sequence[Leaf]) -> str | None:
     there = {leaf.path: leaf for leaf in found}
     for path in dict.fromkeys([*here, *there]):
         if path not in there:
-            return f"{path} is missing in it"
+            return f"{path} is missing from it"
         if path not in here:
             return f"{path} exists only in it"
         if (here[path].dtype, here[path].shape) != (there[path].dtype, there[path].shape):
-            return f"{path} is {there[path]} in it, {here[path]} here"
+            return f"{path} is {there[path]} in it but {here[path]} here"
     return None

@@ -67,8 +67,8 @@ def changes(before: Data, after: Data) -> list[str]:
     """What has changed since an earlier start and may change the numbers, one line each."""
     old, new = before["versions"], after["versions"]
     # a package that the earlier start did not record may be the same
-    lines = [f"{name} is now {new[name]} and was {old[name]}" for name in new if name in old and new[name] != old[name]]
+    lines = [f"{name} is now {new[name]}, was {old[name]}" for name in new if name in old and new[name] != old[name]]
     old_devices, new_devices = before["hardware"]["devices"], after["hardware"]["devices"]
     if old_devices != new_devices:
-        lines.append(f"it now runs on {', '.join(new_devices)} and ran on {', '.join(old_devices)}")
-    return [f"{line}: the run may not continue bit for bit" for line in lines]
+        lines.append(f"it now runs on {', '.join(new_devices)}, not on {', '.join(old_devices)}")
+    return [f"{line}: the resumed run may not be bit-for-bit identical" for line in lines]

@@ -131,10 +131,10 @@ class MetricsLog:
         for cut in cuts:
             if cut.damaged:
                 lines = "1 damaged line is" if cut.damaged == 1 else f"{cut.damaged:,} damaged lines are"
-                yield f"{cut.file}: {lines} moved to {self.path / ASIDE}; all intact rows up to update {update} stay"
+                yield f"{cut.file}: {lines} moved to {self.path / ASIDE}; intact rows up to update {update} are kept"
         if later := ", ".join(f"{cut.later:,} of {cut.file.name}" for cut in cuts if cut.later):
             goes_on = (
-                f"continues after update {update}" if update else "has no checkpoint and starts from the beginning"
+                f"continues after update {update}" if update else "has no checkpoint and restarts from the beginning"
             )
             yield f"{self.path} {goes_on}; the later rows ({later}) are moved to {self.path / ASIDE}"
         last = cuts[0].last["update"] if cuts[0].last else 0

@@ -64,7 +64,7 @@ class OwnedFolder(ABC):
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise UserError(f"a file is in the way of the folder {self.path}: choose another --out") from None
+            raise UserError(f"{self.path} is a file, not a folder: choose another --out") from None
         except OSError as error:
             remove_empty(missing)
             raise UserError(f"cannot write to {self.path}: {reason(error)}; choose another --out") from None
@@ -95,7 +95,7 @@ class OwnedFolder(ABC):
         try:
             while not self._lock.acquire():
                 if time.monotonic() >= give_up:
-                    raise UserError(f"another process is writing to {self.path}: wait for it, or stop it")
+                    raise UserError(f"another process is writing to {self.path}: wait for it to finish, or stop it")
                 time.sleep(0.1)
         except OSError as error:
             raise cannot_write(self._lock.path, error) from None

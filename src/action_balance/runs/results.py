@@ -72,8 +72,8 @@ class ResultFolder(OwnedFolder):
                 for what in ("kind", *fresh):
                     if found.get(what) != folder.summary[what]:
                         raise UserError(
-                            f"{path} already holds a result with other {what}: choose another --out, "
-                            f"or replace it with --overwrite"
+                            f"{path} already contains a result with different {what}: choose another --out, or replace "
+                            f"it with --overwrite"
                         )
                 folder.summary = found
             folder.save()
@@ -94,7 +94,7 @@ class ResultFolder(OwnedFolder):
         with cls._locked(path, kind, {"versions": versions(PACKAGES)}, PATIENCE) as folder:
             found = load_json(path / SUMMARY) or {}
             if found.get("kind", kind) != kind:
-                raise UserError(f"{path} already holds a result of {found['kind']}: choose another --out")
+                raise UserError(f"{path} already contains a result of {found['kind']}: choose another --out")
             folder.before = folder._clear_or_read(overwrite) or {}
             folder.summary["files"] = folder.before.get("files", [])
         return folder
@@ -105,7 +105,7 @@ class ResultFolder(OwnedFolder):
         folder = cls(path, {})
         found = folder._read()
         if found is None:
-            raise UserError(f"{path} holds no result: there is no {SUMMARY}")
+            raise UserError(f"{path} contains no result: it has no {SUMMARY}")
         folder.summary = found
         return folder
 
@@ -173,7 +173,9 @@ class ResultFolder(OwnedFolder):
         """Write one file of the result; a file of that name that is not of the result is not replaced."""
         if name not in self.summary["files"]:
             if exists(self.path / name):
-                raise UserError(f"{self.path / name} is not of this result: move it away, or choose another --out")
+                raise UserError(
+                    f"{self.path / name} does not belong to this result: move it away, or choose another --out"
+                )
             self.summary["files"].append(name)
             # Listed before it exists, so that no file is left over; what else is new in the summary is not yet true.
             super().write(SUMMARY, to_json({**self._saved, "files": self.summary["files"]}))
@@ -190,6 +192,6 @@ class ResultFolder(OwnedFolder):
             try:
                 arrays = {**read_arrays(path), **arrays}
             except DamagedArrays:
-                raise UserError(f"{path} is damaged: make the result again with --overwrite") from None
+                raise UserError(f"{path} is damaged: reproduce the result with --overwrite") from None
         ordered = {key: np.asarray(arrays[key]) for key in sorted(arrays)}
         self.write(name, partial(write_arrays, arrays=ordered, compress=True))

@@ -181,7 +181,7 @@ def _pieces(file: Path, place: Place, together: int = 1, listed: bool = False) -
     file = kept(file)
     packed = file.suffix == ".gz"
     try:
-        with opened(file, f"the {METRICS} of a run or the like", MOST_BYTES) as stream:
+        with opened(file, f"a file of metrics, such as the {METRICS} of a run", MOST_BYTES) as stream:
             about = os.fstat(stream.fileno())
             same = place.file == about.st_ino and (packed or place.offset <= about.st_size)
             offset = min(place.offset, MOST_BYTES) if same else 0
@@ -267,7 +267,7 @@ def _decode(value: Any, depth: int = 0) -> Any:
     """A value with nan and infinity as numbers; a ``ValueError`` for lists inside too many others."""
     if isinstance(value, list):
         if depth == MOST_DEPTH:
-            raise ValueError("too many lists inside each other")
+            raise ValueError("too many nested lists")
         return [_decode(item, depth + 1) for item in value]
     if type(value) is int and abs(value) >= MOST_COUNT:
         return float(value) if abs(value) < 2**1000 else math.inf if value > 0 else -math.inf

@@ -100,7 +100,7 @@ def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
     if what.key_impl is not None:
         value = jax.random.wrap_key_data(value, impl=what.key_impl)
         if (str(value.dtype), value.shape) != (what.dtype, what.shape):
-            raise ValueError("it holds other random keys")
+            raise ValueError("its random keys are of another kind")
     if isinstance(leaf, jax.Array) and leaf.committed:
         value = jax.device_put(value, leaf.sharding)
     return value
@@ -127,6 +127,6 @@ def to_tree(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf], like: Any) 
         try:
             return _like(arrays[name], leaf, leaves[name])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DamagedArrays(f"{name} is not as it was written: {reason(error)}") from None
+            raise DamagedArrays(f"{name} has changed since it was written: {reason(error)}") from None
 
     return jax.tree_util.tree_map_with_path(restore, like)

@@ -70,7 +70,9 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     folder = RunFolder.open(path)
     stored = TrainConfig.for_display(folder.config)
     if stored != as_begun(config, stored.agent.host):
-        raise UserError(f"{path} holds a run with other settings: choose another --out, or replace it with --overwrite")
+        raise UserError(
+            f"{path} contains a run with different settings: choose another --out, or replace it with --overwrite"
+        )
     return bool(folder.manifest.get("status") == "finished")
 
 
@@ -130,7 +132,7 @@ def reproduce(
     def report() -> None:
         records, notes = read_records(out, study.belongs)
         if not records:
-            raise UserError(f"{out / RUNS} has no run with an update: train first, or give another --out")
+            raise UserError(f"{out / RUNS} has no run with a completed update: train first, or give another --out")
         with ResultFolder.renew(out, study.kind) as folder:
             covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
             _write(study, folder, covered, records, notes)
@@ -179,10 +181,10 @@ def _train_missing(
             report()
     except KeyboardInterrupt:
         if not read_records(out, study.belongs)[0]:
-            raise KeyboardInterrupt(f"nothing to report yet; {same_command(overwrite)} starts again") from None
+            raise KeyboardInterrupt(f"nothing to report yet; {same_command(overwrite)} starts over") from None
         report()
         raise KeyboardInterrupt(
-            f"{out / 'report.html'} shows what is there; {same_command(overwrite)} continues from there"
+            f"{out / 'report.html'} shows the results so far; {same_command(overwrite)} continues from there"
         ) from None
     except Exception:  # a full disk, lost emulators: the report is written before the error is shown
         with contextlib.suppress(UserError, OSError):

@@ -4,7 +4,7 @@
 #: collapsed. Further metrics, such as those of a user's bonus, come after these under their own names.
 CHARTS = {
     "episode_return": "Episode return, mean over episodes",
-    "best_return": "Best episode return in an update",
+    "best_return": "Highest episode return in an update",
     "states": "Distinct states reached so far",
     "bonus_mean": "Intrinsic reward before scaling",
     "kl_beta_pi": "KL divergence of behaviour policy \u03b2 from policy \u03c0 (nats)",
@@ -24,7 +24,7 @@ CHARTS = {
     "loss_next_state": "Loss of the intrinsic bonus",
     "loss_action": "Loss of the action bonus",
     "clip_fraction": "Proportion of clipped samples",
-    "first_ratio": "Largest distance of a probability ratio from 1",
+    "first_ratio": "Largest deviation of a probability ratio from 1",
     "episodes": "Episodes that ended in an update",
     "first_reward": "Steps until the first reward (\u22121 before it)",
     "inverse_accuracy": "Accuracy of the inverse model (proportion)",
@@ -32,10 +32,10 @@ CHARTS = {
     "ngu_memory": "Observations in the episodic memory (NGU)",
     "hash_states": "Distinct hashes of states",
     "hash_collisions": "Hash collisions of states (proportion)",
-    "coin_flip_memory": "Visits in the memory of coin flips, states",
+    "coin_flip_memory": "Visits in the coin-flip memory, states",
     "action_hash_states": "Distinct hashes of state-action pairs",
     "action_hash_collisions": "Hash collisions of state-action pairs (proportion)",
-    "action_coin_flip_memory": "Visits in the memory of coin flips, state-action pairs",
+    "action_coin_flip_memory": "Visits in the coin-flip memory, state-action pairs",
     "parameters_finite": "All parameters are finite (1 = yes)",
 }
 FIRST_CHARTS = 5

@@ -27,8 +27,8 @@ def check_seeds(seed: int, seeds: int, most: int = MOST) -> None:
 def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:
     """Raise a `UserError` unless there is a name, every name is known and none is repeated."""
     if not names:
-        raise UserError(f"name at least one {kind}: choose from {', '.join(known)}")
+        raise UserError(f"give at least one {kind}: choose from {', '.join(known)}")
     for name in names:
         check_name(kind, name, known)
         if names.count(name) > 1:
-            raise UserError(f"{kind} {name} is given twice: name each once")
+            raise UserError(f"{kind} {name} is given twice: give each only once")

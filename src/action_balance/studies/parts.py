@@ -44,14 +44,14 @@ def run_missing(
     missing = [part for part in known if part in chosen and part not in finished]
     if not missing:
         raise UserError(
-            f"{folder.path} already holds this result: choose another --out, or replace it with --overwrite"
+            f"{folder.path} already contains this result: choose another --out, or replace it with --overwrite"
         )
     if finished:
         say(console, f"{folder.path} already has {listed(finished)}: continuing with {listed(missing)}")
 
     def state() -> str:
         there = [*finished, *([kept] if kept else [])]
-        state = f"{listed(there)} so far: kept in {folder.path}" if there else "no part was finished"
+        state = f"finished parts ({listed(there)}) are kept in {folder.path}" if there else "no part was completed"
         return f"{state}; {same_command(overwrite)} continues from there"
 
     with task(Task(state)):

@@ -151,11 +151,11 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
     folders = [path for path in entries(out / RUNS) if is_folder(path)]
     for path in folders:
         if not RunFolder.holds_run(path):
-            notes.append(f"{path.name} holds no run and was left out")
+            notes.append(f"{path.name} is not a run and was left out")
             continue
         config = TrainConfig.for_display(RunFolder.open(path).config)
         if config.seeds != 1 or path.name != run_name(config) or not belongs(config):
-            notes.append(f"{path.name} holds a run of something else and was left out")
+            notes.append(f"{path.name} is a run that does not belong to this study and was left out")
             continue
         record = read_record(path)
         if len(record.steps):
@@ -205,7 +205,7 @@ def common_settings(records: Iterable[Record]) -> Data:
             ours, theirs = flat(first[1]), flat(settings)
             names = ", ".join(sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name)))
             raise UserError(
-                f"{first[0]} and {record.path} differ in {names}: runs of one study must have the same settings; "
+                f"{first[0]} and {record.path} differ in {names}: all runs of a study must have the same settings; "
                 f"move one of them to another --out"
             )
     return first[1] if first else {}

@@ -31,7 +31,7 @@ def show(kind: Kind | None, gym: bool, as_json: bool, console: Console) -> None:
         console: Where to print.
     """
     if gym and kind not in (None, "environments"):
-        raise UserError("--gym lists environments: leave it out, or list environments")
+        raise UserError("--gym applies only to environments: leave it out, or list environments")
     kinds = KINDS if kind is None else (kind,)
     found = {one: catalog(one, gym) for one in kinds}
     if as_json:

@@ -137,7 +137,7 @@ class _Worker:
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._failed = True
-            self._say(f"{self.name} has not received all metrics in time; metrics.jsonl of the run has all of them")
+            self._say(f"{self.name} did not receive all metrics in time; the run's metrics.jsonl has all of them")
 
     def _work(self) -> None:
         try:
@@ -152,4 +152,4 @@ class _Worker:
         except BaseException as error:  # of a library, in a thread that ends with it
             if not self._failed:
                 self._failed = True
-                self._say(f"{self.name} fails ({reason(error)}): the training continues without it")
+                self._say(f"{self.name} failed ({reason(error)}): training continues without it")

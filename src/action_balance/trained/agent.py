@@ -148,7 +148,9 @@ class Agent:
         if chosen == "behaviour":
             self._need_bonuses("behaviour policy")
         if chosen == "greedy" and self.config.agent.uniform:
-            raise UserError(f"{self.method} acts uniformly at random and has no most probable action: sample")
+            raise UserError(
+                f"{self.method} acts uniformly at random and has no most probable action: sample an action instead"
+            )
         seen, lead = self._translator.observations(obs)
         filled = padded(seen)
         key, kind, number = self._draw(key, lead, len(filled))
@@ -281,11 +283,13 @@ class Agent:
         if isinstance(key, (int, np.integer)):
             key = jax.random.key(int(key))
         if not isinstance(key, jax.Array) or not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-            raise UserError("key must be a whole number, or made by jax.random.key")
+            raise UserError("key must be a whole number or a jax.random.key")
         if key.shape == () and lead:
             return key, "batch", 0
         if key.shape != lead:
-            raise UserError(f"the observations have the leading axes {lead} and the keys {key.shape}: one key for each")
+            raise UserError(
+                f"the observations have the leading axes {lead}, but the keys {key.shape}: pass one key for each"
+            )
         return key.reshape(-1)[np.minimum(np.arange(room), key.size - 1)], "each", 0
 
     def _mask(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray | None:
@@ -299,7 +303,7 @@ class Agent:
         except BadMask as error:
             raise UserError(str(error)) from None
         except (TypeError, ValueError):
-            raise UserError(f"mask does not fit: pass a mask for each of the {count} observations") from None
+            raise UserError(f"mask has the wrong shape: pass a mask for each of the {count} observations") from None
 
     def _need_mask(self, mask: Any) -> None:
         if mask is None and self.spec.masked:
@@ -310,7 +314,8 @@ class Agent:
     def _need_bonuses(self, what: str) -> None:
         if self.policy_only:
             raise UserError(
-                f"this agent was saved with policy_only=True and has no {what}: load its run, or a whole file"
+                f"this agent was saved with policy_only=True and has no {what}: load its run, or a file saved without "
+                f"policy_only"
             )
 
 

@@ -115,7 +115,7 @@ def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) 
     table = about["leaves"]
     other = difference(table, describe(wanted))
     if other is not None:
-        raise UserError(f"{path} does not fit its settings ({other}): use another copy of it")
+        raise UserError(f"{path} does not match its settings ({other}): use another copy of it")
     try:
         state = to_tree(arrays, table, wanted)
     except DamagedArrays:
@@ -155,10 +155,10 @@ def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
         raise _foreign(path)
     if version != FORMAT:
         raise UserError(
-            f"{path} has format {version!r:.40}, and this version reads {FORMAT}: use a newer action-balance"
+            f"{path} has format {version!r:.40}, but this version reads {FORMAT}: use a newer action-balance"
         )
     return about, arrays
 
 
 def _foreign(path: Path) -> UserError:
-    return UserError(f"{path} is damaged or is no agent: give a run folder, or a file that Agent.save has written")
+    return UserError(f"{path} is damaged or not an agent: give a run folder, or a file written by Agent.save")

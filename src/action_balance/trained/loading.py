@@ -47,7 +47,7 @@ def load(
         return of_run(folder, TrainConfig.from_dict(folder.config, trust), checkpoint, seed)
     saved = agent_file.load(path, trust)
     if checkpoint != "newest" or seed not in (None, saved.config.seed):
-        raise UserError(f"{path} is one agent of seed {saved.config.seed}: checkpoint and seed are for run folders")
+        raise UserError(f"{path} is a single agent of seed {saved.config.seed}: leave out checkpoint and seed")
     return Agent(saved)
 
 

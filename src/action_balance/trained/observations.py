@@ -111,6 +111,6 @@ def _arrays(given: Any, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray,
     lead = array.shape[: array.ndim - len(shape)]
     if array.ndim < len(shape) or array.shape[len(lead) :] != shape or not array.size:
         raise UserError(
-            f"one observation has shape {shape}, and what was given has {array.shape}: pass one, or a batch"
+            f"one observation has shape {shape}, but {array.shape} was given: pass one observation, or a batch"
         )
     return array.astype(dtype).reshape(-1, *shape), lead

@@ -59,7 +59,7 @@ def serve(site: Site, port: int, opens: bool, console: Console) -> None:
     """
     with listening(site, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
-        say(console, f"serving {url} until interrupted with Ctrl-C")
+        say(console, f"serving {url} (press Ctrl-C to stop)")
         if opens:
             webbrowser.open(url)
         try:

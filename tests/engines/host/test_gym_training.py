@@ -195,7 +195,7 @@ def test_an_environment_that_has_changed_since_is_one_line(
     del manifest["env_spec"]
     (out / "manifest.json").write_text(json.dumps(manifest))
     assert call("evaluate", str(out), "--trust") == 2
-    assert capsys.readouterr().err.endswith("; it was made with another config, environment or version\n")
+    assert capsys.readouterr().err.endswith("; it was written with another config, environment or version\n")
 
 
 def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,7 +273,7 @@ def test_updates_before_an_environment_fails_are_kept(tmp_path: Path, capsys: py
     common = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", "1")
     # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
     assert call(*common, "--warmup-rollouts", "2") == 2
-    assert capsys.readouterr().err.endswith("); no update was finished, so nothing is kept\n")
+    assert capsys.readouterr().err.endswith("); no update was completed, so nothing was saved\n")
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
     assert call(*common, "--warmup-rollouts", "0") == 2
@@ -323,14 +323,14 @@ def test_a_run_of_a_script_is_evaluated_and_resumed_with_its_function_named_agai
     shutil.copytree(dials, run)
     as_trained_by_a_script(run)
     assert call("evaluate", str(run), "--episodes", "1") == 2
-    assert "is a function of a script: give it again" in capsys.readouterr().err
+    assert "is a function defined in a script: pass it again" in capsys.readouterr().err
     assert (
         call("evaluate", str(run), "--episodes", "1", "--env", "gym_cases:small_dials") == 0
     )  # typed: needs no --trust
     assert call("evaluate", str(run), "--episodes", "1", "--env", "gym_cases:Counter") == 2
     assert "has changed: the run was trained with" in capsys.readouterr().err
     assert call("resume", str(run), "--env", "gym_cases:small_dials") == 0
-    assert "is finished: nothing is left to train" in capsys.readouterr().out
+    assert "is finished and has nothing left to train" in capsys.readouterr().out
 
 
 def test_settings_of_networks_that_are_not_there_are_refused() -> None:

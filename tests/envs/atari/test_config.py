@@ -55,7 +55,7 @@ def test_a_game_has_a_title_for_people() -> None:
         ("atari", "needs a game: e.g. atari:pitfall"),
         ("atari:", "needs a game: e.g. atari:pitfall"),
         ("atari:montezumas_revenge", r"did you mean montezuma_revenge\?"),
-        ("atari:combat", "for several players"),
+        ("atari:combat", "needs several players"),
     ],
 )
 def test_a_game_that_cannot_be_played_is_a_clear_error(name: str, hint: str) -> None:

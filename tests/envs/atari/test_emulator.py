@@ -296,7 +296,7 @@ def test_an_unknown_game_is_a_clear_error() -> None:
 def test_games_for_several_players_are_not_offered() -> None:
     assert set(roms.get_all_rom_ids()) - set(games()) == FOR_SEVERAL
     for game in sorted(FOR_SEVERAL):
-        with pytest.raises(UserError, match=f"^{game} is for several players, .*: choose another game$"):
+        with pytest.raises(UserError, match=f"^{game} needs several players, .*: choose another game$"):
             check_game(game)
 
 
@@ -318,13 +318,13 @@ def test_a_missing_package_says_what_to_install(module: str, package: str, monke
 def test_steps_out_of_turn_are_errors_and_do_not_wait_forever(make: Make) -> None:
     environment = make("pitfall", 2)
     environment.reset()
-    with pytest.raises(RuntimeError, match="group 0 has no step under way"):
+    with pytest.raises(RuntimeError, match="group 0 has no step in progress"):
         environment.receive(0)
     for wrong in ([0, 18], [-1, 0], [0]):
         with pytest.raises(ValueError, match="2 actions from 0 to 17 are needed"):
             environment.send(0, np.array(wrong))
     environment.send(0, np.zeros(2, int))
-    with pytest.raises(RuntimeError, match="group 0 has a step under way"):
+    with pytest.raises(RuntimeError, match="group 0 has a step in progress"):
         environment.send(0, np.zeros(2, int))
-    with pytest.raises(RuntimeError, match="reset while a step is under way"):
+    with pytest.raises(RuntimeError, match="reset while a step is in progress"):
         environment.reset()

@@ -62,7 +62,7 @@ def test_the_worlds_of_the_paper_have_their_sizes() -> None:
 def test_a_square_too_small_is_refused(size: int) -> None:
     with pytest.raises(UserError, match=rf"^a grid of size {size} has nothing to explore"):
         open_world(size)
-    with pytest.raises(UserError, match=rf"^a grid of size {size} has no room for a goal: use a size of 2 or more$"):
+    with pytest.raises(UserError, match=rf"^a grid of size {size} is too small for a goal: use a size of 2 or more$"):
         goal_world(size=size)
 
 
@@ -106,8 +106,8 @@ ERRORS = {
     "lower case": ("s..\n...\n", "line 1 of the map has 's' at column 1"),
     "nothing free": ("S#\n##\n", "the map has nothing to explore besides the start: draw free cells with ."),
     "only a start": ("S", "the map has nothing to explore besides the start"),
-    "walled in": ("S#.\n##.\n", "no path leads away from the start: open one through the walls"),
-    "unreachable goal": ("S.#G\n", "goal (3,0) cannot be reached from the start: open a path through the walls"),
+    "walled in": ("S#.\n##.\n", "no path leads away from the start: open one in the walls"),
+    "unreachable goal": ("S.#G\n", "goal (3,0) cannot be reached from the start: open a path in the walls"),
 }
 
 
@@ -211,9 +211,9 @@ def test_what_is_no_file_or_far_too_large_for_a_map_is_refused(tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="is a pipe, and a text map is expected"):
         read_map(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is a device, and a text map is expected"):
+    with pytest.raises(UserError, match="is a device, but a text map is expected"):
         read_map(Path("/dev/zero"))
     with open(tmp_path / "large", "wb") as file:
         file.truncate(3_000_000_000)
-    with pytest.raises(UserError, match="a text map is expected, with at most"):
+    with pytest.raises(UserError, match="a text map is expected, of at most"):
         read_map(tmp_path / "large")

@@ -66,7 +66,7 @@ ERRORS: dict[str, tuple[Callable[[], GridWorld], str]] = {
     "no steps": (lambda: GridWorld.create(2, 2, episode_steps=0), "an episode needs at least one step, not 0"),
     "wall outside": (
         lambda: GridWorld.create(4, 3, walls=[(0, 3)]),
-        "wall (0,3) is outside the 4x3 grid: x goes from 0 to 3, y from 0 to 2",
+        "wall (0,3) is outside the 4x3 grid: x is from 0 to 3, y from 0 to 2",
     ),
     "start outside": (lambda: GridWorld.create(4, 3, start=(4, 0)), "start (4,0) is outside the 4x3 grid"),
     "goal outside": (lambda: GridWorld.create(4, 3, goals=[(0, -1)]), "goal (0,-1) is outside the 4x3 grid"),

@@ -79,7 +79,7 @@ def test_who_steps_it_does_not_matter_to_a_comparison() -> None:
 
 
 def test_an_environment_in_place_of_a_function_is_one_line() -> None:
-    several = "this is one environment, a Counter, and training makes several: pass a function .* lambda: Counter\\(\\)"
+    several = "single environment, a Counter, but training creates several: pass a function .* lambda: Counter\\(\\)"
     with pytest.raises(UserError, match=several):
         env_from_function(gymnasium.wrappers.TimeLimit(gym_cases.Counter(), 5))  # type: ignore[arg-type]  # the test
     with pytest.raises(UserError, match=several):
@@ -90,7 +90,7 @@ def test_an_environment_in_place_of_a_function_is_one_line() -> None:
 
 def test_a_function_that_returns_the_same_environment_twice_is_one_line() -> None:
     one = gym_cases.Counter()
-    with pytest.raises(UserError, match="has returned the same environment twice: make a new one in each call"):
+    with pytest.raises(UserError, match="returned the same environment twice: create a new one in each call"):
         env_from_function(lambda: one).make(2, 2, (0,))  # type: ignore[attr-defined]  # of the family
 
 
@@ -99,5 +99,5 @@ def test_a_function_takes_the_place_of_the_name_in_the_settings_of_a_run() -> No
     for env in (gym_cases.Counter, "gym_cases:Counter"):
         made = TrainConfig.of_run(data, env=env).env
         assert (made.name, made.spec.shape) == ("gym:__main__:make", (2, 3))
-    with pytest.raises(UserError, match="corridor was not trained with a function"):
+    with pytest.raises(UserError, match="corridor was not created by a function"):
         TrainConfig.of_run(TrainConfig(env_config("corridor")).to_dict(), env=gym_cases.Counter)

@@ -21,28 +21,28 @@ T = TypeVar("T")
         ("gym:gym_cases:OldStep", "old Gym interface"),
         (
             "gym:gym_cases:NoOptions",
-            "unexpected keyword argument 'options'.*: give reset\\(\\) the arguments seed and opt",
+            "unexpected keyword argument 'options'.*: add the arguments seed and opt",
         ),
         ("gym:gym_cases:OldStep-v0", "old Gym interface"),  # behind Gymnasium's own wrappers
         ("gym:gym_cases:Continuous", "its actions are continuous"),
         ("gym:gym_cases:Sequences", "observations in Sequence"),
         ("gym:gym_cases:NaN", "an observation has NaN"),
-        ("gym:gym_cases:Outside", "it has 1.5 at index \\(2,\\), and the space is from 0 to 1"),
+        ("gym:gym_cases:Outside", "it has 1.5 at index \\(2,\\), but the space is from 0 to 1"),
         ("gym:gym_cases:NoEnvironment", "is not a gymnasium.Env"),
-        ("gym:gym_cases:LARGE", "is neither a class nor a function in Python"),
-        ("gym:gym_cases:kill", "is neither a class nor a function in Python"),
-        ("gym:gym_cases:system", "is neither a class nor a function in Python"),
+        ("gym:gym_cases:LARGE", "is neither a Python class nor a Python function"),
+        ("gym:gym_cases:kill", "is neither a Python class nor a Python function"),
+        ("gym:gym_cases:system", "is neither a Python class nor a Python function"),
         ("gym:gym_cases:call", "is subprocess.call of Python itself"),
         ("gym:gym_cases:called", "is subprocess.call of Python itself"),
-        ("gym:os:system", "names the module os, which is a part of Python"),
-        ("gym:sys:exit", "names the module sys, which is a part of Python"),
-        ("gym:gym_cases:ends", "cannot be made: SystemExit: 3"),
+        ("gym:os:system", "names the module os, which is part of Python"),
+        ("gym:sys:exit", "names the module sys, which is part of Python"),
+        ("gym:gym_cases:ends", "cannot be created: SystemExit: 3"),
         ("gym:gym_cases:EndsInStep", "failed when it was tested: SystemExit: 4"),
-        ("gym:gym_cases:EndsInClose", "cannot be made: SystemExit: 5"),
+        ("gym:gym_cases:EndsInClose", "cannot be created: SystemExit: 5"),
         ("gym:gym_cases:NotThere-v0", "needs the module not_there, which is not installed"),
         ("gym:gym_cases:qqqq", "gym_cases neither registers it nor has a function of that name"),
         ("gym:not_there:Env-v0", "needs the module not_there, which is not installed"),
-        ("gym:__main__:make", "is a function of a script"),
+        ("gym:__main__:make", "is a function defined in a script"),
         ("gym:CartPol-v1", "did you mean gym:CartPole-v1\\?"),
         ("gym:cartpole", "did you mean gym:CartPole-v1\\?"),
         (
@@ -64,10 +64,10 @@ def test_a_wrong_environment_is_one_line(name: str, message: str) -> None:
         ("gym_cases:nothing", "has no class or function nothing"),
         ("gym_cases:Counter", "is not a gymnasium.Wrapper: let its class inherit from it"),
         ("gym_cases:NoEnvironment", "is not a gymnasium.Wrapper: let its class inherit from it"),
-        ("gym_cases:system", "is neither a class nor a function in Python"),
+        ("gym_cases:system", "is neither a Python class nor a Python function"),
         ("gym_cases:call", "is subprocess.call of Python itself"),
-        ("os:system", "names the module os, which is a part of Python"),
-        ("gym_cases:ends", "cannot be made: SystemExit: 3"),
+        ("os:system", "names the module os, which is part of Python"),
+        ("gym_cases:ends", "cannot be created: SystemExit: 3"),
     ],
 )
 def test_a_wrapper_that_is_none_is_one_line(wrapper: str, message: str) -> None:
@@ -98,14 +98,14 @@ def test_environments_of_the_package_that_gymnasium_replaces_are_one_line(old_gy
         def reset(self) -> Any:
             return np.zeros(1)
 
-    new = "not a gymnasium.Env: it is from gym; .* write import gymnasium as gym in place of import gym"
+    new = "not a gymnasium.Env: it is from gym; .* write import gymnasium as gym instead of import gym"
     with pytest.raises(UserError, match=new):
         examine("gym:mine", Mine)
     with pytest.raises(UserError, match="it is from gym; it has the old Gym interface: reset\\(\\) must return"):
         examine("gym:older", Older)
     gymnasium.register("Mine26-v0", entry_point=Mine)
     try:
-        with pytest.raises(UserError, match="write import gymnasium as gym in place of import gym"):
+        with pytest.raises(UserError, match="write import gymnasium as gym instead of import gym"):
             find("Mine26-v0", {}, (), "sync")
     finally:
         del gymnasium.registry["Mine26-v0"]
@@ -123,12 +123,14 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_own_vector_environment_that_begins_late_is_refused() -> None:
-    with pytest.raises(UserError, match="begins episodes one step late"):
+    with pytest.raises(UserError, match="starts episodes one step late"):
         find("CartPole-v1", {}, (), "own")
     taxi = next(one for one in gymnasium.registry if one.startswith("Taxi-v"))
     with pytest.raises(UserError, match="has no vector environment of its own"):
         find(taxi, {}, (), "own")
-    with pytest.raises(UserError, match="a function or a class, which makes one at a time: use --vectorize sync"):
+    with pytest.raises(
+        UserError, match="a function or a class, which creates one environment at a time: use --vectorize sync"
+    ):
         find("gym_cases:Counter", {}, (), "own")
 
 
@@ -143,7 +145,7 @@ def test_a_function_is_loaded_by_its_name() -> None:
     for name, message in (
         ("Counter", "is not MODULE:FUNCTION"),
         ("gym_cases:nothing", "is not MODULE:FUNCTION"),
-        ("gym_cases:system", "is neither a class nor a function in Python"),
+        ("gym_cases:system", "is neither a Python class nor a Python function"),
         ("gym_cases:NoEnvironment", "is not a gymnasium.Env"),
     ):
         with pytest.raises(UserError, match=message):

@@ -103,9 +103,9 @@ def test_components_of_an_action_are_masked_one_by_one() -> None:
     ("fault", "vectorize", "message"),
     [
         ("none", "sync", "an action mask allows no action"),
-        ("values", "sync", "other entries than 0 and 1"),
-        ("missing", "sync", "an info has no action_mask, and others have one: .* or use --action-masks ignore"),
-        ("shape", "async", "an action mask has 4 entries, and there are 3 actions"),
+        ("values", "sync", "entries other than 0 and 1"),
+        ("missing", "sync", "an info has no action_mask, but others have one: .* or use --action-masks ignore"),
+        ("shape", "async", "an action mask has 4 entries, but there are 3 actions"),
     ],
 )
 def test_masks_that_go_wrong_while_training_are_one_line(fault: str, vectorize: Any, message: str) -> None:
@@ -118,7 +118,7 @@ def test_masks_that_go_wrong_while_training_are_one_line(fault: str, vectorize: 
 
 def test_a_mask_that_is_missing_at_first_is_reported_when_the_environment_is_examined() -> None:
     with pytest.raises(
-        UserError, match="step\\(\\) gives an action_mask and reset\\(\\) gives none: give it in both, or"
+        UserError, match="step\\(\\) provides an action_mask, but reset\\(\\) does not: provide it in both, or"
     ):
         guide(gym_cases.GuideLate)
 
@@ -138,6 +138,6 @@ def test_masks_can_be_ignored() -> None:
     taxi = f"gym:{next(one for one in gymnasium.registry if one.startswith('Taxi-v'))}"
     assert not GymnasiumConfig(taxi, action_masks="ignore").spec.masked
     assert GymnasiumConfig(taxi).spec.masked
-    assert GymnasiumConfig(taxi).describe().endswith("; actions that its masks forbid are never chosen")
+    assert GymnasiumConfig(taxi).describe().endswith("; masked actions are never chosen")
     with pytest.raises(UserError, match="unknown --action-masks"):
         GymnasiumConfig(taxi, action_masks="never")  # type: ignore[arg-type]  # that is the test

@@ -128,12 +128,12 @@ def test_actions_that_cannot_be_balanced_are_refused(space: Any, message: str) -
 @pytest.mark.parametrize(
     ("space", "seen", "message"),
     [
-        (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at index \(1,\), and the space is from 0 to 1"),
+        (spaces.Box(0, 1, (2,)), np.array([0, 1.5]), r"it has 1.5 at index \(1,\), but the space is from 0 to 1"),
         (spaces.Box(0, 1, (2,)), np.array([0, np.nan]), "has NaN: fix"),
         (spaces.Box(0, np.inf, (2,)), np.array([0, np.inf]), "infinite"),
-        (spaces.Box(0, 1, (2,)), np.zeros(3), r"has shape \(3,\), and the space has \(2,\)"),
-        (spaces.Box(0, 255, (2,), np.uint8), np.zeros(2), "is float64, and the space is uint8"),
-        (spaces.Discrete(3, start=1), 4, "is 4, and the space has the integers from 1 to 3"),
+        (spaces.Box(0, 1, (2,)), np.zeros(3), r"has shape \(3,\), but the space has \(2,\)"),
+        (spaces.Box(0, 255, (2,), np.uint8), np.zeros(2), "is float64, but the space is uint8"),
+        (spaces.Discrete(3, start=1), 4, "is 4, but the space has the integers from 1 to 3"),
         (spaces.Dict(a=spaces.Discrete(3)), {"b": 1}, "it has no 'a'"),
         (spaces.Dict(a=spaces.Box(0, 1, (1,))), {"a": [np.nan]}, "has NaN in a"),
         (spaces.Box(0, 1, (2,)), "text", "not a number type"),

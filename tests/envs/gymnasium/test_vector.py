@@ -103,7 +103,7 @@ def test_workers_bring_the_same_and_one_that_dies_is_replaced(tmp_path: Path, mo
     assert lost.frame[:, 1:].tolist() == [[0, 0], [0, 0]]  # new episodes, of other seeds
     assert (lost.frame[:, 0] != first[0, :, 0]).all()
     assert len(messages) == 1
-    assert "a worker has died or not answered; 2 environments restart" in messages[0]
+    assert "a worker died or did not answer; 2 environments restart" in messages[0]
     after = step(environment, 0, 1, 1)
     assert not after.lost
     assert after.score.tolist() == [1, 1]
@@ -153,7 +153,7 @@ def test_workers_that_die_again_and_again_end_the_run(monkeypatch: pytest.Monkey
     monkeypatch.setattr(environment, "_make", lambda: environment._vectors[0])
     for _ in range(3):
         assert environment._lost(0).lost
-    with pytest.raises(EnvironmentFailed, match="died or not answered 4 times in a row"):
+    with pytest.raises(EnvironmentFailed, match="died or did not answer 4 times in a row"):
         environment._lost(0)
     environment.close()
 
@@ -193,7 +193,7 @@ def test_a_number_out_of_its_bounds_is_reported_once() -> None:
     twenty_steps(environment, 1, 0)
     environment.close()
     (line,) = messages
-    assert "at index (0,), and the space is from -1e+09 to 1e+09" in line
+    assert "at index (0,), but the space is from -1e+09 to 1e+09" in line
 
 
 def test_a_number_out_of_its_bounds_in_a_part_is_reported_once() -> None:
@@ -205,7 +205,7 @@ def test_a_number_out_of_its_bounds_in_a_part_is_reported_once() -> None:
         environment.receive(0)
     environment.close()
     (line,) = messages
-    assert "clock.0 has 1.1, and the space is from 0 to 1" in line
+    assert "clock.0 has 1.1, but the space is from 0 to 1" in line
 
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:

@@ -260,7 +260,7 @@ def test_runs_with_other_settings_are_refused_before_anything_is_trained(
     make_run(tmp_path, SMALL.run("venture", "rnd", 1), SEVEN)
     before = tree(tmp_path)
     words = ("--games", "venture", "--methods", "rnd", "--seeds", "2", *FLAGS[:-1], "8")
-    assert "venture-rnd-1 holds a run with other settings" in refused(capsys, tmp_path, *words)
+    assert "venture-rnd-1 contains a run with different settings" in refused(capsys, tmp_path, *words)
     assert trained == []
     assert tree(tmp_path) == before
 
@@ -313,15 +313,15 @@ def test_a_folder_with_another_result_is_refused(tmp_path: Path, capsys: pytest.
     (tmp_path / "summary.json").write_text(json.dumps({"kind": "reproduce grid", "ours": {}, "timings": {}}))
     before = tree(tmp_path)
     for words in (("--report-only",), ("--overwrite", *FLAGS)):
-        assert "already holds a result of reproduce grid" in refused(capsys, tmp_path, *words)
+        assert "already contains a result of reproduce grid" in refused(capsys, tmp_path, *words)
     assert tree(tmp_path) == before
 
 
 def test_wrong_words_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
-    assert "has no run with an update" in refused(capsys, out, "--report-only")
+    assert "has no run with a completed update" in refused(capsys, out, "--report-only")
     assert "choose one" in refused(capsys, out, "--report-only", "--overwrite")
-    assert "plays no games" in refused(capsys, out, "--report-only", "--evaluate", "3")
+    assert "does not play games" in refused(capsys, out, "--report-only", "--evaluate", "3")
     assert "--evaluate must be 0 or more" in refused(capsys, out, "--evaluate", "-1")
     assert "--evaluate must be at most 128" in refused(capsys, out, "--evaluate", "129")
     assert "unknown game 'chess'" in refused(capsys, out, "--games", "chess")

@@ -49,7 +49,7 @@ def test_settings_that_cannot_be_are_one_line(wrong: dict[str, Any], said: str) 
 def test_numbers_of_the_training_are_checked_before_it() -> None:
     with pytest.raises(UserError, match="--envs must be a multiple of 4, not 6"):
         AtariTraining(envs=6)
-    with pytest.raises(UserError, match="less than one rollout"):
+    with pytest.raises(UserError, match="fewer than one rollout"):
         AtariTraining(steps=100)
 
 

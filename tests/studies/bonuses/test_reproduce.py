@@ -46,7 +46,7 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
     assert page.count("<svg") == 5
     assert "--intrinsic none rnd count" in page
     assert "What did not work" in page
-    assert "in the right order for both states and pairs: rnd and distillation" in capsys.readouterr().out
+    assert "correctly ranked for both states and pairs: rnd and distillation" in capsys.readouterr().out
     assert (out / "agents.csv").read_text().splitlines()[1] == "deep-sea-10,random,0,500,0.9,5"
     shown = page_of(out)
     assert shown is not None

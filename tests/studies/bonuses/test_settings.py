@@ -101,7 +101,7 @@ def test_distillation_has_the_coefficient_of_the_paper() -> None:
         ({"worlds": ("deep-sea-11",)}, "deep-sea-1"),
         ({"intrinsic": ("rmd",)}, "rnd"),
         ({"action_bonus": ("hash", "hash")}, "given twice"),
-        ({"studies": ()}, "name at least one study"),
+        ({"studies": ()}, "give at least one study"),
     ],
 )
 def test_mistakes_are_clear_errors(wrong: dict[str, Any], hint: str) -> None:

@@ -310,7 +310,7 @@ def test_each_environment_has_its_own_decimals_and_few_seeds_their_range(
     assert "(0.100 to 0.303)" in screen
     assert "(400 to 480)" in screen
     assert "[" not in screen  # no interval from two seeds, of neither mean
-    assert "may be chance" in screen.splitlines()[0]
+    assert "due to chance" in screen.splitlines()[0]
     rows = read_csv(out / "comparison.csv")
     assert {row[name] for row in rows for name in ("iqm_low", "iqm_high", "mean_low", "mean_high")} == {""}
     assert [(row["lowest"], row["highest"]) for row in rows][-1] == ("400.0", "480.0")
@@ -367,11 +367,11 @@ BAD = {
     "a run without metrics": (("new",), "has no metrics yet"),
     "the same folder twice": (("run", "./empty/../run"), "are the same run"),
     "an unknown metric": (("run", "--metric", "episode_retrun"), "did you mean episode_return?"),
-    "a metric of many numbers": (("run", "--metric", "action_frequency"), "more than one number"),
+    "a metric of many numbers": (("run", "--metric", "action_frequency"), "more than one value"),
     "an unknown baseline": (("run", "--baseline", "rdn"), "did you mean rnd?"),
     "a damaged line": (("damaged",), "line 2 of"),
     "a config without its parts": (("other",), "other: the config has settings that"),
-    "a file in the way": (("run", "--out", "run/config.json"), "in the way"),
+    "a file in the way": (("run", "--out", "run/config.json"), "is a file, not a folder"),
     "a folder that cannot be written": (("run", "--out", "locked/out"), "cannot write"),
 }
 

@@ -146,11 +146,11 @@ BAD: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
         (),
         "has no checkpoint yet: the first is written after update 4",
     ),
-    "a copy": (without_checkpoints, (), "is a copy without checkpoints/ and cannot play: copy the whole run"),
+    "a copy": (without_checkpoints, (), "is a copy without checkpoints/ and cannot be evaluated: copy the whole run"),
     "an unknown checkpoint": (untouched, ("--checkpoint", "9"), "has no checkpoint 9: choose from latest, best, "),
     "a checkpoint that is no number": (untouched, ("--checkpoint", "newest"), "choose from latest, best, "),
     "no episodes": (untouched, ("--episodes", "0"), "must be 1 or more"),
-    "too many episodes": (untouched, ("--episodes", "100000000"), "ask for at most --episodes"),
+    "too many episodes": (untouched, ("--episodes", "100000000"), "use at most --episodes"),
     "a negative seed": (untouched, ("--seed", "-1"), "must be 0 or more"),
 }
 

@@ -29,7 +29,7 @@ def test_walks_and_runs_to_goals_are_as_counted_by_hand() -> None:
 )
 def test_too_large_a_study_is_refused(settings: GridSettings, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available_memory", lambda: 4 * 10**9)
-    line = f"this study needs at least .* and 4.0 GB are available: .* [GT]B for .*; use .*{change}"
+    line = f"this study needs at least .* but only 4.0 GB is available: .* [GT]B for .*; use .*{change}"
     with pytest.raises(UserError, match=line):
         check_study(settings)
 

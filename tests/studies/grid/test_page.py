@@ -413,7 +413,7 @@ def test_data_that_a_link_leads_out_to_is_not_read(
         file.symlink_to(outside)
         assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
         error = capsys.readouterr().err
-        assert f"{file} is a link that leads out of its folder" in error
+        assert f"{file} is a link that points outside its folder" in error
         assert error.count("\n") == 1
         file.unlink()
         outside.rename(file)
@@ -453,11 +453,11 @@ CLAIMS: dict[str, Data] = {
 @pytest.mark.parametrize(
     ("sides", "answer", "sentences"),
     [
-        (("above", "above", "above"), "Yes:", ("1.50 times sooner", "1.50 times sooner", "1.50 times sooner")),
-        (("above", "around", "below"), "Partly:", ("1.50 times sooner", "may be chance", "only 0.50 times")),
-        (("around", "around", "unknown"), "Not certain:", ("may be chance", "may be chance", "no interval")),
-        (("below", "below", "around"), "No:", ("only 0.50 times", "only 0.50 times", "may be chance")),
-        (("around", "equal", "around"), "Not certain:", ("may be chance", "about equally many", "may be chance")),
+        (("above", "above", "above"), "Yes:", ("1.50 times as fast", "1.50 times as fast", "1.50 times as fast")),
+        (("above", "around", "below"), "Partly:", ("1.50 times as fast", "due to chance", "only 0.50 times")),
+        (("around", "around", "unknown"), "Not certain:", ("due to chance", "due to chance", "no interval")),
+        (("below", "below", "around"), "No:", ("only 0.50 times", "only 0.50 times", "due to chance")),
+        (("around", "equal", "around"), "Not certain:", ("due to chance", "about equally many", "due to chance")),
         (("unknown", "unknown", "unknown"), "No verdict yet:", ("no interval", "no interval", "no interval")),
     ],
 )

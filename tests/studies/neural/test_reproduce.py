@@ -43,7 +43,7 @@ def test_a_finished_study_is_not_run_again(result: Path, capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as stop:
         cli.main(["reproduce", "neural", "--out", str(result), *SMALL, "--studies", "counting"])
     assert stop.value.code == 2
-    assert "already holds this result" in capsys.readouterr().err
+    assert "already contains this result" in capsys.readouterr().err
     assert (result / "summary.json").read_bytes() == before
 
 
@@ -64,5 +64,5 @@ def test_a_run_with_other_settings_is_not_mistaken_for_one_of_the_study(result: 
     config = TrainConfig.from_dict(RunFolder.open(path).config)
     assert campaign.is_finished(path, config)
     assert not campaign.is_finished(path.with_name("nowhere"), config)
-    with pytest.raises(UserError, match="other settings"):
+    with pytest.raises(UserError, match="different settings"):
         campaign.is_finished(path, replace(config, seed=7))

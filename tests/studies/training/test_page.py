@@ -92,10 +92,10 @@ def test_charts_are_smoothed_filtered_and_saved_as_they_are_shown(
             [3.428571, 2.428571, 4.428571],
         ]
         assert page.locator("[data-metric=episode_return] path.curve").count() == 3  # two seeds and their mean
-        name, content = _saved(found, page.get_by_role("button", name="Save as a picture: Episode return"))
+        name, content = _saved(found, page.get_by_role("button", name="Save as an image: Episode return"))
         assert (name, content[:8]) == ("deep-sea-3x3_episode-return.png", b"\x89PNG\r\n\x1a\n")
         entropy = page.locator("[data-metric=entropy_pi]")
-        entropy.get_by_role("button", name="Logarithmic values").click()
+        entropy.get_by_role("button", name="Logarithmic value axis").click()
         page.get_by_label("Smoothing").fill("0")
         drawn = entropy.locator("path.curve").last.get_attribute("d") or ""
         heights = [float(point.split()[1]) for point in drawn[1:].split("L")]

@@ -109,7 +109,7 @@ def test_a_lead_is_significant_if_the_interval_of_every_difference_is_above_zero
         ([score_of("A", *[2.0] * 5)], "the mean of 5 seeds (95 % interval 2.00 to 2.00)"),
         ([score_of("A", 500), score_of("B", 500.2)], "B and A reach the same final return, 500. No method leads"),
         ([score_of("A", 5), score_of("B", 5), score_of("C", 1)], "A and B lead together with a final return of 5.00"),
-        ([score_of("A", 5, steps=50), score_of("B", 1)], "the runs have between 50 and 100 steps per seed"),
+        ([score_of("A", 5, steps=50), score_of("B", 1)], "the runs differ in length, from 50 to 100 steps per seed"),
         ([score_of("A", 5, ended=False), score_of("B", 1)], "So far, A leads"),
         ([score_of("A", 5), score_of("B")], "B has no finished episode"),
     ],

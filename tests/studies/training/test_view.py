@@ -102,8 +102,8 @@ def test_what_cannot_be_viewed_is_one_line(
         port = taken.getsockname()[1]
         for arguments, line in (
             ((str(tmp_path),), "is not a run: it has no config.json"),
-            ((str(runs[0]), "--save", "x.html", "--live"), "a saved page cannot follow a run"),
-            ((str(runs[1]), str(runs[1]), "--save", "x.html"), "are the same run: give each once"),
+            ((str(runs[0]), "--save", "x.html", "--live"), "a saved page cannot follow a live run"),
+            ((str(runs[1]), str(runs[1]), "--save", "x.html"), "are the same run: give it only once"),
             ((str(runs[1]), "--port", "99999"), "--port must be from 0 to 65535, not 99999"),
             ((str(runs[1]), "--port", str(port)), f"cannot serve at port {port}: Address already in use; choose"),
             ((str(runs[1]), "--save", str(runs[1])), "cannot write"),
@@ -135,8 +135,8 @@ def _compared(path: Path) -> None:
     [
         (_damage_visits, "visits.jsonl is damaged"),
         (_compared, "curves.csv is damaged"),
-        (_link_table, "curves.csv is a link that leads out of its folder"),
-        (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has nothing to watch"),
+        (_link_table, "curves.csv is a link that points outside its folder"),
+        (lambda path: (path / "summary.json").write_text('{"kind": []}'), "has no interactive page"),
         (
             lambda path: (path / "summary.json").write_text('{"kind": "reproduce grid", "ours": 1}'),
             "summary.json is dam",

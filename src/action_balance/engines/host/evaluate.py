@@ -242,7 +242,7 @@ def evaluate(
         if abandoned:
             on_message(
                 f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MOST_STEPS:,} steps "
-                f"and were abandoned: their returns are those until then"
+                f"and were stopped: their returns cover only these steps"
             )
         return parts
 

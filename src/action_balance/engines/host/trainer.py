@@ -102,7 +102,7 @@ class HostTrainer(Trainer):
         self.actors: list[HostActor] = []
 
     spec = property(lambda self: self._spec)
-    resume_note = "all environments were restarted: episodes that were under way at the checkpoint are not counted"
+    resume_note = "all environments were restarted: episodes in progress at the checkpoint are not counted"
 
     def state_shapes(self) -> TrainState:
         """See `Trainer.state_shapes`."""

@@ -91,7 +91,7 @@ class Atari:
     def reset(self, seed: tuple[int, ...] | None = None) -> UInt8[np.ndarray, "G M 84 84"]:
         """Begin a game in every environment; see `HostEnvironment.reset`."""
         if any(self._under_way):
-            raise RuntimeError("reset while a step is under way: receive it first")
+            raise RuntimeError("reset while a step is in progress: receive it first")
         if seed is not None:
             self.seeds = emulator_seeds(seed, self.seeds.size).reshape(self.seeds.shape)
         return np.stack([pool.reset(seed=own)[0][:, 0] for pool, own in zip(self._pools, self.seeds, strict=True)])
@@ -99,7 +99,7 @@ class Atari:
     def send(self, group: int, actions: Integer[np.ndarray, " M"]) -> None:
         """Begin a step of one group; see `HostEnvironment.send`."""
         if self._under_way[group]:
-            raise RuntimeError(f"group {group} has a step under way: receive it first")
+            raise RuntimeError(f"group {group} has a step in progress: receive it first")
         # After an unknown action, the emulator would wait forever.
         if actions.shape != (self.envs_per_group,) or actions.min() < 0 or actions.max() >= self._actions:
             raise ValueError(f"{self.envs_per_group} actions from 0 to {self._actions - 1} are needed, not {actions}")
@@ -112,7 +112,7 @@ class Atari:
         When a game ends, ale-py stops recording: the last frame is made of the emulator frames until then.
         """
         if not self._under_way[group]:
-            raise RuntimeError(f"group {group} has no step under way: send actions first")
+            raise RuntimeError(f"group {group} has no step in progress: send actions first")
         try:
             stacks, score, terminated, truncated, info = self._pools[group].recv()
         except Exception as error:  # whatever it is, the emulators cannot continue

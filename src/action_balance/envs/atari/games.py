@@ -49,7 +49,7 @@ def check_game(game: str) -> str:
         The name; a `UserError` with a suggestion if there is no such game.
     """
     if game in FOR_SEVERAL:
-        raise UserError(f"{game} is for several players, and an agent plays alone: choose another game")
+        raise UserError(f"{game} needs several players, but an agent plays alone: choose another game")
     # The paper's games are known without ale-py, so that runs of other machines can be read.
     return game if game in PAPER_GAMES else check_name("game", game, games())
 

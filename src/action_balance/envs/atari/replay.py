@@ -152,7 +152,7 @@ class _Console:
         self._emulator.setInt("random_seed", record.seed)
         path = roms.get_rom_path(check_name("game", record.game, games()))
         if path is None:
-            raise RuntimeError(f"ale-py has no file of the game {record.game}")
+            raise RuntimeError(f"ale-py has no ROM of the game {record.game}")
         self._emulator.loadROM(path)
         self._emulator.reset_game()
         self._buttons = self._emulator.getMinimalActionSet()

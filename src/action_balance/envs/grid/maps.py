@@ -43,7 +43,7 @@ def goal_world(goal: Cell = (16, 16), size: int = 40, episode_steps: int = 200) 
         The world; a `UserError` if the goal is out of reach.
     """
     if size < 2:
-        raise UserError(f"a grid of size {size} has no room for a goal: use a size of 2 or more")
+        raise UserError(f"a grid of size {size} is too small for a goal: use a size of 2 or more")
     world = GridWorld.create(size, size, goals=[goal], episode_steps=episode_steps)
     world.check_goals()
     return world
@@ -94,7 +94,7 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
     for number, line in enumerate(lines, start=1):
         if len(line) != width:
             raise UserError(
-                f"line {number} of the map has {len(line)} characters, and the first {width}: make them equal"
+                f"line {number} of the map has {len(line)} characters, but the first has {width}: make them equal"
             )
         for x, character in enumerate(line):
             if character not in found:
@@ -110,7 +110,7 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
     world = GridWorld.create(width, height, found["#"], found["S"][0], found["G"], episode_steps)
     world.check_goals()
     if world.reachable_cells() < 2 and episode_steps > 1:
-        raise UserError("no path leads away from the start: open one through the walls")
+        raise UserError("no path leads away from the start: open one in the walls")
     return world
 
 

@@ -74,7 +74,7 @@ class GridWorld:
             if not (0 <= x < width and 0 <= y < height):
                 raise UserError(
                     f"{what} ({x},{y}) is outside the {width}x{height} grid: "
-                    f"x goes from 0 to {width - 1}, y from 0 to {height - 1}"
+                    f"x is from 0 to {width - 1}, y from 0 to {height - 1}"
                 )
             return y * width + x
 
@@ -138,7 +138,7 @@ class GridWorld:
         for cell in np.flatnonzero(self.goals):
             x, y = self.coordinates(cell)
             if distance[cell] < 0:
-                raise UserError(f"goal ({x},{y}) cannot be reached from the start: open a path through the walls")
+                raise UserError(f"goal ({x},{y}) cannot be reached from the start: open a path in the walls")
             if distance[cell] > self.episode_steps:
                 raise UserError(
                     f"goal ({x},{y}) is {distance[cell]} steps away, more than the {self.episode_steps} of an episode: "

@@ -62,11 +62,11 @@ def check_maker(make: Any) -> None:
     if hasattr(make, "step") and hasattr(make, "reset") and not isinstance(make, type):
         kind = type(getattr(make, "unwrapped", make)).__name__
         raise UserError(
-            f"this is one environment, a {kind}, and training makes several: pass a function that makes one, "
+            f"this is a single environment, a {kind}, but training creates several: pass a function that creates one, "
             f"e.g. lambda: {kind}(), or a name, e.g. gym:CartPole-v1"
         )
     if not callable(make):
-        raise UserError(f"{make!r:.80} is neither a name nor a function that makes an environment")
+        raise UserError(f"{make!r:.80} is neither a name nor a function that creates an environment")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class GymnasiumConfig(HostEnvConfig):
 
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
-            raise UserError(f"{self.name} needs the id of an environment: e.g. {PREFIX}CartPole-v1")
+            raise UserError(f"{self.name} needs the id of an environment, e.g. {PREFIX}CartPole-v1")
         check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
         check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
         check_numbers(self, "stack", low=1, high=64)
@@ -223,7 +223,7 @@ class GymnasiumConfig(HostEnvConfig):
 
     def describe(self) -> str:
         """The parts of an observation, and whether there are action masks."""
-        masks = "; actions that its masks forbid are never chosen" if self.task.masks else ""
+        masks = "; masked actions are never chosen" if self.task.masks else ""
         return f"observations: {self.task.layout.describe()}{masks}"
 
     def replay(

@@ -208,7 +208,7 @@ def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
             )
     if layout in ("hwc", "chw", "stack") and not any(leaf.is_image for leaf in leaves):
         shapes = {"hwc": "(H, W) or (H, W, C)", "chw": "(H, W) or (C, H, W)", "stack": "(K, H, W) or (K, H, W, C)"}
-        raise UserError(f"layout {layout} needs an image, {shapes[layout]}, and there is none in {short(space)}")
+        raise UserError(f"layout {layout} needs an image, {shapes[layout]}, but there is none in {short(space)}")
     return leaves, texts
 
 
@@ -227,7 +227,7 @@ def array_leaf(shape: Sequence[int], view: View = AUTO) -> Leaf:
     given = tuple(int(size) for size in shape)
     order, newest = _image_axes(given, layout, "", inside=False)
     if layout in ("hwc", "chw", "stack") and not order:
-        raise UserError(f"layout {layout} does not fit observations of shape {given}: use another one, or vector")
+        raise UserError(f"layout {layout} does not fit observations of shape {given}: use another layout, e.g. vector")
     return Leaf("", (), given, order, newest, None, _block(given, order, view))
 
 

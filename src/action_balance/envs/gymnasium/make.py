@@ -44,8 +44,8 @@ PACKAGES = {
 }
 #: What is wrong with environments of Gym 0.26, whose methods are those of Gymnasium.
 OTHER_PACKAGE = (
-    "its class inherits from gym.Env, of the package that Gymnasium has replaced: write import gymnasium as gym in "
-    "place of import gym, or wrap it, e.g. with shimmy.GymV26CompatibilityV0"
+    "its class inherits from gym.Env, and Gymnasium has replaced the package gym: write import gymnasium as gym "
+    "instead of import gym, or wrap it, e.g. with shimmy.GymV26CompatibilityV0"
 )
 
 Make = Callable[[], Env[Any, Any]]
@@ -90,7 +90,9 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, 
         The tested environment; a `UserError` says what is wrong with it.
     """
     if vectorize == "own":
-        raise UserError(f"{name} is a function or a class, which makes one at a time: use --vectorize sync or async")
+        raise UserError(
+            f"{name} is a function or a class, which creates one environment at a time: use --vectorize sync or async"
+        )
     env = _made(name, make)
     try:
         if not isinstance(env, Env):
@@ -127,8 +129,8 @@ def examine_own(
     try:
         if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
             raise UserError(
-                f"{name}: its own vector environment begins episodes one step late (autoreset_mode NEXT_STEP): "
-                f"use --vectorize sync or async"
+                f"{name}: its own vector environment starts episodes one step late (autoreset_mode NEXT_STEP): use "
+                f"--vectorize sync or async"
             )
         try:
             layout, choices = Layout.of(vector.single_observation_space, view), Choices.of(vector.single_action_space)
@@ -167,8 +169,8 @@ def find(
     module, _, inner = rest.rpartition(":")
     if is_of_script(name):
         raise UserError(
-            f"{name} is a function of a script: give it again, in Python with env=FUNCTION, on the command line with "
-            f"--env MODULE:FUNCTION"
+            f"{name} is a function defined in a script: pass it again, with env=FUNCTION in Python or --env "
+            f"MODULE:FUNCTION on the command line"
         )
     if module:
         loaded = load_module(module, name)
@@ -204,7 +206,9 @@ def load_maker(named: str) -> Make:
     module, _, inner = named.removeprefix("gym:").rpartition(":")
     found = _member(load_module(module, named), inner) if module else None
     if found is None:
-        raise UserError(f"{named} is not MODULE:FUNCTION of a function that makes the environment: check its spelling")
+        raise UserError(
+            f"{named} is not MODULE:FUNCTION of a function that creates the environment: check its spelling"
+        )
     _check_maker(named, found)
     make: Make = found
     return make
@@ -311,9 +315,11 @@ def _check_code(name: str, found: Any) -> None:
     """
     inner = inspect.unwrap(found.func if isinstance(found, partial) else found)
     if not isinstance(inner, type | FunctionType):
-        raise UserError(f"{name} is neither a class nor a function in Python: name one of your own")
+        raise UserError(f"{name} is neither a Python class nor a Python function: name your own class or function")
     if is_standard(inner.__module__ or ""):
-        raise UserError(f"{name} is {inner.__module__}.{inner.__name__} of Python itself: name one of your own")
+        raise UserError(
+            f"{name} is {inner.__module__}.{inner.__name__} of Python itself: name your own class or function"
+        )
 
 
 def _no_environment(name: str, kind: type) -> UserError:
@@ -368,6 +374,6 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
     except TypeError as error:
         if "Gym is incompatible with Gymnasium" in str(error):
             raise UserError(f"{name} is not a gymnasium.Env: {OTHER_PACKAGE}") from None
-        raise UserError(f"{name} cannot be made: {one_line(error)}; check --env-kwargs and --wrapper") from None
+        raise UserError(f"{name} cannot be created: {one_line(error)}; check --env-kwargs and --wrapper") from None
     except BaseException as error:  # SystemExit, too
-        raise UserError(f"{name} cannot be made: {one_line(error)}") from None
+        raise UserError(f"{name} cannot be created: {one_line(error)}") from None

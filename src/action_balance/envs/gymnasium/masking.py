@@ -92,5 +92,5 @@ def missing_mask(method: bool = False) -> BadMask:
     Returns:
         The error.
     """
-    where = f"{METHOD}() returned none" if method else f"an info has no {KEY}, and others have one"
-    return BadMask(f"{where}: give a mask in reset() and in every step, or {IGNORE}")
+    where = f"{METHOD}() returned no mask" if method else f"an info has no {KEY}, but others have one"
+    return BadMask(f"{where}: provide a mask in reset() and in every step, or {IGNORE}")

@@ -99,7 +99,7 @@ class GymRecord:
         if not ended or not math.isclose(found, reward, rel_tol=1e-5, abs_tol=1e-6):
             raise UserError(
                 f"{self.task.name} does not repeat an episode with the same seed and actions (step {step} of "
-                f"{len(self.actions)} differs): draw all that is random from self.np_random, which reset(seed=) seeds"
+                f"{len(self.actions)} differs): take all random numbers from self.np_random, which reset(seed=) seeds"
             )
 
     def _screen(self, env: Env[Any, Any]) -> UInt8[np.ndarray, "H W 3"]:

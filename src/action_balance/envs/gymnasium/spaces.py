@@ -26,7 +26,7 @@ class BadObservation(Exception):
 
 
 def _outside(what: str) -> BadObservation:
-    return BadObservation(f"an observation is not in its observation_space: {what}; fix one of them")
+    return BadObservation(f"an observation is not in its observation_space: {what}; fix the observation or the space")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Layout:
         leaves, texts = find_leaves(space, view)
         encoding = Encoding(tuple(leaves))
         if not sum(leaf.size for leaf in leaves):
-            raise UserError(f"observations in {short(space)} hold no numbers: use Box, Discrete, or a Dict of them")
+            raise UserError(f"observations in {short(space)} contain no numbers: use Box, Discrete, or a Dict of them")
         total = sum(leaf.size for leaf in encoding.vector)
         if total > MOST_NUMBERS:
             raise UserError(f"a vector of {total:,} numbers is too long: make the observation smaller with a --wrapper")
@@ -136,7 +136,7 @@ class Layout:
         ends = np.cumsum([leaf.size for leaf in self.encoding.vector])
         name = self.encoding.vector[int(np.searchsorted(ends, place, side="right"))].name
         value = vectors[row, place]
-        return _outside(f"{name} has {value:.6g}, and the space is from {low[place]:.6g} to {high[place]:.6g}")
+        return _outside(f"{name} has {value:.6g}, but the space is from {low[place]:.6g} to {high[place]:.6g}")
 
     def frames(self, batch: Shaped[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
         """Frames of a batch of plain observations; always a new array.
@@ -184,12 +184,13 @@ class Choices:
             made = cls((2,) * count, np.zeros(count, int), space.shape, space.dtype)
         elif kind == "Box":
             raise UserError(
-                f"its actions are continuous, {short(space)}, and only discrete ones are supported: divide them into a "
-                f"few choices with a wrapper (--wrapper MODULE:NAME), or look for a discrete option (--env-kwargs)"
+                f"its actions are continuous, {short(space)}, but only discrete actions are supported: discretise them "
+                f"with a wrapper (--wrapper MODULE:NAME), or look for a discrete option of the environment "
+                f"(--env-kwargs)"
             )
         else:
             raise UserError(
-                f"its actions are {short(space)}, and only Discrete, MultiDiscrete and MultiBinary are supported: "
+                f"its actions are {short(space)}, but only Discrete, MultiDiscrete and MultiBinary are supported: "
                 f"convert them with a wrapper (--wrapper MODULE:NAME)"
             )
         if max(made.nvec) < 2:
@@ -225,13 +226,13 @@ def check(space: Any, observation: Any, name: str = "") -> None:
     elif kind == "Box":
         numbers = _array(observation, space.shape, name)
         if numbers.dtype.kind == "f" and np.dtype(space.dtype).kind != "f":
-            raise _outside(f"{name or 'it'} is {numbers.dtype}, and the space is {space.dtype}")
+            raise _outside(f"{name or 'it'} is {numbers.dtype}, but the space is {space.dtype}")
         outside = (numbers < space.low) | (numbers > space.high)
         if outside.any():
             place = tuple(int(axis) for axis in np.argwhere(outside)[0])
             value, low, high = (x[place] for x in (numbers, space.low, space.high))
             raise _outside(
-                f"{name or 'it'} has {value:.6g} at index {place}, and the space is from {low:.6g} to {high:.6g}"
+                f"{name or 'it'} has {value:.6g} at index {place}, but the space is from {low:.6g} to {high:.6g}"
             )
     elif kind in ("Discrete", "MultiDiscrete", "MultiBinary"):
         _checked(replace(find_leaves(space)[0][0], name=name), observation)
@@ -249,7 +250,7 @@ def _checked(leaf: Leaf, observation: Any) -> Shaped[np.ndarray, "1 ..."]:
     if wrong or ((numbers.ravel() < starts) | (numbers.ravel() >= starts + counts)).any():
         value = numbers.ravel().tolist() if numbers.size > 1 else numbers.ravel()[0]
         least, most = starts.min(), (starts + counts - 1).max()
-        raise _outside(f"{leaf.name or 'it'} is {value}, and the space has the integers from {least} to {most}")
+        raise _outside(f"{leaf.name or 'it'} is {value}, but the space has the integers from {least} to {most}")
     return numbers.reshape(1, *leaf.shape)
 
 
@@ -266,7 +267,7 @@ def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     if given.dtype.kind not in "biuf":
         raise _outside(f"{name or 'it'} is {given.dtype}, which is not a number type")
     if given.shape != shape:
-        raise _outside(f"{name or 'it'} has shape {given.shape}, and the space has {shape}")
+        raise _outside(f"{name or 'it'} has shape {given.shape}, but the space has {shape}")
     if given.dtype.kind == "f" and not (np.abs(given) <= LARGEST).all():
         what = "NaN" if np.isnan(given).any() else f"infinite numbers, or numbers beyond {LARGEST:g}"
         hint = "fix the environment, or replace them in a wrapper, e.g. with numpy.nan_to_num"

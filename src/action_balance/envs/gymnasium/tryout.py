@@ -33,7 +33,7 @@ def one_line(error: BaseException) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
-        return "an observation differs from its observation_space in shape or type: fix one of them"
+        return "an observation differs from its observation_space in shape or type: fix the observation or the space"
     return describe_error(error)
 
 
@@ -71,7 +71,7 @@ def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
                 raise UserError(f"{name}: {OLD_API}")
             check(env.observation_space, outcome[0])
             if masks and not source and mask_in(outcome[-1]) is not None:
-                raise BadMask("step() gives an action_mask and reset() gives none: give it in both")
+                raise BadMask("step() provides an action_mask, but reset() does not: provide it in both")
             if outcome[2] or outcome[3]:
                 outcome = env.reset()
                 check(env.observation_space, outcome[0])
@@ -86,7 +86,7 @@ def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
         if _is_old(env, error):
             raise UserError(f"{name}: {OLD_API}") from None
         if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
-            raise UserError(f"{name}: {one_line(error)}: give reset() the arguments seed and options") from None
+            raise UserError(f"{name}: {one_line(error)}: add the arguments seed and options to reset()") from None
         raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
     return source
 

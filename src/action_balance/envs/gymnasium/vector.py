@@ -98,7 +98,7 @@ class GymEnvironment:
         made = [one.unwrapped for vector in self._vectors if isinstance(vector, SyncVectorEnv) for one in vector.envs]
         if len({id(one) for one in made}) < len(made):
             raise UserError(
-                f"{self.task.name}: its function has returned the same environment twice: make a new one in each call, "
+                f"{self.task.name}: its function returned the same environment twice: create a new one in each call, "
                 f"e.g. lambda: MyEnv()"
             )
 
@@ -315,10 +315,10 @@ class GymEnvironment:
         self._failures[group] += 1
         if self._failures[group] > LIVES:
             raise EnvironmentFailed(
-                f"{self.task.name}: a worker has died or not answered {LIVES + 1} times in a row; use --vectorize sync"
+                f"{self.task.name}: a worker died or did not answer {LIVES + 1} times in a row; use --vectorize sync"
             )
         self._on_message(
-            f"{self.task.name}: a worker has died or not answered; {self._size} environments restart, and their "
+            f"{self.task.name}: a worker died or did not answer; {self._size} environments restart, and their "
             f"unfinished episodes are not counted"
         )
         self._vectors[group] = self._make()

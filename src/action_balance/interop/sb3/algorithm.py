@@ -82,7 +82,7 @@ class ExploringPPO(PPO):
             **kwargs: As for ``stable_baselines3.PPO``.
         """
         if kwargs.get("rollout_buffer_class") is not None:
-            raise UserError("ExploringPPO has a rollout buffer of its own: leave out rollout_buffer_class")
+            raise UserError("ExploringPPO has its own rollout buffer: leave out rollout_buffer_class")
         self.action_balance = action_balance
         self.rnd = rnd
         self.balance_kwargs = balance_kwargs or {}
@@ -101,8 +101,7 @@ class ExploringPPO(PPO):
         if self.action_balance and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
             kind = type(self.action_space).__name__
             raise UserError(
-                f"actions of a {kind} space cannot be balanced, only those of Discrete and MultiDiscrete ones: "
-                f"set action_balance=False"
+                f"action balance supports Discrete and MultiDiscrete actions, not {kind}: set action_balance=False"
             )
         is_dict = isinstance(self.observation_space, spaces.Dict)
         self.rollout_buffer_class = ExploringDictRolloutBuffer if is_dict else ExploringRolloutBuffer

@@ -44,7 +44,7 @@ def reproduce_atari(
     """
     check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MOST)
     if evaluate and report_only:
-        raise UserError("--report-only plays no games: leave out --evaluate or --report-only")
+        raise UserError("--report-only does not play games: leave out --evaluate or --report-only")
 
     def count_rooms(path: Path, config: TrainConfig) -> bool:
         return bool(evaluate) and _count_rooms(path, config, evaluate, console)

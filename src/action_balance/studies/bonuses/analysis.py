@@ -85,8 +85,8 @@ def group(records: Sequence[Record]) -> dict[str, World]:
         trained = {(one.config.seed, one.config.seeds, one.limit) for one in world.setups.values()}
         if len(trained) > 1:
             raise UserError(
-                f"the agents in {world.name} differ in their seeds or steps: use one --out for each, "
-                f"or train all of them again with --overwrite"
+                f"the agents in {world.name} differ in their seeds or steps: use a separate --out for each, or retrain "
+                f"them all with --overwrite"
             )
     return worlds
 

@@ -87,7 +87,7 @@ def ranks(counting: Data) -> Figure:
     for place, (title, bonuses, _) in reversed(list(enumerate(shown))):
         if all(one["within"] for one in bonuses.values()):
             shown.insert(place + 1, (f"{title.partition(':')[0]}: within one state", bonuses, "within"))
-    figure, panels = _grid("Rank correlation of the bonus and minus the true count", len(shown), min(3, len(shown)))
+    figure, panels = _grid("Rank correlation of the bonus with minus the true count", len(shown), min(3, len(shown)))
     for axes, (title, bonuses, key) in zip(panels, shown, strict=True):
         labels = []
         for bonus, one in bonuses.items():
@@ -110,7 +110,7 @@ def ranks(counting: Data) -> Figure:
 def ratios(counting: Data) -> Figure:
     """Estimated over true count by number of visits at the end of training, a panel for every world and kind."""
     shown = _panels(counting)
-    figure, panels = _grid("Estimated over true count, by true count", len(shown), min(2, len(shown)))
+    figure, panels = _grid("Ratio of estimated to true count, by true count", len(shown), min(2, len(shown)))
     for axes, (title, bonuses) in zip(panels, shown, strict=True):
         labels = []
         for bonus, one in bonuses.items():

@@ -115,7 +115,7 @@ class Record:
             found._check()
             return found
         except (DamagedArrays, KeyError, TypeError, ValueError):
-            raise UserError(f"{path} is damaged: delete it, and the same command trains its agents again") from None
+            raise UserError(f"{path} is damaged: delete it and run the same command to retrain its agents") from None
 
     def _check(self) -> None:
         """Raise a ``ValueError`` if the arrays do not belong together."""
@@ -158,7 +158,9 @@ def is_trained(out: Path, cell: Cell) -> bool:
     if not exists(path):
         return False
     if Record.load(path).config != cell.config:
-        raise UserError(f"{path} was made with other settings: choose another --out, or replace it with --overwrite")
+        raise UserError(
+            f"{path} was created with different settings: choose another --out, or replace it with --overwrite"
+        )
     return True
 
 

@@ -46,9 +46,11 @@ def reproduce_bonuses(
         console: the screen.
     """
     if report_only and train_only:
-        raise UserError("--report-only trains nothing, and --train-only reports nothing: choose one")
+        raise UserError("--report-only does not train and --train-only does not report: choose one")
     if overwrite and (report_only or train_only):
-        raise UserError("--overwrite deletes what is to be reported, or what other processes train: use it alone")
+        raise UserError(
+            "--overwrite deletes what --report-only reports and what other --train-only processes train: use it alone"
+        )
     if not report_only:
         plan = settings.plan()
         trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell)]
@@ -67,7 +69,7 @@ def reproduce_bonuses(
                 if train_only or not read_records(out):
                     raise KeyboardInterrupt(kept) from None
                 write_report(out, settings)
-                raise KeyboardInterrupt(f"{out / 'report.html'} shows what is there; {rest}") from None
+                raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
     if not train_only:
         write_report(out, settings, report_only)
         say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
@@ -101,7 +103,7 @@ def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> No
     """
     records = read_records(out)
     if not records:
-        raise UserError(f"{out / CELLS} has no record: train first, or give another --out")
+        raise UserError(f"{out / CELLS} has no records: train first, or give another --out")
     with ResultFolder.renew(out, KIND) as folder:
         given = json.loads(json.dumps(asdict(settings)))
         folder.summary["settings"] = folder.before.get("settings", given) if keep else given
@@ -202,10 +204,10 @@ def conclusions(ours: Data) -> Iterator[str]:
         for name, worlds in counters["counts"].items():
             yield f"{name} counts accurately in {listed(worlds)}"
         for name, worlds in counters["orders"].items():
-            yield f"{name} has the order of the true counts, but not the counts, in {listed(worlds)}"
+            yield f"{name} ranks by the true counts, but does not count accurately, in {listed(worlds)}"
         if counters["nowhere"]:
             names = listed(counters["nowhere"])
-            yield f"in no world accurate, or in the right order for both states and pairs: {names}"
+            yield f"in no world accurate, or correctly ranked for both states and pairs: {names}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
     best = findings.highlights(ours)
@@ -214,7 +216,7 @@ def conclusions(ours: Data) -> Iterator[str]:
         setups = {name: about["setups"][name] for name in (one["name"], BASE, EXACT) if name in about["setups"]}
         solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
         solved += _chosen(one)
-        yield f"{one['world']}, agents of {about['agents']} that find the treasure and that solve it: {solved}"
+        yield f"{one['world']}, agents (of {about['agents']}) that find the treasure and that solve the world: {solved}"
     if (one := best["action"]) is not None:
         sooner = f"{statistics.describe(one['sooner'])} times as fast as {BASE}"
         if one["sooner_than_exact"]:

@@ -164,12 +164,12 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         The comparison.
     """
     if not paths:
-        raise UserError("no run to compare: give the folders of training runs")
+        raise UserError("no runs to compare: give the folders of training runs")
     runs = [_open(path) for path in paths]
     seen: dict[Path, Path] = {}
     for path in paths:
         if (real := path.resolve()) in seen:
-            raise UserError(f"{seen[real]} and {path} are the same run: give each once")
+            raise UserError(f"{seen[real]} and {path} are the same run: give it only once")
         seen[real] = path
     configs = [config for _, config in runs]
     tables = [_read(path, config, metric) for path, config in zip(paths, configs, strict=True)]
@@ -219,7 +219,7 @@ def _read(path: Path, config: TrainConfig, metric: str) -> Rows:
     for row in each_row(path):
         seed, update = row.get("seed"), row["update"]
         if not isinstance(seed, int) or not 1 <= update <= config.agent.updates:
-            raise UserError(f"{path} has metrics that do not fit its config: seed {seed}, update {update}")
+            raise UserError(f"{path} has metrics that do not match its config: seed {seed}, update {update}")
         rows[seed][update] = {name: row[name] for name in used if name in row}
         if seed not in newest or newest[seed]["update"] <= update:
             newest[seed] = row
@@ -236,9 +236,11 @@ def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
     def number(row: Data, name: str) -> float:
         value = row.get(name)
         if isinstance(value, list):
-            raise UserError(f"metric '{name}' is more than one number: choose another --metric")
+            raise UserError(f"metric '{name}' has more than one value per update: choose another --metric")
         if not isinstance(value, (int, float)):
-            raise UserError(f"{path} has no {name} in update {row['update']}: leave it out, or choose another --metric")
+            raise UserError(
+                f"{path} has no {name} for update {row['update']}: leave it out, or choose another --metric"
+            )
         return float(value)
 
     last = rows[max(rows)]

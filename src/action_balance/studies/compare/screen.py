@@ -66,12 +66,12 @@ def _verdict(lead: Lead, metric: str, digits: int) -> str:
     text = f"{leaders} {'lead' if len(lead.leaders) > 1 else 'leads'} with {score}, {more}"
     if lead.fewest < FEWEST:
         seeds = f"{count(lead.fewest, 'seed')} {'is' if lead.fewest == 1 else 'are'} too few for an interval"
-        return f"{text}. This may be chance: {seeds}, which needs at least {FEWEST}."
+        return f"{text}. This may be due to chance: {seeds}, which needs at least {FEWEST}."
     low, high = (f"{end:,.{digits}f}" for end in lead.difference.spread_ends)
     if lead.certain:
         return f"{text}. The lead is significant (95 % interval of the difference {low} to {high})."
     interval = f" (95 % interval of the difference {low} to {high})" if lead.second in lead.unclear else ""
-    return f"{text}. The lead over {listed(lead.unclear)} is not significant{interval}: it may be chance."
+    return f"{text}. The lead over {listed(lead.unclear)} is not significant{interval}: it may be due to chance."
 
 
 def _legend(result: Comparison, measured: bool) -> Iterator[str]:
@@ -79,13 +79,13 @@ def _legend(result: Comparison, measured: bool) -> Iterator[str]:
     curves = [curve for of_environment in result.environments.values() for curve in of_environment]
     spreads = {curve.score_mean.spread for curve in curves}
     yield f"{result.metric} of a seed: mean of the last {100 * learning_curve.LAST:.0f} % of its updates"
-    yield "IQM and mean are over seeds; IQM: interquartile mean"
+    yield "mean and IQM (interquartile mean) are over seeds"
     if "interval" in spreads:
-        yield "[low, high]: 95 % interval over seeds"
+        yield "[low, high]: 95 % confidence interval over seeds"
     if "range" in spreads:
-        yield f"(low to high): range of the seeds, because fewer than {FEWEST} seeds give no interval"
+        yield f"(low to high): range of the seeds, because an interval needs at least {FEWEST} seeds"
     if measured:
-        yield f"better: probability that a seed scores higher than one of {result.baseline}"
+        yield f"better: probability that a seed scores higher than a seed of {result.baseline}"
 
 
 def _new_table(title: str, *heads: str) -> Table:

@@ -45,7 +45,7 @@ def binned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @style.context(STYLED)
 def entropy(found: Sequence[Variant]) -> Figure:
     """Both entropies of the bonus vector over updates: mean over runs with its 95 % band."""
-    figure, panels = drawing.new_panels("Entropy of the action bonus: lower is less flat", len(PANELS), (9.6, 4.2))
+    figure, panels = drawing.new_panels("Entropy of the action bonus (lower: less flat)", len(PANELS), (9.6, 4.2))
     for axes, (which, name) in zip(panels, PANELS.items(), strict=True):
         axes.set_title(name, loc="left", fontsize=9.5, color=MUTED)
         _panel(axes, found, which)

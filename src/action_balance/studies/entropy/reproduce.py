@@ -108,7 +108,7 @@ def _conclude(summary: Data) -> Iterator[str]:
     for row in ours["lower"]:
         if row["which"] == "added" and row["difference"]["value"] is not None:
             yield from wrapped(_compared(row))
-    yield f"entropy, {ours['flat']:.4f} for a flat vector:"
+    yield f"entropy ({ours['flat']:.4f} for a flat vector):"
     for name, row in ours["variants"].items():
         added, shares = (_described(row, which) for which in WHICH)
         yield f"  {name}: {added} (shares {shares})"

@@ -124,8 +124,8 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     """
     modes, seeds = summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
-    shown = Table(title=title, caption=f"95 % interval of the mean {env.outcome} over {over}")
-    shown.add_column("acting", no_wrap=True)
+    shown = Table(title=title, caption=f"95 % confidence interval of the mean {env.outcome} over {over}")
+    shown.add_column("action mode", no_wrap=True)
     for mode in modes:
         shown.add_column(mode, justify="right", no_wrap=True)
     names = {f"mean {env.outcome}": "mean", "  95 % from": "low", "  95 % to": "high"}

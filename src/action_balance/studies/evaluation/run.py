@@ -109,7 +109,7 @@ def check(episodes: int, seed: int, config: TrainConfig) -> None:
     if as_whole("--episodes", episodes) < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > (most := most_episodes(config)):
-        raise UserError(f"{episodes:,} episodes do not fit into memory: ask for at most --episodes {most}")
+        raise UserError(f"{episodes:,} episodes do not fit into memory: use at most --episodes {most}")
     if not 0 <= as_whole("--seed", seed) < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
 
@@ -232,7 +232,7 @@ def _on_map(
         return summary, {}
     together = {name: counts.sum(axis=0) for name, counts in visits.items()}
     seeds = f", {config.seeds} seeds" if config.seeds > 1 else ""
-    figure = figures.visits(scene, together, f"Where {method_name(method)} went{seeds}")
+    figure = figures.visits(scene, together, f"States visited by {method_name(method)}{seeds}")
     return summary, {"heatmap.png": to_png(figure), "episode.gif": film_of_map(config, method, scene, trace)}
 
 

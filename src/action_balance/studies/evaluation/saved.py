@@ -64,6 +64,6 @@ def evaluate_file(
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write the files of an evaluation, the summary last; those of an earlier one are replaced, and nothing else."""
     if not exists(folder / SUMMARY) and (taken := [name for name in files if exists(folder / name)]):
-        raise UserError(f"{folder} holds {taken[0]}, which is of no evaluation: choose another --out")
+        raise UserError(f"{folder} holds {taken[0]}, which does not belong to an evaluation: choose another --out")
     for name, content in files.items():
         write_atomically(folder / name, content)

@@ -45,7 +45,7 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
         return
     with ResultFolder.open(out, KIND, asdict(settings), overwrite, {"map": draw_map(world)}) as folder:
         if folder.summary["ours"]:
-            raise UserError(f"{out} already holds this result: choose another --out, or replace it with --overwrite")
+            raise UserError(f"{out} already contains this result: choose another --out, or replace it with --overwrite")
         began = time.perf_counter()
         result = _run(world, settings, console)
         folder.summary["timings"]["seconds"] = round(time.perf_counter() - began, 3)
@@ -75,9 +75,9 @@ def conclusion(result: Exploration) -> list[str]:
         text = with_interval(ratio, ".2f", " times as fast")
         lines += wrapped(f"reaches a goal {text}{_significance(ratio, 1)}", "  ")
     if any("[" in line for line in lines):
-        lines.append("95 % intervals in brackets; more --runs make them narrower.")
+        lines.append("95 % confidence intervals in brackets; more --runs make them narrower.")
     elif lines:
-        lines.append(f"Fewer than {statistics.FEWEST} --runs give no interval, so this may be chance.")
+        lines.append(f"An interval needs at least {statistics.FEWEST} --runs, so this may be due to chance.")
     return [COMPARED, *lines] if lines else []
 
 
@@ -89,7 +89,7 @@ def _table(result: Exploration, settings: RunSettings) -> Table:
     covered = result.coverage
     title = f"{settings.runs:,} runs of {settings.coverage_steps:,} steps, {covered.reachable:,} reachable cells"
     timed_out = any(found.timed_out for found in result.first_reach.values())
-    caption = "mean ± half of its 95 % interval" if statistics.has_interval(settings.runs) else "mean"
+    caption = "mean ± half of its 95 % confidence interval" if statistics.has_interval(settings.runs) else "mean"
     if timed_out:
         caption += f"; runs that timed out count as {settings.max_steps:,} steps"
     table = Table(title=title, caption=caption)

@@ -37,7 +37,7 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
     if cells:
         lines += wrapped(_margin_line(cells), "  ")
     if any("[" in line for line in lines):
-        lines.append(f"{count(settings['runs'], 'run')} of each method; 95 % intervals in brackets.")
+        lines.append(f"{count(settings['runs'], 'run')} per method; 95 % confidence intervals in brackets.")
     open_claims = {claim.study: claim.reason for claim in found if claim.reason and claim.command}
     if open_claims:
         lines.append(f"To settle {listed(list(open_claims))}:")
@@ -51,12 +51,12 @@ def _line(claim: Claim, max_steps: int) -> str:
     match claim.reason:
         case "methods":
             needed = "random, RND" if claim.study == "coverage" else "RND"
-            return f"{name}: no verdict, which needs the methods {needed} and action balance RND."
+            return f"{name}: no verdict, because the methods {needed} and action balance RND are needed."
         case "timeouts":
             late = count(claim.timed_out, "run")
             return f"{name}: no verdict, because {late} timed out after {count(max_steps, 'step')}."
         case "not above random":
-            return f"{name}: no verdict, because a method does not end above random."
+            return f"{name}: no verdict, because at least one method does not end above random."
         case "few runs":
             return f"{name}: no verdict, because there are too few runs for an interval."
     paper = "" if claim.published is None else f"; paper: {'~' * (claim.study in ABOUT)}{claim.published:g}"
@@ -68,4 +68,4 @@ def _margin_line(margin: Margin) -> str:
     """The difference in coverage in words."""
     paper = "" if margin.published is None else f"; paper: ~{margin.published:g}"
     text = with_interval(margin.estimate, "+.1f", f" of {margin.cells:,}")
-    return f"cells covered in the end: {text}{SIGNIFICANCE[margin.side]}{paper}"
+    return f"cells covered at the end: {text}{SIGNIFICANCE[margin.side]}{paper}"

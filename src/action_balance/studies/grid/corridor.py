@@ -204,7 +204,7 @@ def corridor_visits(result: Corridor) -> Figure:
     digging = [(NAMES[name].replace(" ", "\n", 1), result.digging[name]) for name in methods]
     rows = {f"{name}\n{count(one.left_first, 'run')}": list(one.visits) for name, one in digging}
     side = sides(result.world)
-    figure = heatmaps("Where runs went that entered the left room first", result.world, rows, moments, side != 0)
+    figure = heatmaps("Visits of the runs that entered the left room first", result.world, rows, moments, side != 0)
     for axes, visits in zip(figure.axes, (visits for row in rows.values() for visits in row), strict=False):
         left, right = (float(visits[side == room].sum()) for room in (LEFT, RIGHT))
         if left + right:

@@ -289,13 +289,13 @@ def visited(result: Coverage) -> Figure:
         for moment in result.shown_moments
     }
     names = [NAMES[name] for name in result.methods]
-    return heatmaps("Where the visits went", result.world, rows, names)
+    return heatmaps("Visits per cell", result.world, rows, names)
 
 
 @style.context(STYLED)
 def final_cells(result: Coverage) -> Figure:
     """Cells covered in the end: every run as a point, and a box per method."""
-    figure, axes = drawing.new_figure("Cells covered in the end, run by run")
+    figure, axes = drawing.new_figure("Cells covered at the end of each run")
     for place, name in enumerate(result.methods):
         cells = result.final_cells(name)
         if len(cells) <= SHOWN_RUNS:

@@ -141,7 +141,7 @@ def goal_boxes(result: Goals) -> Figure:
     log_axis(axes.yaxis)
     timed_out = sum(one.timed_out for by_goal in result.methods.values() for one in by_goal.values())
     if timed_out:
-        axes.set_xlabel(f"{count(timed_out, 'run')} timed out, counted with the steps made until then")
+        axes.set_xlabel(f"{count(timed_out, 'run')} timed out, counted with their steps so far")
     keys = [Line2D([], [], color=COLOURS[name], linewidth=6, alpha=0.7, label=NAMES[name]) for name in result.methods]
     axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(keys))
     legend(figure, [*figures.box_legend(), *([marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])])

@@ -81,7 +81,7 @@ class GridSettings(RunSettings):
         check_names("study", self.studies, STUDIES)
         check_numbers(self, "size", high=LARGEST)
         if "goals" in self.studies and not self.goals:
-            raise UserError("the study goals needs a goal: --goals 10,20")
+            raise UserError("the goals study needs at least one goal, e.g. --goals 10,20")
         if "corridor" in self.studies:
             check_count(f"{CORRIDOR_EPISODES} times --episode-steps", CORRIDOR_EPISODES * self.episode_steps)
         if (self.size, self.episode_steps, self.goals) != (paper.SIZE, paper.EPISODE_STEPS, paper.GOALS):
@@ -97,7 +97,7 @@ class GridSettings(RunSettings):
             except UserError as error:
                 raise UserError(f"{error}; the goals are set with --goals") from None
             if self.goals.count(goal) > 1:
-                raise UserError(f"goal {goal[0]},{goal[1]} is given twice: name each once")
+                raise UserError(f"goal {goal[0]},{goal[1]} is given twice: give each only once")
         if "corridor" in self.studies:
             corridor_world(episode_steps=self.episode_steps)
 

@@ -72,7 +72,7 @@ def restore(path: Path, config: TrainConfig) -> TrainState:
     folder = RunFolder.open(path)
     restored = folder.checkpoints().restore(DeviceTrainer(config).state_shapes())
     if restored.update != config.agent.updates:
-        raise UserError(f"the last checkpoint of {path} is lost: delete that folder to train the run again")
+        raise UserError(f"the last checkpoint of {path} is missing: delete that folder to train the run again")
     state: TrainState = restored.state
     return state
 

@@ -50,7 +50,7 @@ def visits(world: World) -> Figure | None:
     }
     star = ", star: treasure" if scene.world.goals.any() else ""
     label = f"mean visits per agent (logarithmic); dot: start{star}"
-    return one_row("Where the visits went", scene.world, panels, label, goal_size=8)
+    return one_row("Visits per cell", scene.world, panels, label, goal_size=8)
 
 
 @style.context(STYLED)
@@ -109,7 +109,12 @@ def counting(result: Counting) -> Figure:
     bins = [(low, high, errors[(counts + 1 >= low) & (counts + 1 < high)]) for low, high in pairwise(edges)]
     middle = [(math.sqrt(low * high), np.median(inside)) for low, high, inside in bins if len(inside)]
     pairs.plot(*zip(*middle, strict=True), color=INK, linewidth=1.6, marker="o", markersize=4, markeredgecolor=PAPER)
-    pairs.set(xscale="log", yscale="log", xlabel="1 + times the action was taken in the state", ylabel="learned error")
+    pairs.set(
+        xscale="log",
+        yscale="log",
+        xlabel="1 + number of times the action was taken in the state",
+        ylabel="prediction error",
+    )
     pairs.xaxis.set_major_locator(LogLocator())
     pairs.xaxis.set_major_formatter(THOUSANDS)
     pairs.xaxis.set_minor_locator(NullLocator())

@@ -159,7 +159,7 @@ def conclusion(ours: Data) -> list[str]:
         compared = _compared(numbers)
         if compared is not None:
             sooner = numbers["ratio"] is not None
-            unit = " times as fast to the treasure as RND" if sooner else " states relative to RND"
+            unit = " times as fast as RND to the treasure" if sooner else " states relative to RND"
             text = with_interval(compared, ".2f" if sooner else "+.1f", unit)
             lines += wrapped(f"{study}: {text}{SIGNIFICANCE[sides[study]]}", "  ")
         for method, row in numbers["methods"].items():
@@ -170,7 +170,9 @@ def conclusion(ours: Data) -> list[str]:
     if "counting" in ours:
         numbers = ours["counting"]
         correlation = f"{statistics.describe(numbers['correlation'])}, lowest {numbers['lowest']:.2f}"
-        lines += wrapped(f"counting: rank correlation of the action bonus with the rarity of pairs {correlation}", "  ")
+        lines += wrapped(
+            f"counting: rank correlation of the action bonus with the rarity of pairs: {correlation}", "  "
+        )
     return lines
 
 

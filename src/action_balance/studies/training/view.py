@@ -49,9 +49,9 @@ def view(
         console: the terminal.
     """
     if save is not None and live:
-        raise UserError("a saved page cannot follow a run: leave out --save or --live")
+        raise UserError("a saved page cannot follow a live run: leave out --save or --live")
     if save is not None and opens:
-        raise UserError("--open is for a page that is served: open the saved file yourself, or leave out --save")
+        raise UserError("--open is for served pages: open the saved file yourself, or leave out --save")
     if not 0 <= port < 2**16:
         raise UserError(f"--port must be from 0 to {2**16 - 1}, not {port}")
     shown = chosen(paths, live, trust)
@@ -71,9 +71,9 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
         raise UserError("nothing to view: give the folder of a result, or of one or more runs")
     results = [path for path in paths if registry.holds_result(path)]
     if live and results:
-        raise UserError(f"{results[0]} is a result: --live follows training runs")
+        raise UserError(f"{results[0]} is a result: leave out --live, which follows training runs")
     if len(paths) > 1 and results:
-        raise UserError(f"{results[0]} is a result, and has a page of its own: give it alone, or give runs only")
+        raise UserError(f"{results[0]} is a result and has its own page: give only this result, or only runs")
     if results:
         return _of_result(results[0], trust)
     if not live:
@@ -87,7 +87,7 @@ def _check_once(paths: Sequence[Path]) -> None:
     real = [path.resolve() for path in paths]
     for number, path in enumerate(real):
         if path in real[:number]:
-            raise UserError(f"{paths[real.index(path)]} and {paths[number]} are the same run: give each once")
+            raise UserError(f"{paths[real.index(path)]} and {paths[number]} are the same run: give it only once")
 
 
 def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> Shown:
@@ -100,12 +100,12 @@ def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> Shown:
 def _of_result(path: Path, trust: bool) -> Shown:
     page = registry.page_of(path)
     if page is not None and trust:
-        raise UserError(f"{path} is a result, whose page imports nothing: leave out --trust")
+        raise UserError(f"{path} is a result, and its page imports no code: leave out --trust")
     if page is not None:
         return Shown(lambda *_: page())
     runs = [run for run in entries(path / RUNS) if RunFolder.holds_run(run)]
     if not runs:
-        raise UserError(f"{path} has nothing to watch: its report.html is all there is, open that in a browser")
+        raise UserError(f"{path} has no interactive page: open its report.html in a browser")
     return _of_runs(runs, False, trust)
 
 

@@ -64,7 +64,7 @@ class Chart {
     this.series = [];
     this.at = null;
     this.legend = make("ul", { class: "legend" });
-    const reads = { tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": `${title}. The arrow keys read its values.` };
+    const reads = { tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": `${title}. Use the arrow keys to read its values.` };
     this.drawing = make("svg", { class: "scrubbed", ...(scrub ? { role: "img", "aria-label": title } : reads) });
     this.spoken = make("p", { class: "hidden", "aria-live": "polite" });
     host.classList.add("chart");

@@ -30,7 +30,7 @@ class Inspector {
       return;
     }
     const column = (text, about) => make("th", { scope: "col", title: about }, text);
-    const policies = pi ? [column("\u03c0", "policy without the action bonus"), column("\u03b2", "policy that acts"), column("bonus", "action bonus, divided by its length")] : [column("share")];
+    const policies = pi ? [column("\u03c0", "policy without the action bonus"), column("\u03b2", "behaviour policy, which chooses the actions"), column("bonus", "action bonus, divided by its norm")] : [column("share")];
     this.head.replaceChildren(make("th", { scope: "col" }, make("span", { class: "hidden" }, "action")), column("N"), ...policies);
     const total = counts.reduce((sum, count) => sum + count, 0);
     this.rows.replaceChildren(...this.world.actions.map((action, a) => make("tr", { "data-action": action },

@@ -52,7 +52,7 @@ class Player {
       const details = make("div", { class: "details" }, make("p", { class: "whose", "aria-hidden": "true" }, ...titled()));
       this.maps.push(new HeatMap(frame, world, panel, {
         choose: (cell, pressed) => this.choose(cell, pressed),
-        label: `${panel.name}: map. The arrow keys select a cell.`,
+        label: `${panel.name}: map. Use the arrow keys to select a cell.`,
       }));
       this.inspectors.push(new Inspector(details, world));
       const fact = make("output", { class: "fact" });

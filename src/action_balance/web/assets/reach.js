@@ -20,7 +20,7 @@ function startReach(host, data) {
       x: [one.steps[0], ...one.steps, end],
       y: [0, ...one.shares, one.shares[one.shares.length - 1]],
     })));
-    note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. Curves further to the left reach it earlier.`;
+    note.textContent = `Median steps: ${group.methods.map((one) => `${one.name} ${shown(one.median)}`).join(", ")}. The further left a curve, the sooner the goal is reached.`;
   };
   select.addEventListener("change", draw);
   draw();

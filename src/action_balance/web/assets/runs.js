@@ -38,7 +38,7 @@ class ChartTools {
       count > 3 ? make("label", { class: "find" }, make("span", {}, "Filter metrics"), filter, this.found) : null,
       make("label", {}, make("span", {}, "Smoothing"), slider, this.amount),
       several ? make("label", {}, make("input", { type: "checkbox", name: "seeds", onchange: change((one) => { this.options.perSeed = one.checked; }) }), make("span", {}, "One line per seed")) : null,
-      make("label", {}, make("input", { type: "checkbox", name: "log-steps", onchange: change((one) => { this.logX = one.checked; }) }), make("span", {}, "Logarithmic steps")),
+      make("label", {}, make("input", { type: "checkbox", name: "log-steps", onchange: change((one) => { this.logX = one.checked; }) }), make("span", {}, "Logarithmic step axis")),
     ].filter(Boolean));
     place.after(this.note);
     this.describe();
@@ -48,9 +48,9 @@ class ChartTools {
   describe() {
     const { smoothing, perSeed } = this.options;
     const parts = [];
-    if (this.seeds) parts.push(perSeed ? "Thick lines are means over seeds; each thin line is one seed." : "Lines are means over seeds; the bands go from the lowest seed to the highest.");
-    if (smoothing) parts.push(`All are exponential moving averages${this.seeds && perSeed ? "." : "; faint lines are the means without smoothing."}`);
-    parts.push("Point at a chart, tap it, or use the arrow keys in it to read its values.");
+    if (this.seeds) parts.push(perSeed ? "Thick lines are means over seeds; each thin line is one seed." : "Lines are means over seeds; the bands range from the lowest seed to the highest.");
+    if (smoothing) parts.push(`All lines are exponential moving averages${this.seeds && perSeed ? "." : "; faint lines are the means without smoothing."}`);
+    parts.push("Hover over a chart, tap it, or focus it and use the arrow keys to read its values.");
     this.note.textContent = parts.join(" ");
   }
 
@@ -104,16 +104,16 @@ class RunCharts {
       act(pressed);
       chart.draw();
     }, { "aria-pressed": "false" });
-    const enlarge = toggle("Enlarge", "Use the whole width", (large) => {
+    const enlarge = toggle("Enlarge", "Use the full width", (large) => {
       place.classList.toggle("large", large);
       chart.height = large ? 400 : 220;
     });
     enlarge.classList.add("enlarge");
     chart.heading.title = name;
     chart.heading.after(make("div", { class: "chart-tools" },
-      toggle("Log", "Logarithmic values", (on) => { chart.logY = on; }), enlarge,
-      button("PNG", "Save as a picture", () => savePng(chart, `${title} \u2013 ${this.environment}`, file("png"))),
-      button("CSV", "Save the values", () => save(file("csv"), csvOf(this.curves, name, this.tools.options), "text/csv"))));
+      toggle("Log", "Logarithmic value axis", (on) => { chart.logY = on; }), enlarge,
+      button("PNG", "Save as an image", () => savePng(chart, `${title} \u2013 ${this.environment}`, file("png"))),
+      button("CSV", "Save the values as a table", () => save(file("csv"), csvOf(this.curves, name, this.tools.options), "text/csv"))));
     this.charts.set(name, one);
     this.near.observe(place);
     return one;
@@ -227,7 +227,7 @@ async function news(places) {
     if (answer.ok) return await answer.json();
     throw new Refused(`${(await answer.text()).trim()}.`);
   } catch (error) {
-    throw error instanceof Refused ? error : new Refused("Connection lost: the server does not answer. Is the command still running?");
+    throw error instanceof Refused ? error : new Refused("Connection lost: the server is not responding. Is the command still running?");
   }
 }
 
@@ -283,7 +283,7 @@ async function follow(data, all, bars, players) {
       state.textContent = over() ? "All runs have ended. If one is resumed, this page follows it again." : "Connected. The page updates itself.";
       if (over()) wait = ASK_AGAIN; // an interrupted run may be resumed
     } catch (error) {
-      state.textContent = error instanceof Refused ? `${error.message} Trying again.` : "This page failed: reload it.";
+      state.textContent = error instanceof Refused ? `${error.message} Trying again.` : "This page has stopped working: reload it.";
       if (!(error instanceof Refused)) throw error;
       wait = ASK_AGAIN;
     }

@@ -42,7 +42,7 @@ async function differenceView({ mean, panels }, world, { difference, share }) {
     scales: sources.map((source) => (source.reference ? points : shares)),
     legends: [
       { scale: shares, caption: `${reference.name}: share of runs that have covered a cell` },
-      { scale: points, caption: "others: difference from random, in percentage points" },
+      { scale: points, caption: "other methods: difference from random, in percentage points" },
     ],
     fit: () => {},
   };
