@@ -1,4 +1,4 @@
-"""Action balance exploration for reinforcement learning: building blocks for other agents, and our own agent.
+"""Action balance exploration for reinforcement learning: building blocks for other agents, and a complete agent.
 
 `balance` adds a vector of bonuses to the logits of a policy (Eq. 5). `Distillation` of two `BonusNet`s computes that
 vector (Eq. 2 and 4) and the bonus of a state (Eq. 1). `action_channel` shows an action to a convolution (Eq. 3).

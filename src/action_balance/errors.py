@@ -31,7 +31,7 @@ SHOWN = 12
 
 
 class UserError(Exception):
-    """Something in the input is wrong; the message is one line and says what to do."""
+    """An error in the input that the user can fix; the message is a single line that states what to do."""
 
 
 class WriteError(UserError):

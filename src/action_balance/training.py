@@ -1,4 +1,4 @@
-"""Training from Python, as on the command line, also in environments that a function makes.
+"""Train from Python as on the command line, including in environments created by a function.
 
 The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`` and ``compare`` read.
 """
@@ -48,30 +48,32 @@ def train(
     """Train agents.
 
     Args:
-        env: a name as on the command line, e.g. ``gym:CartPole-v1``, or a function that makes a Gymnasium environment.
+        env: a name as on the command line, e.g. ``gym:CartPole-v1``, or a function that creates a Gymnasium
+            environment.
         out: folder of the run.
         agent: settings of the agents (default: those of the command line, e.g. the preset ``classic`` in Gymnasium
             environments; see `agent_config`).
-        seed: seed of the first agent; the others have the following seeds.
-        seeds: number of agents, trained together.
-        checkpoint_every: updates between two checkpoints (default: 50, or five minutes where checkpoints are large).
-        stop_when: conditions such as ``return>=0.9``, of which one ends the run before all steps are made; the metrics
-            are means over the seeds.
-        callbacks: one or several functions, called after every update with an `Update`, which has its metrics. One that
-            returns False, or calls `Update.stop`, ends the training; the run can be resumed.
-        overwrite: replace a run that is in the folder.
-        track: trackers that settings and metrics are sent to: ``"wandb"``, ``"mlflow"``, or several; ``"tensorboard"``
-            makes sure that event files are written, as they are wherever TensorBoard is installed.
-        track_project: project in which trackers show the run (default: action-balance).
+        seed: random seed of the first agent; the others use the seeds that follow.
+        seeds: number of agents to train together, one per seed.
+        checkpoint_every: number of updates between checkpoints (default: 50, or five minutes where checkpoints are
+            large).
+        stop_when: conditions such as ``return>=0.9``; the first one that is met stops the run early. The metrics are
+            means over the seeds.
+        callbacks: one or several functions, called after every update with an `Update`, which has its metrics. A
+            callback that returns False, or calls `Update.stop`, stops training; the run can be resumed.
+        overwrite: replace the run that is already in the folder.
+        track: trackers to send settings and metrics to: ``"wandb"``, ``"mlflow"``, or several; ``"tensorboard"``
+            requires event files, which are otherwise written only if TensorBoard is installed.
+        track_project: project to log the run to (default: action-balance).
         progress: whether to show progress (default: in notebooks and on terminals), or a function that is called with
             a `Progress` after every update.
         report: another such function.
-        on_message: called with each line that the user should read.
+        on_message: called with each message for the user, one line at a time.
         **settings: settings of the environment, e.g. ``size`` or ``env_kwargs``; see the class of its family.
 
     Returns:
-        The run, which is also the path of its folder. A `KeyboardInterrupt` that says how to resume if it was
-        interrupted; in other threads than the main thread, signals are not handled.
+        The run, which is also the path of its folder. If training is interrupted, a `KeyboardInterrupt` states how to
+        resume it; signals are handled only in the main thread.
     """
     folder, functions = as_path("out", out), as_callbacks(callbacks)
     if agent is not None and not isinstance(agent, AgentConfig):
@@ -105,20 +107,20 @@ def resume(
     report: Callable[[Progress], None] = lambda _: None,
     on_message: Callable[[str], None] = print,
 ) -> Run:
-    """Train the rest of a run that was interrupted, or extend one; of a finished one, a line says that nothing is left.
+    """Continue an interrupted run, or extend a finished one; a finished run that is not extended only prints a message.
 
     Args:
         run: its folder.
-        env: the function that makes its environment, or MODULE:FUNCTION, if it was trained with one.
-        trust: whether modules that the run names may be imported, which runs their code: environments, wrappers and
-            bonuses of your own, or of somebody whom you trust.
+        env: the function that creates its environment, or MODULE:FUNCTION, if it was trained with one.
+        trust: whether to import the modules named in the run, which runs their code. Use it only for your own
+            environments, wrappers and bonuses, or those of people you trust.
         steps: as for `Run.resume`.
         callbacks: as for `train`.
         track: as for `Run.resume`.
         track_project: as for `Run.resume`.
         progress: as for `train`.
         report: called after every update.
-        on_message: called with each line that the user should read.
+        on_message: called with each message for the user, one line at a time.
 
     Returns:
         The run.

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """A training run: the folder that `action_balance.train` has made, or any other.
+    """A training run: the folder created by `action_balance.train`, or any other run folder.
 
-    It is a path (``os.PathLike``), so that functions that take the folder of a run take it, too. Nothing is kept in
-    memory: every call reads what it needs, also while another process trains the run.
+    It is a path (``os.PathLike``), so it can be passed to any function that takes the folder of a run. Nothing is kept
+    in memory: every call reads what it needs, even while another process is training the run.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Run:
 
         Args:
             path: its folder.
-            env: the function that makes its environment, or MODULE:FUNCTION, if it was trained with one.
-            trust: whether modules that the run names may be imported, which runs their code: environments, wrappers
-                and bonuses of your own, or of somebody whom you trust.
+            env: the function that creates its environment, or MODULE:FUNCTION, if it was trained with one.
+            trust: whether to import the modules named in the run, which runs their code. Use it only for your own
+                environments, wrappers and bonuses, or those of people you trust.
         """
         self.path = as_path("the run", path)
         self._env, self._trust = env, trust
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def config(self) -> TrainConfig:
-        """Its settings; nothing that they name is imported."""
+        """Its settings; no module named in them is imported."""
         return TrainConfig.for_display(RunFolder.open(self.path).config)
 
     @property
@@ -100,15 +100,15 @@ class Run:
         return of_run(folder, TrainConfig.from_dict(folder.config, self._trust), checkpoint, seed)
 
     def metrics(self, as_columns: bool | None = None) -> Any:
-        """All metrics, with a row for each update and seed.
+        """All metrics, with one row per update and seed.
 
         Args:
             as_columns: True for a dictionary of NumPy arrays by name; False for a pandas DataFrame (default: a
                 DataFrame if pandas is installed).
 
         Returns:
-            The metrics. A metric that a row does not have is nan; one that is a list is a list in a DataFrame, and has
-            a second axis as an array.
+            The metrics. A metric that is missing from a row is nan; a metric that is a list stays a list in a
+            DataFrame, and is a second axis in an array.
         """
         rows = read_metrics(self.path)
         if as_columns is None:
@@ -129,20 +129,18 @@ class Run:
         report: Callable[[Progress], None] = lambda _: None,
         on_message: Callable[[str], None] = print,
     ) -> "Run":
-        """Train the rest of the run, or extend it.
+        """Continue the run, or extend it.
 
         Args:
-            steps: environment steps of each seed that the run is to have in the end, in place of those that were
-                planned. Schedules that depend on the length follow the new one from here on, and a line says so.
-            callbacks: called after every update with an `Update`; one that returns False ends the training.
-            track: more trackers that metrics are sent to from here on; those that followed the run before follow it
-                again.
-            track_project: project in which trackers show the run (default: the project that they had, or
-                action-balance).
+            steps: new total number of environment steps per seed, in place of the planned one. Schedules that depend on
+                the length follow the new one from now on, and a message reports it.
+            callbacks: called after every update with an `Update`; a callback that returns False stops training.
+            track: additional trackers to send metrics to from now on; those that the run already uses continue.
+            track_project: project to log the run to (default: the project used so far, or action-balance).
             progress: whether to show progress (default: in notebooks and on terminals), or a function that is called
                 with a `Progress` after every update.
             report: another such function.
-            on_message: called with each line that the user should read.
+            on_message: called with each message for the user, one line at a time.
 
         Returns:
             The run itself.
@@ -169,13 +167,13 @@ class Run:
         *,
         progress: bool = False,
     ) -> Data:
-        """Play episodes with all its agents, as ``action-balance evaluate`` does, and write the same files.
+        """Evaluate all its agents, as ``action-balance evaluate`` does, and write the same files.
 
         Args:
-            episodes: episodes of each agent in each action mode.
+            episodes: number of episodes per agent and action mode.
             checkpoint: ``newest``, ``best``, or the number of an update.
-            seed: random seed of the episodes.
-            progress: whether to print what the command prints.
+            seed: random seed of the evaluation episodes.
+            progress: whether to print the output of the command.
 
         Returns:
             The numbers of ``evaluation.json``: ``found["modes"]["greedy"]["return"]["mean"]``, for example.

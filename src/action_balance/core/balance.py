@@ -1,6 +1,6 @@
-"""Action balance: rarely tried actions get tried (Eq. 5). Beside it, the epsilon-greedy mixture it is compared with.
+"""Action balance (Eq. 5), and the epsilon-greedy mixture it is compared with.
 
-Where an environment gives an action mask, both are over the allowed actions only: a forbidden action has no bonus, and
+If an environment provides an action mask, both apply to the allowed actions only: a forbidden action has no bonus, and
 the logit `FORBIDDEN`. Axes: A actions. One state per call; ``vmap`` outside for time, environments and seeds.
 """
 
@@ -36,11 +36,11 @@ def normalize(
 ) -> Float[Array, " A"]:
     """``Normalize`` of Eq. 5 over the action axis.
 
-    A vector without length or spread becomes zeros: it does not distinguish the actions.
+    A vector with zero norm or zero spread becomes zeros: it does not distinguish the actions.
 
     Args:
         bonus: The bonus of every action of a state.
-        kind: ``raw`` leaves the bonus as it is; ``l2`` divides it by its Euclidean norm (as the authors' program does;
+        kind: ``raw`` leaves the bonus as it is; ``l2`` divides it by its Euclidean norm (as in the authors' code;
             bonuses are positive, so the result lies in [0, 1]); ``standard`` subtracts the mean and divides by the
             standard deviation.
         mask: Which actions are allowed; None if all of them are.

@@ -12,7 +12,7 @@ def clipped_surrogate(
     """Policy loss, ``-min(ratio * A, clip(ratio, 1 - clip, 1 + clip) * A)``.
 
     Args:
-        ratio: Probability of the action under the current policy over that under the policy that acted.
+        ratio: Probability of the action under the current policy, divided by that under the policy that acted.
         advantage: A, the advantage of the action.
         clip: Largest change of the ratio that is rewarded.
 
@@ -52,12 +52,12 @@ def clip_by_norm(gradients: PyTree, most: float | Float[Array, ""]) -> PyTree:
 
 
 def linear_decay(start: float, end: float, progress: float | Float[Array, ""]) -> Float[Array, ""]:
-    """A number on the line from a start to an end.
+    """Linear interpolation from a start to an end.
 
     Args:
         start: Its value at progress 0.
         end: Its value at progress 1, and beyond.
-        progress: Share of the way.
+        progress: Proportion of the schedule that is complete.
 
     Returns:
         ``start + (end - start) * min(progress, 1)``.

@@ -21,7 +21,7 @@ class RunningMeanStd(eqx.Module):
 
     @classmethod
     def empty(cls, shape: tuple[int, ...] = ()) -> "RunningMeanStd":
-        """Statistics of no sample: mean 0, variance 1.
+        """Empty statistics: mean 0, variance 1.
 
         Args:
             shape: Shape of one sample.

@@ -12,14 +12,14 @@ from action_balance.errors import UserError
 
 @dataclass
 class Update:
-    """One update of a run that has just been made and logged."""
+    """An update of a run that has just been completed and logged."""
 
     update: int
     """Its number, from 1 on."""
     updates: int
-    """Number of updates that the run is to have."""
+    """Total number of updates planned for the run."""
     steps: int
-    """Environment steps of each seed so far."""
+    """Environment steps per seed so far."""
     metrics: Mapping[str, float]
     """Metrics by name, each the mean over the seeds that have it, e.g. over those in which an episode ended; nan where
     none has. `rows` has those that are lists."""
@@ -28,12 +28,12 @@ class Update:
     _stopped: bool = field(default=False, repr=False)
 
     def stop(self) -> None:
-        """End the training after this update. A checkpoint is saved, and the run can be resumed."""
+        """Stop training after this update. A checkpoint is saved, and the run can be resumed."""
         self._stopped = True
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the training is to end after this update."""
+        """Whether training stops after this update."""
         return self._stopped
 
 

@@ -1,8 +1,9 @@
-"""The method for loops that know nothing of JAX: arrays of NumPy or tensors of PyTorch in and out.
+"""The method for training loops without JAX: NumPy arrays or PyTorch tensors in and out.
 
 `ActionBalance` balances the logits of any policy (Eq. 5), `RND` rewards states rarely reached (Eq. 1). Both are used
-the same way: `create` one for the spaces of the environment, ask it while acting, let it `learn` from what was done.
-`Reached` has the observations that steps have reached, whatever a vector environment does where an episode ends.
+the same way: `create` one for the spaces of the environment, query it while acting, and let it `learn` from the steps
+taken. `Reached` provides the observation that each step reached, whatever a vector environment does at the end of an
+episode.
 """
 
 from action_balance.interop.autoreset import Reached

@@ -17,14 +17,15 @@ _FINAL = ("final_obs", "final_observation")
 
 
 class Reached:
-    """The observation that each step has reached, and whether the step was one; for `RND` and `ActionBalance`.
+    """The observation that each step has reached, and whether it was a step of the task; for `RND` and `ActionBalance`.
 
     Where an episode ends, vector environments begin the next one, in one of three ways:
 
     - ``SAME_STEP``: the step returns the first observation of the next episode, and the last one of this episode is in
-      ``infos["final_obs"]``. It is put in place. So is ``terminal_observation`` of Stable-Baselines3.
+      ``infos["final_obs"]``. `Reached` restores it, and does the same with ``terminal_observation`` of
+      Stable-Baselines3.
     - ``NEXT_STEP``: the step returns the last observation; the step after it ignores its action, and returns the first
-      observation of the next episode. It is no step of the task: pass ``valid`` to `learn` and to `RND.reward`.
+      observation of the next episode. That is not a step of the task: pass ``valid`` to `learn` and to `RND.reward`.
     - ``DISABLED``: your loop resets the environment, and the step returns the last observation.
     """
 
@@ -49,11 +50,11 @@ class Reached:
         self.reset()
 
     def reset(self) -> None:
-        """Forget which episodes have ended; call it where the loop resets all environments."""
+        """Forget which episodes have ended; call it when the loop resets all environments."""
         self._ended: np.ndarray | None = None
 
     def __call__(self, next_obs: Any, ended: Any, infos: Any) -> tuple[Any, np.ndarray]:
-        """Look at one step of all environments.
+        """Process one step of all environments.
 
         Args:
             next_obs: What the step returned, (N, *shape), or a dictionary or tuple of such arrays.

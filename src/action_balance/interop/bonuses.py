@@ -1,6 +1,6 @@
-"""Bonuses for foreign training loops: `ActionBalance` for the logits of a policy, `RND` for an intrinsic reward.
+"""Bonuses for other training loops: `ActionBalance` for the logits of a policy, `RND` for an intrinsic reward.
 
-Both are shells around the agent's own bonus classes. NumPy arrays go in and come out, or PyTorch tensors.
+Both wrap the agent's own bonus classes. They take and return NumPy arrays or PyTorch tensors.
 Axes: ... leading axes of many observations, A choices of all action components, T steps, N environments.
 """
 
@@ -25,10 +25,10 @@ from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
 class ActionBalance(Module):
-    """Action balance for a policy with discrete actions: rarely tried actions of a state get tried (Eq. 5).
+    """Action balance for a policy with discrete actions: it makes rarely tried actions of a state more likely (Eq. 5).
 
-    While acting, `shift` is what to add to the policy's logits before sampling. Afterwards, `learn` takes the actions
-    that were taken. Observations are single, or many with leading axes, e.g. (B, ...) or (T, N, ...).
+    While acting, add `shift` to the policy's logits before sampling. Afterwards, pass the actions that were taken to
+    `learn`. Pass one observation, or many with leading axes, e.g. (B, ...) or (T, N, ...).
     """
 
     _Settings: ClassVar[type[BalanceSettings]] = BalanceSettings
@@ -61,19 +61,19 @@ class ActionBalance(Module):
         seed: int = 0,
         layout: ObsLayout = "auto",
     ) -> Self:
-        """Create a bonus that has learned nothing; the same seed creates the same bonus.
+        """Create an untrained bonus; the same seed creates the same bonus.
 
         Args:
-            obs_space: A space of Gymnasium, or the shape of an observation. Arrays of 44 x 44 pixels or more are
-                images, whose other axes are channels, unless ``layout`` says otherwise.
+            obs_space: A Gymnasium space, or the shape of an observation. Arrays of 44 x 44 pixels or more are
+                images, whose other axes are channels, unless ``layout`` specifies otherwise.
             action_space: A Discrete, MultiDiscrete or MultiBinary space, or the number of actions. A counts the choices
                 of all components.
             coef: c of Eq. 5. With ``l2``, logits increase by at most this much.
             normalize: ``Normalize`` of Eq. 5: ``l2``, ``standard`` or ``raw``, see `action_balance.normalize`.
             embedding: ``channel`` also shows the action to the convolutions (Eq. 3); images only.
-            learning_rate: Learning rate of Adam; the lower, the longer an action stays new.
+            learning_rate: Adam learning rate; the lower it is, the longer an action stays novel.
             width: Width of the networks' layers (default: 128 for vectors, 512 for images).
-            seed: Seed of both networks.
+            seed: Random seed of both networks.
             layout: How arrays of observations are laid out: ``auto``, ``hwc``, ``chw``, ``stack`` or ``vector``.
 
         Returns:
@@ -87,12 +87,12 @@ class ActionBalance(Module):
     def shift(self, obs: Any, mask: Any = None, coef: float | None = None) -> Any:
         """What to add to the policy's logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5); sample from their softmax.
 
-        Store it with the rollout: a policy gradient adds the same numbers to the logits of every epoch.
+        Store it with the rollout: a policy-gradient update adds the same numbers to the logits in every epoch.
 
         Args:
             obs: Observations, (..., *shape).
             mask: Which actions are allowed, (..., A) of True and False or 1 and 0; None if all of them are. The bonus
-                is normalised over the allowed ones; others have 0.
+                is normalised over the allowed actions; the others get 0.
             coef: Replaces the coefficient of `create`, e.g. by a schedule.
 
         Returns:
@@ -156,15 +156,15 @@ class ActionBalance(Module):
     ) -> float:
         """Update the observation statistics once, then take gradient steps on the pairs that were taken (Eq. 2).
 
-        All steps are one compiled program. By default it is one step, on all pairs.
+        All gradient steps are one compiled program. By default, there is one step, on all pairs.
 
         Args:
             obs: Observations, (..., *shape).
             actions: The action taken in each, (...), or (..., C) of a MultiDiscrete space with C components.
-            epochs: How often all pairs are learned from.
-            minibatches: Number of random minibatches of an epoch, with a gradient step for each.
-            update_proportion: Random proportion of each minibatch that its step learns from.
-            valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
+            epochs: Number of passes over all pairs.
+            minibatches: Number of random minibatches per epoch, with one gradient step each.
+            update_proportion: Proportion of each minibatch, chosen at random, that its gradient step uses.
+            valid: False for each step to ignore, (...), see `Reached`; None to use all steps.
 
         Returns:
             The mean error of the pairs of the first epoch, each before the gradient step on it; 0 if none counts.
@@ -200,10 +200,10 @@ class ActionBalance(Module):
 
 
 class RND(Module):
-    """Random network distillation as a reward for any agent: rarely reached states are worth more (Eq. 1).
+    """Random network distillation as an intrinsic reward for any agent: rarely reached states give more reward (Eq. 1).
 
     After a step or a rollout, call `reward` first, then `learn`, once each: the reward uses what was known before.
-    Observations of episodes that have ended are the last ones of these episodes; `Reached` puts them in place.
+    At the end of an episode, pass the final observation of that episode; `Reached` provides it.
     """
 
     _Settings: ClassVar[type[RNDSettings]] = RNDSettings
@@ -229,15 +229,15 @@ class RND(Module):
         seed: int = 0,
         layout: ObsLayout = "auto",
     ) -> Self:
-        """Create a bonus that has learned nothing; the same seed creates the same bonus.
+        """Create an untrained bonus; the same seed creates the same bonus.
 
         Args:
-            obs_space: A space of Gymnasium, or the shape of an observation, as for `ActionBalance.create`.
+            obs_space: A Gymnasium space, or the shape of an observation, as for `ActionBalance.create`.
             environments: N, the number of environments that step together; each has its own intrinsic return.
-            gamma: Discount of the intrinsic return.
-            learning_rate: Learning rate of Adam.
+            gamma: Discount factor of the intrinsic return.
+            learning_rate: Adam learning rate.
             width: Width of the networks' layers (default: 128 for vectors, 512 for images).
-            seed: Seed of both networks.
+            seed: Random seed of both networks.
             layout: How arrays of observations are laid out: ``auto``, ``hwc``, ``chw``, ``stack`` or ``vector``.
 
         Returns:
@@ -250,7 +250,7 @@ class RND(Module):
 
     @property
     def gamma(self) -> float:
-        """Discount of the intrinsic return."""
+        """Discount factor of the intrinsic return."""
         return self._settings.gamma
 
     @property
@@ -272,16 +272,16 @@ class RND(Module):
         return like(cut(errors, lead), next_obs)
 
     def reward(self, next_obs: Any, valid: Any = None) -> Any:
-        """Intrinsic rewards: errors of the states that were reached, over the standard deviation of their returns.
+        """Intrinsic rewards: errors of the reached states, divided by the standard deviation of their returns.
 
-        Returns run along time from call to call, and are not cut at episode ends. The spread along time is not known
-        after a single first step, and its rewards are 0.
+        Returns continue over time from call to call, and do not end with episodes. Their spread over time is unknown
+        after a single first step, so the rewards of that step are 0.
 
         Args:
             next_obs: Observations after each step: (T, N, *shape) of a rollout, (N, *shape) of one step, or (*shape)
                 with a single environment.
-            valid: False for each step that counts for nothing, with the leading axes of the observations, see
-                `Reached`: its reward is 0, and the return does not notice it. None if all of them count.
+            valid: False for each step to ignore, with the leading axes of the observations, see
+                `Reached`: its reward is 0, and the return skips it. None to use all steps.
 
         Returns:
             Rewards, float32, with the leading axes of the observations.
@@ -322,14 +322,14 @@ class RND(Module):
     ) -> float:
         """Update the observation statistics once, then take gradient steps on the states that were reached.
 
-        All steps are one compiled program. By default it is one step, on all states.
+        All gradient steps are one compiled program. By default, there is one step, on all states.
 
         Args:
             next_obs: Observations after each step, (..., *shape).
-            epochs: How often all states are learned from.
-            minibatches: Number of random minibatches of an epoch, with a gradient step for each.
-            update_proportion: Random proportion of each minibatch that its step learns from.
-            valid: False for each step that counts for nothing, (...), see `Reached`; None if all of them count.
+            epochs: Number of passes over all states.
+            minibatches: Number of random minibatches per epoch, with one gradient step each.
+            update_proportion: Proportion of each minibatch, chosen at random, that its gradient step uses.
+            valid: False for each step to ignore, (...), see `Reached`; None to use all steps.
 
         Returns:
             The mean error of the states of the first epoch, each before the gradient step on it; 0 if none counts.

@@ -26,7 +26,7 @@ _CHUNK = 32
 
 
 class StateBonus(Protocol):
-    """What rewards states: `RND`, or a class of your own. With a method ``observe``, it is warmed up."""
+    """A source of intrinsic rewards: `RND`, or your own class. If it has a method ``observe``, it is warmed up."""
 
     def reward(self, next_obs: Any) -> Any:
         """Intrinsic rewards of one step, (N,), for the observations that it has reached, (N, *shape)."""
@@ -58,12 +58,11 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         Args:
             env: A vector environment.
             bonus: An `RND` for as many environments, or anything with its methods ``reward`` and ``learn``.
-            coef: What the intrinsic reward is multiplied by before it is added to the reward; 0 leaves rewards as they
-                are.
-            learn_every: Number of steps after which the bonus learns from them; None if you call `learn`.
+            coef: Weight of the intrinsic reward that is added to the reward; 0 leaves rewards unchanged.
+            learn_every: Number of steps between updates of the bonus; None if you call `learn` yourself.
             learn_kwargs: Further arguments of the bonus's ``learn``, e.g. ``{"epochs": 4, "minibatches": 4}``.
             warmup_steps: Steps of a random agent in each environment at the first reset, from which the bonus learns
-                the scale of observations. It takes allowed actions where infos have an ``action_mask``. The
+                the scale of observations. It takes only allowed actions if infos have an ``action_mask``. The
                 environments are reset again afterwards. 0 for a bonus that was loaded.
         """
         super().__init__(env)
@@ -101,7 +100,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step the environments, and reward what was reached.
+        """Step the environments, and add intrinsic rewards.
 
         Args:
             actions: As for the environment.
@@ -124,7 +123,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         return obs, reward + self._coef * intrinsic if self._coef else reward, terminated, truncated, info
 
     def learn(self) -> None:
-        """Let the bonus learn from the steps since it learned last."""
+        """Let the bonus learn from the steps since its last update."""
         valid = np.array(self._valid)
         if valid.any():
             self.error = self.bonus.learn(_chosen(self._seen, valid), **self._learn_kwargs)

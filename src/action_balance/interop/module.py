@@ -40,7 +40,7 @@ class Module(ABC):
         self._restore(settings, state)
 
     def state_dict(self, tensors: bool | None = None) -> dict[str, Any]:
-        """Settings and a copy of everything learned, to be kept in a checkpoint of your own.
+        """Settings and a copy of everything learned, for your own checkpoints.
 
         Args:
             tensors: Whether arrays are PyTorch tensors, so that ``torch.load`` reads them with its default
@@ -55,7 +55,7 @@ class Module(ABC):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue bit for bit from what `state_dict` returned, with its settings.
+        """Restore what `state_dict` returned, with its settings; the bonus continues bit for bit.
 
         Args:
             state: The dictionary, of a bonus for the same spaces and of the same width.
@@ -78,7 +78,7 @@ class Module(ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a bonus that `save` wrote; it continues bit for bit.
+        """Load a bonus written by `save`; it continues bit for bit.
 
         Args:
             path: The file.

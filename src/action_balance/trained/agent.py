@@ -1,4 +1,4 @@
-"""An agent that was trained, for programs of any kind: NumPy in, NumPy out. Axes: B observations, A choices."""
+"""A trained agent, for use in any program: NumPy in, NumPy out. Axes: B observations, A choices."""
 
 import math
 import os
@@ -57,13 +57,13 @@ class Bonuses(NamedTuple):
 
 
 class Agent:
-    """An agent that was trained: `act`, `values`, `bonuses`, `probabilities`, and `save`.
+    """A trained agent: `act`, `values`, `bonuses`, `probabilities`, and `save`.
 
-    `action_balance.load` makes it. All methods take one observation, as the environment returns it, or a batch. A
-    program is compiled for each size of a batch that is a power of two; other sizes are padded.
+    `action_balance.load` returns it. All methods take one observation, as the environment returns it, or a batch. A
+    program is compiled for each batch size that is a power of two; other sizes are padded.
 
-    Where an agent sees the newest K > 1 frames, an observation is the stack of them, oldest first, e.g. (4, 84, 84)
-    of an Atari game; `stack` makes it. Otherwise the agent keeps nothing between calls but its random numbers.
+    If an agent sees the newest K > 1 frames, an observation is their stack, oldest first, e.g. (4, 84, 84) for an Atari
+    game; `stack` builds it. Otherwise, the agent keeps only its random state between calls.
     """
 
     def __init__(self, saved: SavedAgent) -> None:
@@ -108,7 +108,7 @@ class Agent:
 
     @property
     def update(self) -> int:
-        """Number of updates that made it."""
+        """Number of updates that it was trained for."""
         return int(self._saved.state.updates)
 
     @property
@@ -117,10 +117,10 @@ class Agent:
         return self._saved.policy_only
 
     def reset(self, seed: int | None = None) -> None:
-        """Forget the frames that `stack` has kept, and begin the random numbers again.
+        """Discard the frames kept by `stack`, and restart the random numbers.
 
         Args:
-            seed: seed of the random numbers from here on (default: 0, as after `action_balance.load`).
+            seed: seed of the random numbers from now on (default: 0, as after `action_balance.load`).
         """
         self._stack = None
         self._key, self._calls = jax.random.key(as_whole("seed", seed or 0)), 0
@@ -132,8 +132,8 @@ class Agent:
             obs: one observation as the environment returns it, or a batch.
             mode: ``sample`` (from pi), ``greedy`` (the most probable action of pi), or ``behaviour`` (from beta, as in
                 training).
-            mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them. An agent that was
-                trained with masks needs one; without masks, None allows all actions.
+            mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them. An agent trained with
+                masks needs one; for other agents, None allows all actions.
             key: a seed or a JAX key for the draws of this call: of one observation the key itself, of a batch the key
                 with the number of the row folded in; or (B,) JAX keys. By default, the next draws of the agent's own
                 random numbers (see `reset`).
@@ -194,7 +194,7 @@ class Agent:
         return _cut(jax.vmap(softmax)(logits), lead)
 
     def values(self, obs: Any) -> Values:
-        """Values of observations, of both reward streams.
+        """Values of observations, for both reward streams.
 
         Args:
             obs: one observation, or a batch.
@@ -207,7 +207,7 @@ class Agent:
         return Values(_cut(made.values[:, 1] * unit, lead), _cut(made.values[:, 0], lead))
 
     def bonuses(self, obs: Any) -> Bonuses:
-        """Bonuses of observations, of those that the method has.
+        """Bonuses of observations, as far as the method has them.
 
         Args:
             obs: one observation, or a batch.
@@ -228,7 +228,7 @@ class Agent:
         return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
 
     def stack(self, obs: Any, began: Any = False) -> Any:
-        """Append an observation to the newest ones that the agent keeps, for agents that see K > 1 frames.
+        """Append an observation to the frames kept by the agent, for agents that see K > 1 frames.
 
         Args:
             obs: one observation as the environment returns it, or a batch of as many environments as in the last call.
@@ -249,11 +249,11 @@ class Agent:
         return self._stack.reshape((*lead, *self.spec.shape))
 
     def save(self, path: str | os.PathLike[str], policy_only: bool = False) -> Path:
-        """Write the agent to one file, which `action_balance.load` reads without the run and its environment.
+        """Write the agent to a single file, which `action_balance.load` reads without the run or its environment.
 
         Args:
-            path: of the file, e.g. ``mine.agent``; a file of that name is replaced.
-            policy_only: leave out the bonuses, for a small file that acts by pi only.
+            path: of the file, e.g. ``mine.agent``; an existing file is replaced.
+            policy_only: leave out the bonuses, for a smaller file that can act only by the policy pi.
 
         Returns:
             The path.

@@ -28,14 +28,14 @@ def load(
     seed: int | None = None,
     trust: bool = False,
 ) -> Agent:
-    """Load an agent that was trained.
+    """Load a trained agent.
 
     Args:
-        path: the folder of a run, or a file that `Agent.save` has written.
+        path: the folder of a run, or a file written by `Agent.save`.
         checkpoint: of a run: ``newest``, ``best`` (highest return in training), or the number of an update.
         seed: of a run with several agents: the seed of the agent (default: the first).
-        trust: whether modules that the run or the file names may be imported, which runs their code: environments,
-            wrappers and bonuses of your own, or of somebody whom you trust.
+        trust: whether to import the modules named in the run or the file, which runs their code. Use it only for your
+            own environments, wrappers and bonuses, or those of people you trust.
 
     Returns:
         The agent.

@@ -34,8 +34,8 @@ _CHUNK = 32
 class ExploringPPO(PPO):
     """PPO of Stable-Baselines3 whose rollouts are action-balanced (Eq. 5) and rewarded by RND (Eq. 1).
 
-    It takes what ``stable_baselines3.PPO`` takes, trains in the same environments, and is saved and loaded in the same
-    way; what the bonuses have learned is part of the file. ``predict`` is the policy without action balance, in
+    It takes the arguments of ``stable_baselines3.PPO``, trains in the same environments, and is saved and loaded in the
+    same way; the file includes what the bonuses have learned. ``predict`` uses the policy without action balance, on
     observations of the plain environment.
     """
 
@@ -68,11 +68,12 @@ class ExploringPPO(PPO):
         Args:
             policy: ``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``ActorCriticPolicy``.
             env: As for ``stable_baselines3.PPO``.
-            action_balance: Whether rarely tried actions of a state get tried; needs Discrete or MultiDiscrete actions.
-            rnd: Whether rarely reached states are rewarded.
+            action_balance: Whether to use action balance, which makes rarely tried actions more likely; needs Discrete
+                or MultiDiscrete actions.
+            rnd: Whether to reward rarely reached states with RND.
             balance_kwargs: Passed to `ActionBalance.create`: ``coef``, ``normalize``, ``learning_rate``, ``width`` ...
             rnd_kwargs: Passed to `RND.create`: ``gamma``, ``learning_rate``, ``width`` ...
-            extrinsic_coef: Weight of the advantages of the environment's rewards, where there is RND.
+            extrinsic_coef: Weight of the advantages of the environment's rewards, if RND is used.
             intrinsic_coef: Weight of the advantages of RND's rewards.
             bonus_epochs: Passes of the bonuses over a rollout.
             bonus_minibatches: Gradient steps of the bonuses in each pass.
