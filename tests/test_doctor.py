@@ -95,7 +95,7 @@ def test_it_works_in_a_folder_that_was_not_installed(monkeypatch: pytest.MonkeyP
 def test_extras_that_are_not_there_are_named_with_their_command() -> None:
     lines = printed(width=100)
     assert 'Extras: pip install -c constraints.txt ".[EXTRA]" in the project\'s folder' in lines
-    assert "tensorboard curves in TensorBoard installed" in lines
+    assert "tensorboard learning curves in TensorBoard installed" in lines
     assert "atari Atari games not installed" in lines
     assert "gym Gymnasium environments not installed" in lines
     assert "gymnasium - >=1.1 atari, gym" in lines

@@ -87,9 +87,9 @@ def test_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
 
 def test_a_pipe_is_not_replaced_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
-    with pytest.raises(UserError, match="not a plain file"):
+    with pytest.raises(UserError, match="not a regular file"):
         write_atomically(tmp_path / "a", b"x")
-    with pytest.raises(OSError, match="not a plain file"):
+    with pytest.raises(OSError, match="not a regular file"):
         open_to_append(tmp_path / "a")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
@@ -102,7 +102,7 @@ def test_a_file_is_appended_to_but_no_link_and_no_folder(tmp_path: Path) -> None
     (tmp_path / "link").symlink_to(tmp_path / "a")
     (tmp_path / "dangling").symlink_to(tmp_path / "absent")
     for name in ("link", "dangling", ""):
-        with pytest.raises(OSError, match="not a plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             open_to_append(tmp_path / name)
     assert not (tmp_path / "absent").exists()
 

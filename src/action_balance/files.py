@@ -76,7 +76,7 @@ def open_own(path: Path, flags: int) -> int:
     Returns:
         The descriptor.
     """
-    wrong = OSError(errno.EINVAL, "it is a link or another special file: move it away")
+    wrong = OSError(errno.EINVAL, "it is not a regular file, or it is a link: move it away")
     careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags | os.O_CREAT | careful, 0o666)
@@ -120,7 +120,7 @@ def write_atomically(path: Path, content: Content) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not _is_replaceable(path):
-            raise OSError(errno.EINVAL, "it is not a plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         write_durably(partial, content)
         os.replace(partial, path)
     except BaseException as error:

@@ -59,7 +59,7 @@ def test_an_empty_file_has_no_settings(tmp_path: Path) -> None:
         ("a.toml", "seed = 1\nseed = 2", "cannot be read as TOML"),
         ("a.toml", "seed = " + "[" * 100_000, "too many nested tables"),
         ("a.toml", "seed = " + "9" * 5000, "cannot be read as TOML"),
-        ("a.toml", "# " + "x" * 300_000, "300,002 bytes or more"),
+        ("a.toml", "# " + "x" * 300_000, "300,002 bytes or larger"),
         ("a.yaml", "seed: [", "line 1"),
         ("a.yaml", "a: &x [1]\nb: *x", "line 2 has an alias"),
         ("a.yaml", "a: &x {s: 1}\nb:\n  <<: *x", "line 3 has an alias"),

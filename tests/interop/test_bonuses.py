@@ -414,7 +414,9 @@ def test_a_loaded_rnd_goes_on_bit_for_bit(tmp_path: Path) -> None:
 def test_the_wrong_class_another_format_and_no_file_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rnd.npz"
     make_rnd().save(path)
-    with pytest.raises(UserError, match=r"rnd.npz holds RND, not ActionBalance: load it with the class of that name$"):
+    with pytest.raises(
+        UserError, match=r"rnd.npz contains RND, not ActionBalance: load it with the class of that name$"
+    ):
         ActionBalance.load(path)
     with pytest.raises(UserError, match=r"^cannot read .*nowhere: No such file or directory$"):
         RND.load(tmp_path / "nowhere")

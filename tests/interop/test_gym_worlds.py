@@ -287,6 +287,6 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == (
-        "gymnasium is not installed, and action_balance.gym needs it: "
+        "gymnasium is not installed, but action_balance.gym needs it: "
         'pip install -c constraints.txt ".[gym]" in the folder of action-balance\n'
     )

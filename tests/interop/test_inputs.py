@@ -66,7 +66,7 @@ def test_parts_have_the_same_leading_axes() -> None:
         seen.taken(np.array([3, 0]), ())
     with pytest.raises(UserError, match=r"shape \(2,\), but the observations have \(2,\) and \(2,\) of each"):
         seen.taken(np.array([1, 0]), (2,))
-    with pytest.raises(UserError, match=r"parts of obs have the leading axes \(4,\) and \(3,\)"):
+    with pytest.raises(UserError, match=r"parts of obs have different leading axes, \(4,\) and \(3,\)"):
         seen.observations({**rooms(4), "place": rooms(3)["place"]})
     with pytest.raises(UserError, match=r"obs has no place.0: pass the arrays of a Dict or Tuple by their keys"):
         seen.observations({"image": given["image"]})

@@ -93,7 +93,7 @@ def test_a_state_without_tensors_is_one_of_arrays(monkeypatch: pytest.MonkeyPatc
     ("state", "message"),
     [
         (lambda: {}, "the state is damaged or was not written by action_balance.interop"),
-        (lambda: make_rnd().state_dict(), "the state holds RND, not ActionBalance"),
+        (lambda: make_rnd().state_dict(), "the state contains RND, not ActionBalance"),
         (lambda: make(width=8).state_dict(), "the state belongs to other spaces or another width"),
         (lambda: {**make().state_dict(), "arrays": {}}, "the state does not match its settings"),
     ],

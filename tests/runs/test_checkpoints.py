@@ -367,9 +367,9 @@ def test_a_checkpoint_that_is_deleted_while_it_is_looked_for_is_not_called_damag
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"weights": jnp.zeros(51)}, r"\['weights'\] is float32\[50\] in it, float32\[51\] here"),
-        ({"weights": jnp.zeros(50, jnp.bfloat16)}, r"float32\[50\] in it, bfloat16\[50\] here"),
-        ({"key": jax.random.key(0, impl="rbg")}, r"\['key'\] is key<fry> in it, key<rbg> here"),
+        ({"weights": jnp.zeros(51)}, r"\['weights'\] is float32\[50\] in it but float32\[51\] here"),
+        ({"weights": jnp.zeros(50, jnp.bfloat16)}, r"float32\[50\] in it but bfloat16\[50\] here"),
+        ({"key": jax.random.key(0, impl="rbg")}, r"\['key'\] is key<fry> in it but key<rbg> here"),
         ({"more": jnp.zeros(1)}, r"\['more'\] is missing from it"),
         ({"update": None}, r"\['update'\] exists only in it"),
     ],

@@ -282,7 +282,7 @@ def test_a_run_of_which_a_part_is_behind_a_link_is_not_resumed(tmp_path: Path, n
             part.rename(tmp_path / "elsewhere" / name)
     before = _snapshot(tmp_path)
     (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere" / name)
-    with pytest.raises(UserError, match=rf"{name} (is not a plain file|is a link)"):
+    with pytest.raises(UserError, match=rf"{name} (is not a regular file|is a link)"):
         RunFolder.open(tmp_path / "run").resume({"x": jnp.float32(0)}, [])
     (tmp_path / "run" / name).unlink()
     assert _snapshot(tmp_path) == before
@@ -291,7 +291,7 @@ def test_a_run_of_which_a_part_is_behind_a_link_is_not_resumed(tmp_path: Path, n
 def test_metrics_that_are_a_pipe_are_refused_at_once(tmp_path: Path) -> None:
     _create(tmp_path).finish("interrupted")
     os.mkfifo(tmp_path / "metrics.jsonl")
-    with pytest.raises(UserError, match="not a plain file"):
+    with pytest.raises(UserError, match="not a regular file"):
         RunFolder.open(tmp_path).resume({"x": 7}, [])
 
 
@@ -363,7 +363,7 @@ def test_other_versions_and_devices_are_named_on_resume(tmp_path: Path, monkeypa
     monkeypatch.setattr(manifest, "hardware", lambda: hardware)
     restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, [])
     jax_line, device_line = restored.warnings
-    assert jax_line.startswith(f"jax is now 99.0 and was {jax.__version__}")
+    assert jax_line.startswith(f"jax is now 99.0, was {jax.__version__}")
     assert device_line.startswith("it now runs on a new one, not on")
 
 
@@ -502,7 +502,7 @@ def test_json_that_is_too_deep_or_beyond_numbers_is_a_damaged_config(tmp_path: P
 
 def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / run_folder.CONFIG)
-    with pytest.raises(UserError, match=r"is a pipe, and the config\.json of a run is expected"):
+    with pytest.raises(UserError, match=r"is a pipe, but the config\.json of a run is expected"):
         RunFolder.open(tmp_path)
     with pytest.raises(UserError, match=r"is a device, but the config\.json of a run is expected"):
         read_config(Path("/dev/zero"))

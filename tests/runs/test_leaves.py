@@ -12,7 +12,7 @@ def test_a_table_in_another_order_does_not_differ() -> None:
     assert difference([one, other], [other, one]) is None
     assert difference([one], [one, other]) == ".b is missing from it"
     assert difference([one, other], [one]) == ".b exists only in it"
-    assert difference([one], [Leaf(".a", "float32", (2,))]) == ".a is int32[2] in it, float32[2] here"
+    assert difference([one], [Leaf(".a", "float32", (2,))]) == ".a is int32[2] in it but float32[2] here"
 
 
 def test_a_leaf_is_plain_data_and_back() -> None:

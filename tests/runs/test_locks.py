@@ -93,7 +93,7 @@ def test_a_lock_is_no_link_and_no_pipe(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "absent")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe"):
-        with pytest.raises(OSError, match="not a plain file"):
+        with pytest.raises(OSError, match="not a regular file"):
             FileLock(tmp_path / name).acquire()
     assert not (tmp_path / "absent").exists()
 

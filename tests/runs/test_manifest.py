@@ -15,6 +15,6 @@ def test_only_what_both_starts_recorded_can_have_changed() -> None:
     before = {"versions": {"jax": "1", "numpy": "2"}, "hardware": {"devices": ["a"]}}
     after = {"versions": {"jax": "3", "numpy": "2", "new": "1"}, "hardware": {"devices": ["b", "b"]}}
     first, second = changes(before, after)
-    assert first.startswith("jax is now 3 and was 1")
+    assert first.startswith("jax is now 3, was 1")
     assert second.startswith("it now runs on b, b, not on a")
     assert changes(before, before) == []

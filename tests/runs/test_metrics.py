@@ -225,7 +225,7 @@ def test_nothing_is_appended_through_a_link(tmp_path: Path, name: str) -> None:
     (tmp_path / "precious").write_bytes(b"mine")
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).symlink_to(tmp_path / "precious")
-    with pytest.raises(UserError, match="not a plain file"):
+    with pytest.raises(UserError, match="not a regular file"):
         log.append(_rows(1))
     assert (tmp_path / "precious").read_bytes() == b"mine"
 

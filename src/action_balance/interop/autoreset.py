@@ -44,8 +44,8 @@ class Reached:
         self._mode = getattr(mode, "value", mode)
         if self._mode not in (_SAME_STEP, _NEXT_STEP, _DISABLED):
             raise UserError(
-                "the vector environment does not report its autoreset mode: pass the name of the mode instead, "
-                "{_SAME_STEP}, {_NEXT_STEP} or {_DISABLED}"
+                "the vector environment does not report its autoreset mode: "
+                f"pass the name of the mode instead, {_SAME_STEP}, {_NEXT_STEP} or {_DISABLED}"
             )
         self.reset()
 

@@ -161,7 +161,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
         read_map(tmp_path)
-    assert str(caught.value) == f"{tmp_path} is a folder, and a text map is expected"
+    assert str(caught.value) == f"{tmp_path} is a folder, but a text map is expected"
 
 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_any_text_is_a_world_or_refused(text: str) -> None:
 
 def test_what_is_no_file_or_far_too_large_for_a_map_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is a pipe, and a text map is expected"):
+    with pytest.raises(UserError, match="is a pipe, but a text map is expected"):
         read_map(tmp_path / "pipe")
     with pytest.raises(UserError, match="is a device, but a text map is expected"):
         read_map(Path("/dev/zero"))
