@@ -262,7 +262,7 @@ def test_a_function_of_a_script_needs_no_name_to_be_trained_loaded_and_evaluated
     assert run.evaluate(episodes=1)["seeds"] == [0]
     lines: list[str] = []
     assert ab.resume(run, make, on_message=lines.append) == run
-    assert lines[0].startswith(f"{run} is finished: nothing is left to train")
+    assert lines[0].startswith(f"{run} is finished and has nothing left to train")
 
 
 @pytest.mark.parametrize("policy_only", [False, True])

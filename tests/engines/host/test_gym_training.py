@@ -76,7 +76,7 @@ def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "seen"),
     [
-        ("Taxi", "vectors of 500 numbers: observation 0-499; actions that its masks forbid are never chosen"),
+        ("Taxi", "vectors of 500 numbers: observation 0-499; masked actions are never chosen"),
         ("MiniGrid-DoorKey-8x8", "vectors of 151 numbers: direction 0-3, image 4-150; left out: mission (text)"),
     ],
 )
