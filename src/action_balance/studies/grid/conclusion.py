@@ -5,6 +5,7 @@ from pathlib import Path
 from action_balance.files import Data
 from action_balance.studies.grid import verdict
 from action_balance.studies.grid.verdict import Claim, Margin
+from action_balance.studies.statistics import of_result
 from action_balance.studies.verdict_text import COMPARED, SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.web.format import count, listed
 
@@ -28,6 +29,7 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
     Returns:
         The lines, which fit into 80 columns but for commands and paths.
     """
+    summary = of_result(summary)
     settings, found, cells = summary["settings"], verdict.claims(summary), verdict.margin(summary)
     lines = wrapped(answer({NAMES[claim.study]: claim.side for claim in found}))
     if cells or any(claim.reason in (None, "interval") for claim in found):

@@ -12,6 +12,7 @@ from action_balance.packing import packed
 from action_balance.plots.drawing import NAMES
 from action_balance.plots.heatmaps import DIFFERENCE_STOPS, HEAT_STOPS, SHARE_STOPS
 from action_balance.studies.grid.trace_file import HEATMAPS, Recording, read, read_arrays
+from action_balance.studies.statistics import has_interval
 from action_balance.tabular.settings import TabularSettings, coefficients
 from action_balance.web.files import read_table
 
@@ -100,7 +101,7 @@ def _player(path: Path, summary: Data, name: str, recording: Recording) -> Data:
         "run": f"run 0 of seed {settings['seed']}",
         "meanWord": "mean visits per run",
         "mean": mean,
-        "curves": _coverage_curves(path, world, steps, moments),
+        "curves": _coverage_curves(path, world, steps, moments, runs),
         "panels": [
             {
                 "key": method,
@@ -156,8 +157,8 @@ def _clearest(moments: Sequence[int], covered: Sequence[np.ndarray]) -> int:
     return moments[-1] if apart[-1] >= 0.1 * apart.max() else moments[int(apart.argmax())]
 
 
-def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int]) -> Data | None:
-    """The curves of a table of the coverage, thinned out, but with all moments of the maps."""
+def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int], runs: int) -> Data | None:
+    """The curves of a table of the coverage, thinned out, but with all moments of the maps; a band from enough runs."""
     rows = read_table(own_file(path, world.curves), ("method",), ("step", "mean", "low", "high"))
     if not rows:
         return None
@@ -169,7 +170,8 @@ def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int
         if int(row["step"]) in chosen:
             curve = methods.setdefault(row["method"], {"mean": [], "low": [], "high": []})
             for part, values in curve.items():
-                values.append(round(float(row[part]), 8) if row[part] else None)
+                known = row[part] and (part == "mean" or has_interval(runs))
+                values.append(round(float(row[part]), 8) if known else None)
     return {"steps": sorted(chosen), "methods": methods}
 
 
