@@ -72,7 +72,8 @@ class ProgramCache:
         Returns:
             The file, another one on a processor with other instructions.
         """
-        made_for = f"{key}\n{jaxlib.version.__version__}\n{processor_features()}"
+        python = ".".join(map(str, sys.version_info[:2]))  # which decides how JAX compresses programs
+        made_for = f"{key}\n{jaxlib.version.__version__}\n{python}\n{processor_features()}"
         return self._path / (hashlib.sha256(made_for.encode()).hexdigest()[:40] + SUFFIX)
 
     def get(self, key: str) -> bytes | None:
