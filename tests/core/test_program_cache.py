@@ -140,15 +140,14 @@ def test_the_cache_can_be_turned_off(unset: pytest.MonkeyPatch) -> None:
 
 def test_a_version_of_jax_without_a_setting_trains_without_the_cache(unset: pytest.MonkeyPatch, tmp_path: Path) -> None:
     unset.setenv("ACTION_BALANCE_CACHE", str(tmp_path))
-    update = jax.config.update
 
-    def other_version(name: str, value: object) -> None:
+    def other_version(_: object, name: str, _value: object) -> None:
         if name == "jax_persistent_cache_enable_xla_caches":
             raise AttributeError(f"Unrecognized config option: {name}")
-        update(name, value)
 
-    unset.setattr(type(jax.config), "update", lambda _, name, value: other_version(name, value))
-    found = use_program_cache()
+    with unset.context() as version:
+        version.setattr(type(jax.config), "update", other_version)
+        found = use_program_cache()
     assert (found.folder, "Unrecognized" in found.problem) == (tmp_path, True)
     assert (jax_cache._cache, jax.config.values["jax_compilation_cache_dir"]) == (None, None)
 

@@ -68,7 +68,7 @@ def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(tmp_p
     for mode, one in evaluated(run, 2).items():
         key = jax.random.fold_in(key_of(mode, 0), 0)
         for recording in one.recordings[0]:
-            with gymnasium.make(name, **kwargs) as env:
+            with gymnasium.make(name, max_steps=kwargs["max_steps"]) as env:
                 actions = played(agent, env, recording, mode, jax.random.fold_in(key, recording.number))
             np.testing.assert_array_equal(actions, recording.actions)
 

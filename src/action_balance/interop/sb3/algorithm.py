@@ -182,8 +182,7 @@ class ExploringPPO(PPO):
         if self.explorer.rnd is not None:
             rewards = self.explorer.reward(next_obs)
             with th.no_grad():
-                last_values = self.policy.intrinsic_values(obs_as_tensor(self._last_obs, self.device))  # type:
-                ignore[arg - type]  # as in the base class
+                last_values = self.policy.intrinsic_values(obs_as_tensor(self._last_obs, self.device))  # type: ignore[arg-type]  # as in the base class
             coefs = self.extrinsic_coef, self.intrinsic_coef
             gamma = self.explorer.rnd.gamma
             buffer.add_stream(rewards, recorder.intrinsic_values, last_values.cpu().numpy(), gamma, coefs)

@@ -170,8 +170,8 @@ def _coverage_curves(path: Path, world: World, steps: int, moments: Sequence[int
         if int(row["step"]) in chosen:
             curve = methods.setdefault(row["method"], {"mean": [], "low": [], "high": []})
             for part, values in curve.items():
-                known = row[part] and (part == "mean" or has_interval(runs))
-                values.append(round(float(row[part]), 8) if known else None)
+                is_known = row[part] and (part == "mean" or has_interval(runs))
+                values.append(round(float(row[part]), 8) if is_known else None)
     return {"steps": sorted(chosen), "methods": methods}
 
 
