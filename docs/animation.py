@@ -154,7 +154,7 @@ def draw_curves(axes: Axes, picture: Picture, moment: int, theme: Theme) -> None
     axes.set(xlim=(0, picture.moments[-1]), ylim=(0, 0.7), xticks=range(0, picture.moments[-1] + 1, 200))
     axes.xaxis.set_major_formatter(THOUSANDS)
     axes.yaxis.set_major_formatter(PERCENT)
-    axes.set_title("Right room covered after so many steps", loc="left", fontsize=10, color=theme.ink)
+    axes.set_title("Share of the right room covered, by step", loc="left", fontsize=10, color=theme.ink)
 
 
 def draw_bars(axes: Axes, picture: Picture, theme: Theme) -> None:
