@@ -44,7 +44,8 @@ def run_missing(
     missing = [part for part in known if part in chosen and part not in finished]
     if not missing:
         raise UserError(
-            f"{folder.path} already contains this result: choose another --out, or replace it with --overwrite"
+            f"{folder.path} already contains this result: open its report.html, choose another --out, or replace it "
+            "with --overwrite"
         )
     if finished:
         say(console, f"{folder.path} already has {listed(finished)}: continuing with {listed(missing)}")

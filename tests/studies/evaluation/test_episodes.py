@@ -90,3 +90,13 @@ def test_the_table_on_the_screen_is_whole_on_80_columns(value: float) -> None:
     assert {"mean return", "95 % from", "95 % to", "mean steps", "ended by task"} <= cells.keys()
     assert [float(cell.replace(",", "")) for cell in cells["mean return"]] == pytest.approx([value] * 3, rel=1e-3)
     assert cells["95 % from"][2].strip() == "-"
+
+
+def test_rows_of_an_interval_that_no_mode_has_are_left_out() -> None:
+    returns = {"mean": 0.5, "low": None, "high": None, "median": 0.5, "min": 0.0, "max": 1.0}
+    one = {"return": returns, "mean_length": 10.0, "ended_by_task": 1.0}
+    screen = io.StringIO()
+    summary = {"seeds": [0, 1, 2, 3], "modes": {"greedy": one}}
+    Console(file=screen, width=80).print(episodes.score_table("a run", SEA.env, summary))
+    assert "95 %" not in screen.getvalue()
+    assert "fewer than 5 seeds" in " ".join(screen.getvalue().split())

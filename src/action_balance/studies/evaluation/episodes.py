@@ -124,11 +124,14 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     """
     modes, seeds = summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
-    shown = Table(title=title, caption=f"95 % confidence interval of the mean {env.outcome} over {over}")
+    known = any(one[env.outcome]["low"] is not None for one in modes.values())
+    missing = f"no interval from fewer than {statistics.FEWEST} {'seeds' if seeds > 1 else 'episodes'}"
+    interval = f"95 % confidence interval of the mean {env.outcome} over {over}"
+    shown = Table(title=title, caption=interval if known else missing)
     shown.add_column("action mode", no_wrap=True)
     for mode in modes:
         shown.add_column(mode, justify="right", no_wrap=True)
-    names = {f"mean {env.outcome}": "mean", "  95 % from": "low", "  95 % to": "high"}
+    names = {f"mean {env.outcome}": "mean"} | ({"  95 % from": "low", "  95 % to": "high"} if known else {})
     names |= {f"median {env.outcome}": "median", f"lowest {env.outcome}": "min", f"highest {env.outcome}": "max"}
     rows = {name: [_short(one[env.outcome][key]) for one in modes.values()] for name, key in names.items()}
     rows["mean steps"] = [_short(one[f"mean_{env.length_name}"]) for one in modes.values()]
@@ -145,7 +148,7 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
 
 
 def _short(value: float | None) -> str:
-    """A number that fits into a narrow column; ``-`` for an interval that one sample cannot give."""
+    """A number that fits into a narrow column; ``-`` for an interval that so few samples cannot give."""
     if value is None:
         return "-"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
