@@ -148,6 +148,8 @@ def resume(
                 raise
             for line in extension.lines:
                 on_message(line)
+        elif restored.update:
+            on_message(f"{folder.path}: continuing after update {restored.update:,} of {config.agent.updates:,}")
         tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
         session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
         return session.run(restored.state, restored.update, on_start)

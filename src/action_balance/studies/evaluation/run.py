@@ -172,7 +172,7 @@ def play(
         trained = np.asarray(states.state_visits) if isinstance(states, TrainState) else None
         more, pictures = _on_map(config, method, found, trained)
         summary, files = summary | more, files | pictures
-    show(f"{method} in {env.name} after {update:,} updates", config, summary, console)
+    show(f"{method} on {env.title} after {update:,} updates", config, summary, console)
     if recorded:
         files |= _film(config, method, recorded[FILMED][0][0], found[FILMED], console)
     return summary, files
