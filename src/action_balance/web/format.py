@@ -89,8 +89,8 @@ def spread(estimate: Data | None, digits: int = 0) -> str:
     """Both ends of an interval or else, labelled as such, of the range of the runs; empty where there is neither."""
     if (known := interval(estimate, digits)) or not (estimate or {}).get("range"):
         return known
-    least, most = (estimate or {})["range"]
-    return f"range {number(least, digits)} to {number(most, digits)}"
+    least, most = (number(end, digits) for end in (estimate or {})["range"])
+    return f"all {least}" if least == most else f"range {least} to {most}"
 
 
 def share_interval(estimate: Data | None) -> str:

@@ -31,14 +31,14 @@ def test_a_saved_page_is_one_file_that_no_name_breaks(runs: list[Path], tmp_path
         assert found.page.title() == f"Action balance: {HOSTILE} and other"
         assert HOSTILE in found.page.locator("#runs").inner_text()
         legend = found.page.locator("#charts-0 .legend").first.inner_text()
-        scores = found.page.locator("#scores tbody tr").all_inner_texts()
+        scores = [row.locator("th, td").all_inner_texts()[:2] for row in found.page.locator("#scores tbody tr").all()]
         check_accessibility(found.page)
         assert found.requests == [saved.as_uri(), *(url for url in found.requests if url.startswith("data:"))]
         assert [error for error in found.errors if "media" not in error.lower()] == []
     assert (seen["overflow"], seen["ids"]) == (0, 0)
     # the last update: returns 4 and 6 of two seeds
     assert re.sub(r"\s+", " ", legend).strip() == "RND 5 action balance RND 5"
-    assert [row.split("\n")[0].split("\t")[:2] for row in scores] == [["RND", "5.00"], ["action balance RND", "5.00"]]
+    assert [(name, final.split("\n")[0]) for name, final in scores] == [("RND", "5.00"), ("action balance RND", "5.00")]
 
 
 def _saved(found: Shown, button: Locator) -> tuple[str, bytes]:

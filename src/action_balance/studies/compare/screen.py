@@ -69,8 +69,8 @@ def _verdict(lead: Lead, metric: str, digits: int) -> str:
         return f"{text}. This may be due to chance: {seeds}, which needs at least {FEWEST}."
     low, high = (f"{end:,.{digits}f}" for end in lead.difference.spread_ends)
     if lead.certain:
-        return f"{text}. The lead is significant (95 % interval of the difference {low} to {high})."
-    interval = f" (95 % interval of the difference {low} to {high})" if lead.second in lead.unclear else ""
+        return f"{text}. The lead is significant (95 % interval of the difference: {low} to {high})."
+    interval = f" (95 % interval of the difference: {low} to {high})" if lead.second in lead.unclear else ""
     return f"{text}. The lead over {listed(lead.unclear)} is not significant{interval}: it may be due to chance."
 
 

@@ -97,23 +97,23 @@ class RunCharts {
     const chart = new Chart(place, { title, xLabel: "steps per seed", yFormat: short, yTick: valueTick, height: 220, from: 0 });
     const one = { name, title, chart, place, isNear: false, isStale: true };
     const file = (end) => `${[slug(this.environment), slug(name)].filter(Boolean).join("_")}.${end}`;
-    const button = (text, label, act, more = {}) => make("button", { type: "button", "aria-label": `${label}: ${title}`, title: label, onclick: act, ...more }, text);
+    const button = (text, label, act, more = {}) => make("button", { type: "button", "aria-label": `${text}, ${label}: ${title}`, title: label, onclick: act, ...more }, text);
     const toggle = (text, label, act) => button(text, label, ({ currentTarget }) => {
       const pressed = currentTarget.getAttribute("aria-pressed") !== "true";
       currentTarget.setAttribute("aria-pressed", pressed);
       act(pressed);
       chart.draw();
     }, { "aria-pressed": "false" });
-    const enlarge = toggle("Enlarge", "Use the full width", (large) => {
+    const enlarge = toggle("Enlarge", "use the full width", (large) => {
       place.classList.toggle("large", large);
       chart.height = large ? 400 : 220;
     });
     enlarge.classList.add("enlarge");
     chart.heading.title = name;
     chart.heading.after(make("div", { class: "chart-tools" },
-      toggle("Log", "Logarithmic value axis", (on) => { chart.logY = on; }), enlarge,
-      button("PNG", "Save as an image", () => savePng(chart, `${title} \u2013 ${this.environment}`, file("png"))),
-      button("CSV", "Save the values as a table", () => save(file("csv"), csvOf(this.curves, name, this.tools.options), "text/csv"))));
+      toggle("Log", "logarithmic value axis", (on) => { chart.logY = on; }), enlarge,
+      button("PNG", "save as an image", () => savePng(chart, `${title} \u2013 ${this.environment}`, file("png"))),
+      button("CSV", "save the values as a table", () => save(file("csv"), csvOf(this.curves, name, this.tools.options), "text/csv"))));
     this.charts.set(name, one);
     this.near.observe(place);
     return one;
