@@ -68,7 +68,7 @@ def test_charts_are_smoothed_filtered_and_saved_as_they_are_shown(
             "episodes",
             "my_novelty",
         ]
-        csv = page.get_by_role("button", name="Save the values: Episode return")
+        csv = page.locator("[data-metric=episode_return]").get_by_role("button", name="CSV")
         name, content = _saved(found, csv)
         assert name == "deep-sea-3x3_episode-return.csv"
         # seeds 0 and 1 have the returns 1, 2, 3, 4 and 3, 4, 5, 6
@@ -92,10 +92,10 @@ def test_charts_are_smoothed_filtered_and_saved_as_they_are_shown(
             [3.428571, 2.428571, 4.428571],
         ]
         assert page.locator("[data-metric=episode_return] path.curve").count() == 3  # two seeds and their mean
-        name, content = _saved(found, page.get_by_role("button", name="Save as an image: Episode return"))
+        name, content = _saved(found, page.locator("[data-metric=episode_return]").get_by_role("button", name="PNG"))
         assert (name, content[:8]) == ("deep-sea-3x3_episode-return.png", b"\x89PNG\r\n\x1a\n")
         entropy = page.locator("[data-metric=entropy_pi]")
-        entropy.get_by_role("button", name="Logarithmic value axis").click()
+        entropy.get_by_role("button", name="Log").click()
         page.get_by_label("Smoothing").fill("0")
         drawn = entropy.locator("path.curve").last.get_attribute("d") or ""
         heights = [float(point.split()[1]) for point in drawn[1:].split("L")]
