@@ -286,7 +286,7 @@ def test_mistakes_of_the_command_are_one_line(
 ) -> None:
     file = whole.agent().save(tmp_path / "sea.agent")
     for words, message in (
-        (("evaluate", str(file), "--checkpoint", "best"), "is a single agent"),
+        (("evaluate", str(file), "--checkpoint", "best"), "is a single saved agent"),
         (("evaluate", str(whole), "--out", "there"), "--out is for saved agents"),
         (("train", "deep-sea", "--stop-when", "return>high"), "does not compare a metric with a number"),
     ):
