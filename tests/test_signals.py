@@ -145,7 +145,7 @@ def test_a_main_thread_that_unwinds_is_given_time_until_the_second_interrupt(
     assert (len(process.said), process.left) == (1, [])
     process.send()
     assert process.left == [INTERRUPTED]
-    assert last_line() == "action-balance: interrupted; nothing was finished\n"
+    assert last_line() == "action-balance: interrupted; nothing was completed\n"
 
 
 def test_an_interrupt_that_is_lost_in_a_destructor_is_repeated(

@@ -19,7 +19,7 @@ def test_interrupted_exploration_says_so(
     monkeypatch.setattr(explore, "run", interrupted)
     (tmp_path / "map.txt").write_text("S.\n..\n")
     assert call("explore", str(tmp_path / "map.txt")) == 130
-    assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
+    assert capsys.readouterr().err == "action-balance: interrupted; nothing was completed\n"
 
 
 def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -253,7 +253,7 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
     monkeypatch.setattr(GymEnvironment, "receive", interrupt)
     assert call("evaluate", str(dials), "--episodes", "4", "--trust") == 130
     assert received == [1]
-    assert capsys.readouterr().err == "action-balance: interrupted; nothing was finished\n"
+    assert capsys.readouterr().err == "action-balance: interrupted; nothing was completed\n"
     assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
