@@ -52,5 +52,5 @@ def test_an_update_that_is_not_finite_is_named_with_the_last_good_checkpoint() -
         UserError, match="update 12: loss_action became NaN or infinite; the last good checkpoint is that of update 10"
     ):
         check_finite(metrics(loss_action=[1.0, NAN, 1.0]), 12, [5, 10], 1e-4)
-    with pytest.raises(UserError, match="parameters not finite; there is no checkpoint yet"):
+    with pytest.raises(UserError, match="parameters became NaN or infinite; there is no checkpoint yet"):
         check_finite(metrics(parameters_finite=[True, False, True]), 1, [], 1e-4)
