@@ -52,8 +52,8 @@ def test_a_game_has_a_title_for_people() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("atari", "needs a game: e.g. atari:pitfall"),
-        ("atari:", "needs a game: e.g. atari:pitfall"),
+        ("atari", "needs a game, e.g. atari:pitfall"),
+        ("atari:", "needs a game, e.g. atari:pitfall"),
         ("atari:montezumas_revenge", r"did you mean montezuma_revenge\?"),
         ("atari:combat", "needs several players"),
     ],
