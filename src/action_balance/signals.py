@@ -141,11 +141,13 @@ def _acknowledged() -> Iterator[None]:
     if before != -1:
         signal.set_wakeup_fd(before)
 
+    said: list[threading.Thread] = []
+
     def listen() -> None:
         while numbers := reader.recv(64):
             if any(number in SIGNALS and signal.getsignal(number) is not signal.SIG_IGN for number in numbers):
                 graceful = _graceful()
-                _print(f"{(graceful.stopping() if graceful else '') or STOPPING}; {AGAIN}")
+                said.append(_print(f"{(graceful.stopping() if graceful else '') or STOPPING}; {AGAIN}"))
                 return
 
     thread = threading.Thread(target=listen, daemon=True)
@@ -158,6 +160,8 @@ def _acknowledged() -> Iterator[None]:
         writer.close()  # ends the thread
         thread.join()
         reader.close()
+        for line in said:
+            line.join(LAST_WORDS)  # before what follows, unless the terminal is blocked
 
 
 @contextmanager

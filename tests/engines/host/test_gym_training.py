@@ -239,7 +239,7 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
     assert messages[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
 
 
-def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
+def test_an_interrupted_evaluation_ends_after_a_step_and_says_so(
     dials: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     received, receive = [0], GymEnvironment.receive
@@ -253,7 +253,9 @@ def test_an_interrupted_evaluation_ends_after_a_step_and_says_one_line(
     monkeypatch.setattr(GymEnvironment, "receive", interrupt)
     assert call("evaluate", str(dials), "--episodes", "4", "--trust") == 130
     assert received == [1]
-    assert capsys.readouterr().err == "action-balance: interrupted; nothing was completed\n"
+    stopping, ended = capsys.readouterr().err.splitlines()
+    assert stopping.startswith("action-balance: stopping")
+    assert ended == "action-balance: interrupted; nothing was completed"
     assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
