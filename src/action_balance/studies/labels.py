@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.env import EnvConfig
 from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
 from action_balance.printable import printable
@@ -23,6 +24,10 @@ class Names(NamedTuple):
     environment: str
     curve: str
     order: tuple[Any, ...]  # of environments, and of the curves of one
+
+    def titled(self, env: EnvConfig) -> str:
+        """The name of the environment with its title, for headings."""
+        return self.environment.replace(env.short_name, env.title, 1)
 
 
 def name_runs(configs: Sequence[TrainConfig]) -> list[Names]:

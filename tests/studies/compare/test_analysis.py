@@ -153,7 +153,7 @@ def test_atari_runs_are_told_apart_by_game_and_stand_after_the_worlds(
     assert (ours.label, ours.scores.tolist()) == (channel, [2500])
     assert math.isnan(rnd.states_mean)
     assert call("compare", *map(str, runs[:4]), "--out", str(tmp_path / "out")) == 0
-    assert "montezuma_revenge" in capsys.readouterr().out
+    assert "Montezuma's Revenge" in capsys.readouterr().out
     told = {(row["environment"], row["curve"]): row["mean"] for row in read_csv(tmp_path / "out" / "comparison.csv")}
     assert told["montezuma_revenge", "rnd"] == "250.0"
     assert told["montezuma_revenge", channel] == "2500.0"

@@ -6,7 +6,7 @@ Axes: S seeds of a curve, U updates of a seed, T updates that all seeds of a cur
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +106,12 @@ class Comparison:
     """The curve that the others are compared with."""
     notes: tuple[str, ...]
     """Notes for the reader, one line each."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """What headings call the environments, by their labels."""
+
+    def title(self, environment: str) -> str:
+        """What headings call an environment."""
+        return self.titles.get(environment, environment)
 
     @property
     def labels(self) -> list[str]:
@@ -198,7 +204,10 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
     if together and len({one.env.name for one in configs}) > 1 and not all(one.env.common_scale for one in configs):
         together = {}
         notes.append("returns of these environments have different scales: scores of all environments are left out")
-    return Comparison(metric, environments, together, baseline, tuple(notes))
+    titles = {
+        names.environment: names.titled(config.env) for names, config in zip(name_runs(configs), configs, strict=True)
+    }
+    return Comparison(metric, environments, together, baseline, tuple(notes), titles)
 
 
 def _open(path: Path) -> tuple[RunFolder, TrainConfig]:

@@ -31,7 +31,7 @@ def learning_curves(result: Comparison) -> Figure:
     figure.supxlabel(caption(result), x=0.01, ha="left", fontsize=8.5, color=drawing.MUTED)
     looks = _looks(result)
     for axes, (name, curves) in zip(panels, result.environments.items(), strict=True):
-        axes.set_title(name, loc="left", **drawing.PLAIN)
+        axes.set_title(result.title(name), loc="left", **drawing.PLAIN)
         axes.set_xlabel("environment steps per seed")
         axes.set_ylabel(_words(result.metric), **drawing.PLAIN)
         _panel(axes, [curve for curve in curves if len(curve.steps)], looks)

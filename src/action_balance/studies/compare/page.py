@@ -30,9 +30,12 @@ def result_page(folder: Path) -> str:
     worlds: dict[str, list[Data]] = {}
     for row in rows:
         worlds.setdefault(row["environment"], []).append(_scores(row))
-    curves = _curves(folder, metric)
-    environments = list(dict.fromkeys(curve["environment"] for curve in curves))
     summary = read_summary(folder) if is_file(folder / SUMMARY) else {}
+    titles = summary.get("titles", {})
+    curves = [
+        one | {"environment": titles.get(one["environment"], one["environment"])} for one in _curves(folder, metric)
+    ]
+    environments = list(dict.fromkeys(curve["environment"] for curve in curves))
     charts = {metric: f"{chart_title(metric)}, interquartile mean over seeds"}
     runs = {"live": False, "environments": environments, "curves": curves, "progress": []}
     together = worlds.pop(ALL, [])
@@ -42,7 +45,7 @@ def result_page(folder: Path) -> str:
         name=printable(folder.resolve().name),
         metric=metric,
         words=metric.replace("_", " "),
-        worlds={name: _world(name, found, summary) for name, found in worlds.items()},
+        worlds={titles.get(name, name): _world(name, found, summary) for name, found in worlds.items()},
         together=_world(ALL, together, {}),
         curves=len({row["curve"] for found in worlds.values() for row in found}),
         label=_label,

@@ -70,6 +70,7 @@ def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
             name: lead.to_data() | {"uneven_steps": result.uneven_steps(name)} for name, lead in leads.items() if lead
         }
         folder.summary["notes"] = list(result.notes)
+        folder.summary["titles"] = result.titles
         folder.write_csv(TABLE, TABLE_COLUMNS, _table(result))
         folder.write_csv(
             CURVES,

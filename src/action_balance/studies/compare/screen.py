@@ -26,7 +26,9 @@ def show(result: Comparison, console: Console) -> None:
     measured = any(result.better(name, label) for name in result.environments for label in result.labels)
     say(console, *_legend(result, measured))
     for name, curves in result.environments.items():
-        table = _new_table(name, "IQM", "mean", "first\nreward", "states", *(["better"] if measured else []))
+        table = _new_table(
+            result.title(name), "IQM", "mean", "first\nreward", "states", *(["better"] if measured else [])
+        )
         digits = result.digits(name)
         for curve in curves:
             cells = [_cell(curve.score_iqm, digits), _cell(curve.score_mean, digits), _first_reward(curve)]
@@ -50,12 +52,12 @@ def verdicts(result: Comparison) -> Iterator[str]:
     for name in result.environments:
         lead, uneven = result.lead(name), result.uneven_steps(name)
         if lead is None:
-            yield f"{name}: no curve has a score for every seed yet"
+            yield f"{result.title(name)}: no curve has a score for every seed yet"
             continue
         text = _verdict(lead, result.metric, result.digits(name))
         if uneven and lead.second is not None:
             text += f" The curves end at different points, {uneven[0]:,} to {uneven[1]:,} steps per seed."
-        yield f"{name}: {text}"
+        yield f"{result.title(name)}: {text}"
 
 
 def _verdict(lead: Lead, metric: str, digits: int) -> str:

@@ -239,10 +239,7 @@ def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place
 
 def named(configs: Sequence[TrainConfig]) -> list[tuple[str, str]]:
     """Labels of the environment and the curve of each run, with the title of the environment."""
-    return [
-        (names.environment.replace(config.env.short_name, config.env.title, 1), names.curve)
-        for config, names in zip(configs, name_runs(configs), strict=True)
-    ]
+    return [(names.titled(config.env), names.curve) for config, names in zip(configs, name_runs(configs), strict=True)]
 
 
 def read_table(runs: Sequence[Watched], names: Sequence[str]) -> tuple[np.ndarray, Place]:

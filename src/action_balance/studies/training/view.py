@@ -1,5 +1,6 @@
 """``view``: the page of a result or of training runs, served on this machine or saved as one file."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +10,10 @@ from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
-from action_balance.reading import entries
+from action_balance.reading import entries, is_folder
 from action_balance.runs import RunFolder
 from action_balance.studies import registry
+from action_balance.studies.bonuses.records import CELLS
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
@@ -78,9 +80,19 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
         return _of_result(results[0], trust)
     if not live:
         for path in paths:
+            _check_reported(path)
             Watched.open(path, trust=trust)
         _check_once(paths)
     return _of_runs(paths, live, trust)
+
+
+def _check_reported(path: Path) -> None:
+    """Raise a `UserError` for the records of a study, of which no report has been written."""
+    of = {CELLS: "bonuses", RUNS: "atari (or entropy)"}
+    study = next((name for records, name in of.items() if is_folder(path / records)), None)
+    if study is not None and not RunFolder.holds_run(path):
+        command = f"action-balance reproduce {study} --report-only --out {shlex.quote(str(path))}"
+        raise UserError(f"{path} has the records of a study, but no report: write it with {command}")
 
 
 def _check_once(paths: Sequence[Path]) -> None:
