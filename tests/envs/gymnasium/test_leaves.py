@@ -53,7 +53,7 @@ def test_small_arrays_are_vectors_unless_the_layout_says_otherwise() -> None:
     [
         ((64, 64, 64), "auto", "are ambiguous: choose a layout.*hwc.*chw.*stack.*or vector"),
         ((50, 3, 50), "auto", "are ambiguous"),
-        ((8,), "hwc", r"layout hwc needs an image, \(H, W\) or \(H, W, C\), and there is none in Box"),
+        ((8,), "hwc", r"layout hwc needs an image, \(H, W\) or \(H, W, C\), but there is none in Box"),
         ((84, 84), "stack", r"layout stack needs an image, \(K, H, W\)"),
         ((84, 84), "hwx", "unknown layout 'hwx'"),
     ],
