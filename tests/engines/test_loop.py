@@ -196,7 +196,7 @@ def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
             loop.begin(ending.out, settings(whole), ["test"], lambda _: None)
     monkeypatch.setattr(signals, "_watchers", [])
     assert ending.said[0].startswith("stopping after this update (7 of 40)")
-    assert "interrupted; update 6 of 40 is kept; resume with" in capfd.readouterr().err
+    assert "interrupted; update 6 of 40 is saved; resume with" in capfd.readouterr().err
     assert ending.saved == [5, 6]
     assert status(left) == "interrupted"
     assert call("resume", str(left)) == 0
@@ -353,7 +353,7 @@ def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
     error: Exception, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(UserError, match=f"{why}.*update 2 of 4 is kept; resume with: action-balance resume {out}"):
+    with pytest.raises(UserError, match=f"{why}.*update 2 of 4 is saved; resume with: action-balance resume {out}"):
         begin(out, Scripted(3, error), monkeypatch)
     assert status(out) == "failed"
     assert [row["update"] for row in read_metrics(out)] == [1, 2]

@@ -279,7 +279,7 @@ def test_updates_before_an_environment_fails_are_kept(tmp_path: Path, capsys: py
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
     assert call(*common, "--warmup-rollouts", "0") == 2
-    end = f"); update 1 of 2 is kept; resume with: action-balance resume {out} --trust\n"
+    end = f"); update 1 of 2 is saved; resume with: action-balance resume {out} --trust\n"
     assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]
     assert RunFolder.open(out).config["agent"]["host"]["groups"] == 1

@@ -544,7 +544,7 @@ def test_lost_environments_end_the_run_with_a_line_that_says_how_to_resume(
 
     monkeypatch.setattr(loop, "make_trainer", broken)
     out = tmp_path / "run"
-    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is kept; resume with: action-balance resume"):
+    with pytest.raises(UserError, match=f"{message}; update 3 of 4 is saved; resume with: action-balance resume"):
         loop.begin(out, config, ["test"], lambda _: None)
     assert RunFolder.open(out).manifest["status"] == "failed"
 
@@ -564,7 +564,7 @@ def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, m
     def stop(_: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt, match="update 1 of 4 is kept"):
+    with pytest.raises(KeyboardInterrupt, match="update 1 of 4 is saved"):
         loop.begin(tmp_path / "run", config, ["test"], stop)
     assert made[0].closed
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("group-")]
