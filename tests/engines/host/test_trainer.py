@@ -551,7 +551,7 @@ def test_lost_environments_end_the_run_with_a_line_that_says_how_to_resume(
     monkeypatch.setattr(loop, "make_trainer", lambda config, *_: trainer(config.agent))
     warnings: list[str] = []
     loop.resume(RunFolder.open(out), config, ["test"], lambda _: None, warnings.append)
-    assert warnings == [HostTrainer.resume_note]
+    assert HostTrainer.resume_note in warnings
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
     assert RunFolder.open(out).manifest["status"] == "finished"
 
