@@ -34,7 +34,7 @@ def test_a_bonus_rewards_states_and_scores_actions(tmp_path: Path, capsys: pytes
     assert_same(run, resume(run, "--trust"))
     capsys.readouterr()
     assert evaluate(run, "--trust")["method"] == f"{name}+{name}"
-    assert f"{name}+{name}inopen" in "".join(capsys.readouterr().out.split())  # the title of a narrow table has lines
+    assert f"{name}+{name} on Open grid" in " ".join(capsys.readouterr().out.split())
     assert call("view", str(run), "--save", str(tmp_path / "page.html")) == 0
     assert f"{name}+{name}" in (tmp_path / "page.html").read_text()
     # It is not taken for the method that it was derived from.
