@@ -53,7 +53,7 @@ class Neural(Command):
 
 @dataclass(frozen=True)
 class Bonuses(Command):
-    """Which bonuses count visits, and how much counting helps. It takes about 15 minutes on two cores. With --scale
+    """Which bonuses count visits, and how much counting helps. It takes 10 to 15 minutes on two cores. With --scale
     full, it needs a GPU, and several processes with --train-only can share the work.
     """
 

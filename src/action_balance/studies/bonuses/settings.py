@@ -208,8 +208,8 @@ class BonusesSettings:
     """Settings of ``reproduce bonuses``. All other settings are those of the preset ``study``."""
 
     scale: ScaleName = "small"
-    """small: 6 agents of 40,000 steps in the deep sea, 15 minutes on two cores. full: 128 agents in all worlds, which
-    needs a GPU."""
+    """small: 6 agents of 40,000 steps in two worlds, 10 to 15 minutes on two cores. full: 128 agents in all worlds,
+    which needs a GPU."""
     seeds: int | None = None
     """Agents per setup in each world (default: 6; full: 128)."""
     seed: int = 0
