@@ -18,7 +18,7 @@ from action_balance.runs.metrics import TENSORBOARD
 from action_balance.runs.rows import METRICS
 
 #: How long compiling usually takes, measured on two cores and on a GPU: agents that observe vectors, and images.
-USUALLY, USUALLY_IMAGES = "10 to 30 s", "1 to 2 minutes"
+USUALLY, USUALLY_IMAGES = "10 to 40 s", "1 to 2 minutes"
 
 
 def start_lines(config: TrainConfig, path: Path) -> list[str]:
