@@ -147,10 +147,11 @@ def test_numbers_out_of_range_are_refused() -> None:
 
 
 def test_a_bonus_for_another_number_of_environments_is_refused() -> None:
-    other = StepNumbers()
-    other.environments = 3  # type: ignore[attr-defined]  # as an `RND` has it
+    class ForThree(StepNumbers):
+        environments = 3  # as an `RND` has it
+
     with pytest.raises(UserError, match="environments=2"):
-        IntrinsicReward(counters(AutoresetMode.SAME_STEP), other)
+        IntrinsicReward(counters(AutoresetMode.SAME_STEP), ForThree())
 
 
 def test_rnd_rewards_cartpole_and_learns() -> None:

@@ -1,6 +1,7 @@
 """Named sets of settings, for ``--preset``; flags override them. The method is a separate setting."""
 
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.errors import UserError, check_name
@@ -48,7 +49,7 @@ _PRESETS: dict[str, AgentConfig] = {
 PRESETS: dict[str, AgentConfig] = {name: replace(agent, preset=name) for name, agent in _PRESETS.items()}
 
 
-def agent_config(preset: str = "classic", **changes: object) -> AgentConfig:
+def agent_config(preset: str = "classic", **changes: Any) -> AgentConfig:
     """The settings of a preset, with changes.
 
     Args:
@@ -64,4 +65,4 @@ def agent_config(preset: str = "classic", **changes: object) -> AgentConfig:
         part = getattr(start, name)
         if is_dataclass(part) and not isinstance(value, type(part)):
             raise UserError(f"{name} must be a {type(part).__name__}, not {value!r:.60}")
-    return replace(start, **changes)  # type: ignore[arg-type] # any field
+    return replace(start, **changes)

@@ -196,16 +196,7 @@ def compiling(world: GridWorld, settings: TabularSettings) -> Iterator[None]:
 
 
 def _compile(width: int, height: int, settings: TabularSettings) -> Program:
-    """Compile the simulation of a size of world.
-
-    Args:
-        width: cells of the world from left to right.
-        height: cells of the world from bottom to top.
-        settings: settings of the agent.
-
-    Returns:
-        The compiled functions.
-    """
+    """Compile what `compiled` returns."""
     began = time.perf_counter()
     updates = max(1, BLOCK_STEPS // settings.update_every)
 
