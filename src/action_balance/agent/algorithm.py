@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Real, UInt8
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
@@ -13,6 +14,7 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.mixed import MixedStats, split_frame, split_images, state_number
 from action_balance.envs.spec import EnvSpec
+from action_balance.envs.symbolic import one_hot_frame
 from action_balance.nets.mixed import MixedObs
 
 
@@ -55,7 +57,8 @@ class Algorithm:
         return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
 
     def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Any:
-        """An observation as the policy sees it: normalised where its scale is unknown, images as stacks.
+        """An observation as the policy sees it: images as stacks, symbols one-hot, and normalised where its scale
+        is unknown.
 
         Args:
             observation: One observation.
@@ -67,6 +70,8 @@ class Algorithm:
         """
         if self.spec.is_mixed:
             return self._mixed_obs(observation, stats)
+        if self.spec.is_symbolic:
+            return one_hot_frame(observation, self.spec.categories).astype(jnp.float32)
         if self.spec.normalize_obs:
             if stats is None:
                 raise ValueError("this policy expects normalised observations: pass the statistics")

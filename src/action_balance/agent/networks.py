@@ -1,7 +1,5 @@
 """The policy network that an environment's observations require, with sizes from the config."""
 
-import math
-
 from jaxtyping import PRNGKeyArray
 
 from action_balance.config.agent import AgentConfig
@@ -37,4 +35,4 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
         return ImageActorCritic(shape, config.image.channels, widths, actions, dtype=config.image.precision, key=key)
     net = config.net
     kind = SeparateActorCritic if net.trunks == "separate" else ActorCritic
-    return kind(math.prod(spec.shape), net.hidden, net.layers, actions, activation=net.activation, key=key)
+    return kind(spec.inputs, net.hidden, net.layers, actions, activation=net.activation, key=key)

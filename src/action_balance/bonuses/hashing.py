@@ -1,10 +1,10 @@
 """Counts of hashed observations (Tang et al., 2017, https://arxiv.org/abs/1611.04717).
 
 An observation becomes a code, a short vector of small integers: observations with the same code share a count. The code
-of discrete observations is their numbers. Any other code is either a SimHash, the signs of random projections; or, for
-images, a cell as in Go-Explore (Ecoffet et al., 2019, https://arxiv.org/abs/1901.10995), the image in very few pixels
-and grey levels. A random hash function maps the code to a row of a table of counts, which is part of the bonus's state;
-discrete observations that are not more than the rows have a row each, and are counted exactly.
+of discrete and of symbolic observations is their numbers. Any other code is either a SimHash, the signs of random
+projections; or, for images, a cell as in Go-Explore (Ecoffet et al., 2019, https://arxiv.org/abs/1901.10995), the image
+in very few pixels and grey levels. A random hash function maps the code to a row of a table of counts, which is part of
+the bonus's state; discrete observations that are not more than the rows have a row each, and are counted exactly.
 
 Axes: T steps, N environments, f axes of a frame, D numbers of a frame and a constant, K integers of a code, R rows of
 the table, A columns of a row: one per choice of the action components, or a single one for the state itself.
@@ -113,7 +113,12 @@ class Hashed(Bonus):
     @property
     def uses_obs_stats(self) -> bool:
         """A SimHash is one of normalised observations."""
-        return not self.hashes_cells and not self.spec.discrete
+        return not self.hashes_cells and not self.hashes_numbers
+
+    @property
+    def hashes_numbers(self) -> bool:
+        """Whether codes are the numbers of the observation itself: those of discrete observations, and symbols."""
+        return bool(self.spec.discrete) or (self.spec.is_symbolic and self.config.hash_kind == "auto")
 
     @property
     def hashes_cells(self) -> bool:
@@ -146,7 +151,9 @@ class Hashed(Bonus):
         """An empty table, with hash functions that are drawn once and never change."""
         config, projections = self.config, None
         length = len(self.spec.discrete) or config.cell_rows * config.cell_columns
-        if not self.hashes_cells and not self.spec.discrete:
+        if self.hashes_numbers and self.spec.is_symbolic:
+            length = math.prod(self.spec.frame_shape)
+        elif not self.hashes_cells and not self.hashes_numbers:
             length = config.hash_bits
             # Frozen: if the running statistics moved a hash, an observation would lose its count.
             shape = (length, math.prod(self.spec.stats_shape) + 1)
@@ -181,6 +188,8 @@ class Hashed(Bonus):
             Small integers; observations with the same ones share a count.
         """
         config = self.config
+        if self.hashes_numbers and self.spec.is_symbolic:
+            return frame.ravel().astype(jnp.uint32)
         if self.spec.discrete:
             return jnp.stack(component_values(self.spec, frame)).astype(jnp.uint32)
         if state.projections is not None:

@@ -74,6 +74,6 @@ def bonus_network(
         )
     net = agent.net
     layers = 1 + (net.predictor_layers if predictor else 0)
-    inputs = math.prod(spec.frame_shape)
+    inputs = math.prod(spec.stats_shape)
     width = net.bonus_outputs if outputs is None else outputs
     return BonusNet(inputs, net.bonus_hidden, width, actions=actions, joined_layers=layers, key=key)

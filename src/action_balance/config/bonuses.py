@@ -41,7 +41,8 @@ class HashConfig:
 
     hash_kind: HashKind = "auto"
     """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels; floating-point
-    values must be in 0..1), or auto: cells for 8-bit images larger than a cell image, simhash otherwise."""
+    values must be in 0..1), or auto: cells for 8-bit images larger than a cell image, the symbols themselves for
+    symbolic grids, simhash otherwise."""
     hash_bits: int = 64
     """Number of random projections of a SimHash; with more of them, fewer observations share a count."""
     cell_rows: int = 8

@@ -3,7 +3,7 @@
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, NetConfig, PPOConfig
 from action_balance.errors import UserError, check_name
 
 _RND = PPOConfig(learning_rate=1e-4)  # all other settings are the defaults
@@ -34,6 +34,16 @@ _PRESETS: dict[str, AgentConfig] = {
         ppo=_CLASSIC,
         bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
         net=NetConfig(trunks="separate", activation="tanh"),
+    ),
+    # Environments that are compiled together with the agent, of which hundreds or thousands step at once: fewer passes
+    # over a large rollout than in classic, and small convolutions for the small images of MinAtar.
+    "vectorized": AgentConfig(
+        steps=2_000_000,
+        envs=64,
+        ppo=replace(_CLASSIC, epochs=4, minibatches=8, learning_rate=1e-3),
+        bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
+        net=NetConfig(hidden=128),
+        image=ImageConfig(channels=16, features=128, trunk=128, bonus_features=128),
     ),
     # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
     "study": AgentConfig(),

@@ -77,7 +77,7 @@ class TrainConfig:
         if images is True:
             check_unused(self.agent.net, f"{self.env.name} has images", start and start.net, used)
         if images is False:
-            check_unused(self.agent.image, f"{self.env.name} has no images")
+            check_unused(self.agent.image, f"{self.env.name} has no images", start and start.image)
 
     def with_defaults(self) -> "TrainConfig":
         """With the settings that a run on the host chooses when it begins; those that are set are unchanged."""

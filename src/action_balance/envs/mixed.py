@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Real, Shaped, UInt8
 
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import NUMBER, EnvSpec
+from action_balance.envs.symbolic import SymbolicStats
 
 
 def empty_stats(spec: EnvSpec) -> RunningMeanStd:
@@ -22,9 +23,11 @@ def empty_stats(spec: EnvSpec) -> RunningMeanStd:
         spec: observations of the environment.
 
     Returns:
-        The statistics; those of mixed frames know where the vector begins.
+        The statistics; those of mixed frames know where the vector begins, those of symbolic ones the categories.
     """
     stats = RunningMeanStd.empty(spec.stats_shape)
+    if spec.is_symbolic:
+        return SymbolicStats(stats.count, stats.mean, stats.squares, spec.categories)
     return MixedStats(stats.count, stats.mean, stats.squares, spec.pixels) if spec.is_mixed else stats
 
 

@@ -10,15 +10,20 @@ from action_balance.errors import UserError
 
 #: What one observation is. A stack holds the newest K frames, oldest first, along its first axis. A mixed observation
 #: has images and a vector: bytes of the images, one after the other, then bytes of the vector's float32 numbers.
-ObservationKind = Literal["vector", "image", "mixed", "vector-stack", "image-stack", "mixed-stack"]
+#: A symbolic observation is a grid of integers, such as the objects and colours in the cells of a MiniGrid.
+ObservationKind = Literal[
+    "vector", "image", "symbolic", "mixed", "vector-stack", "image-stack", "symbolic-stack", "mixed-stack"
+]
 
 #: Numbers of axes that an observation of each kind may have: images are (H, W) or (H, W, C).
 AXES: dict[str, tuple[int, ...]] = {
     "vector": (1,),
     "image": (2, 3),
+    "symbolic": (3,),
     "mixed": (1,),
     "vector-stack": (2,),
     "image-stack": (3, 4),
+    "symbolic-stack": (4,),
     "mixed-stack": (2,),
 }
 
@@ -56,6 +61,8 @@ class EnvSpec:
     discrete: tuple[int, ...] = ()
     """How many values each component of an observation has that consists of one-hot numbers only, so that it can be
     counted exactly; empty otherwise."""
+    categories: tuple[int, ...] = ()
+    """How many values each channel of a symbolic observation has; empty otherwise."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(ObservationKind):
@@ -65,6 +72,8 @@ class EnvSpec:
             raise UserError(f"an observation of kind {self.kind} has {axes} axes, none of them empty, not {self.shape}")
         if self.is_mixed != bool(self.images) or (self.is_mixed and self._vector_bytes % NUMBER):
             raise UserError(f"images of shapes {self.images} do not fit observations of kind {self.kind} {self.shape}")
+        if self.is_symbolic != bool(self.categories) or (self.is_symbolic and len(self.categories) != self.shape[-1]):
+            raise UserError(f"categories {self.categories} do not fit observations of kind {self.kind} {self.shape}")
         if self.discrete and sum(self.discrete) != self.shape[-1]:
             raise UserError(f"components of {self.discrete} values do not fit observations of shape {self.shape}")
         if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
@@ -83,9 +92,14 @@ class EnvSpec:
         return self.kind in ("mixed", "mixed-stack")
 
     @property
+    def is_symbolic(self) -> bool:
+        """Whether a frame is a grid of integers, which networks see one-hot."""
+        return self.kind in ("symbolic", "symbolic-stack")
+
+    @property
     def is_stack(self) -> bool:
         """Whether an observation is a stack of frames."""
-        return self.kind in ("vector-stack", "image-stack", "mixed-stack")
+        return self.kind.endswith("-stack")
 
     @property
     def pixels(self) -> int:
@@ -103,7 +117,10 @@ class EnvSpec:
 
     @property
     def stats_shape(self) -> tuple[int, ...]:
-        """Shape of the statistics of frames: one number for every number of a frame, whatever its bytes."""
+        """Shape of the statistics of frames: one number for every number of a frame, whatever its bytes, and for every
+        category of a symbol."""
+        if self.is_symbolic:
+            return (math.prod(self.frame_shape[:-1]) * sum(self.categories),)
         return (self.pixels + self.vector,) if self.is_mixed else self.frame_shape
 
     @property
@@ -116,6 +133,11 @@ class EnvSpec:
     def frame_shape(self) -> tuple[int, ...]:
         """Shape of the newest frame, which is what a bonus sees; the observation itself where nothing is stacked."""
         return self.shape[1:] if self.is_stack else self.shape
+
+    @property
+    def inputs(self) -> int:
+        """Numbers of one observation as networks see it: symbols one-hot, all frames of a stack."""
+        return math.prod(self.stats_shape) * (self.shape[0] if self.is_stack else 1)
 
     @property
     def size(self) -> int:
