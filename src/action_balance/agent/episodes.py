@@ -54,6 +54,21 @@ def summarize(finished: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Episo
     return Episodes(number, mean, best)
 
 
+def mean_at_ends(values: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Float[Array, ""]:
+    """The mean of a number of the episodes, such as their achievements, when they end.
+
+    Args:
+        values: The number after each step.
+        ended: Where episodes ended.
+
+    Returns:
+        The mean over the episodes that ended; nan without any.
+    """
+    xp = ended.__array_namespace__()
+    number = ended.sum()
+    return xp.where(number > 0, xp.where(ended, values, 0.0).sum() / xp.maximum(number, 1), xp.nan)
+
+
 def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: Int[Array, ""]) -> Int[Array, ""]:
     """Environment steps, summed over environments, until the first positive reward.
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.episodes import Episodes
+from action_balance.agent.episodes import Episodes, mean_at_ends
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import LARGEST, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
@@ -56,15 +56,20 @@ def update_metrics(
         found |= _loss_metrics(trajectory, info, algorithm)
     if state.reward_scale is not None:
         found |= {"reward_scale": state.reward_scale.scale}
+    ended = trajectory.terminated | trajectory.truncated
+    found = _with(found, "the environment", {name: mean_at_ends(one, ended) for name, one in trajectory.info.items()})
     for slot, bonus in algorithm.bonuses.items():
         own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
-        if taken := found.keys() & own.keys():
-            raise UserError(
-                f"{type(bonus).__name__} adds a metric {min(taken)}, which already exists: use another name"
-            )
-        found |= own
+        found = _with(found, type(bonus).__name__, own)
     leaves = jax.tree.leaves(state.params)
     return found | {"parameters_finite": jnp.stack([jnp.isfinite(leaf).all() for leaf in leaves]).all()}
+
+
+def _with(found: Metrics, whose: str, own: Metrics) -> Metrics:
+    """Metrics with those of a part; a `UserError` if it uses a name that exists."""
+    if taken := found.keys() & own.keys():
+        raise UserError(f"{whose} adds a metric {min(taken)}, which already exists: use another name")
+    return found | own
 
 
 def episode_metrics(episodes: Episodes) -> dict[str, Any]:

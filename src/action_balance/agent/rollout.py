@@ -130,6 +130,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
             truncated=outcome.truncated,
             index=number,
             next_index=jax.vmap(index)(outcome.next_obs),
+            info=outcome.info,
         )
         return (environments, outcome.observation), made
 

@@ -46,6 +46,7 @@ class Trajectory(eqx.Module):
     index: Int[Array, "*T N"]  # number of s_t; 0 where states cannot be enumerated
     next_index: Int[Array, "*T N"]  # number of s_{t+1}
     mask: Bool[Array, "*T N A"] | None = None  # which choices were allowed; None where the environment gives no masks
+    info: dict[str, Float[Array, "*T N"]] = eqx.field(default_factory=dict)  # numbers of the episodes so far, by name
 
 
 class TrainState(eqx.Module):

@@ -60,6 +60,8 @@ class EnvConfig:
     frames_per_step: ClassVar[int | None] = None
     #: Whether returns of different environments of the family may be averaged.
     common_scale: ClassVar[bool] = False
+    #: Numbers that the environment reports of every episode besides its return, by their names in `Step.info`.
+    info_names: ClassVar[tuple[str, ...]] = ()
     #: Seconds between two checkpoints where they are too large for every 50 updates.
     checkpoint_seconds: ClassVar[float | None] = None
 

@@ -43,12 +43,13 @@ class Condition:
     """The number."""
 
     @classmethod
-    def parse(cls, text: str, own_metrics: bool = False) -> "Condition":
+    def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "Condition":
         """A condition from text.
 
         Args:
             text: e.g. ``return>=0.9``.
             own_metrics: whether metrics may have other names than those of this package.
+            of_env: names of the numbers that the environment reports of its episodes.
 
         Returns:
             The condition; a `UserError` if it is none, or if there is no such metric.
@@ -62,7 +63,7 @@ class Condition:
             raise UserError(f'--stop-when "{text:.60}" does not compare a metric with a number, e.g. "return>=0.9"')
         name = ALIASES.get(found[1], found[1])
         if not own_metrics:
-            check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS))
+            check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS, *of_env))
         return cls(text, name, found[2], value)
 
     def holds(self, metrics: Mapping[str, float]) -> bool:

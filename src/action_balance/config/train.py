@@ -58,7 +58,7 @@ class TrainConfig:
     def conditions(self) -> list[Condition]:
         """What `stop_when` says, checked."""
         own = any(":" in name for name in self.agent.bonus_names)
-        return [Condition.parse(text, own) for text in self.stop_when]
+        return [Condition.parse(text, own, self.env.info_names) for text in self.stop_when]
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have.

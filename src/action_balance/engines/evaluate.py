@@ -65,6 +65,7 @@ class Evaluation(eqx.Module):
     visits: Int[AnyArray, "*k S"]  # how often each state was reached; S = 0 where states cannot be enumerated
     trace: Trace | None = None  # the first episode; of several agents, that of the first
     recordings: tuple[tuple[Recording, ...], ...] = ()  # K x E; empty unless recorded
+    info: dict[str, Float[AnyArray, "*k E"]] = eqx.field(default_factory=dict)  # `Step.info` at the ends, by name
 
 
 def action_modes(config: AgentConfig) -> tuple[ActionMode, ...]:

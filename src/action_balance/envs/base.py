@@ -17,6 +17,7 @@ class Step(eqx.Module):
     reward: Float[Array, ""]
     terminated: Bool[Array, ""]  # the task ended
     truncated: Bool[Array, ""]  # the time limit was reached
+    info: dict[str, Float[Array, ""]] = eqx.field(default_factory=dict)  # numbers of the episode so far, by name
 
 
 @runtime_checkable

@@ -16,6 +16,9 @@ from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.base import Environment
 
+#: Numbers of episodes by name.
+Info = dict[str, Array]
+
 #: Numbers that the episodes of one agent may occupy together: 400 MB.
 ROOM = 100_000_000
 
@@ -52,7 +55,7 @@ def evaluate_agent(
     def index(observation: Array) -> Array:
         return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
-    def step(carry: tuple[Any, Array, Array], key: Array) -> tuple[tuple[Any, Array, Array], tuple[Trace, Array]]:
+    def step(carry: tuple[Any, Array, Array], key: Array) -> tuple[tuple[Any, Array, Array], tuple[Trace, Array, Info]]:
         env_state, observation, running = carry
         action_key, step_key = jax.random.split(key)
         number = index(observation)
@@ -61,21 +64,23 @@ def evaluate_agent(
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
         trace = Trace(decision, reward, ended, number, index(outcome.next_obs))
         following = running & ~(outcome.terminated | outcome.truncated)
-        return (env_state, outcome.observation, following), (trace, running)
+        return (env_state, outcome.observation, following), (trace, running, outcome.info)
 
-    def play(number: Array) -> tuple[Trace, Array]:
+    def play(number: Array) -> tuple[Trace, Array, Info]:
         reset_key, steps_key = jax.random.split(jax.random.fold_in(key, number))
         begin = (*environment.reset(reset_key), jnp.ones((), bool))
-        return jax.lax.scan(step, begin, jax.random.split(steps_key, environment.episode_steps))[1]
+        trace, running, info = jax.lax.scan(step, begin, jax.random.split(steps_key, environment.episode_steps))[1]
+        return trace, running, {name: values[running.sum() - 1] for name, values in info.items()}
 
     # As in training: with less precision another action may be chosen.
     with jax.default_matmul_precision("highest"):
-        traces, running = jax.vmap(play)(jnp.arange(episodes))
+        traces, running, info = jax.vmap(play)(jnp.arange(episodes))
     return Evaluation(
         returns=traces.reward.sum(axis=1),
         lengths=running.sum(axis=1),
         terminated=traces.terminated.any(axis=1),
         visits=jnp.zeros(algorithm.spec.states, jnp.int32).at[traces.next_state].add(running),
+        info=info,
         trace=jax.tree.map(lambda leaf: leaf[0], traces),
     )
 

@@ -1,0 +1,1 @@
+"""What the environment libraries written in JAX share: their settings, and automatic resets that hide nothing."""

@@ -1,0 +1,51 @@
+"""What a library written in JAX has to provide: one environment as pure functions, without automatic resets."""
+
+from typing import Any, Protocol
+
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from action_balance.envs.spec import EnvSpec
+
+#: Numbers of the episode so far, by name.
+Info = dict[str, Float[Array, ""]]
+
+#: State, observation, reward, whether the task ended, whether the library's time limit was reached, and the info.
+Transition = tuple[Any, Shaped[Array, "..."], Float[Array, ""], Bool[Array, ""], Bool[Array, ""], Info]
+
+
+class Adapter(Protocol):
+    """One environment of a library. An adapter keeps no state and may be any object; ``vmap`` outside."""
+
+    @property
+    def spec(self) -> EnvSpec:
+        """One observation, which is not a stack, and the actions."""
+        ...
+
+    @property
+    def episode_steps(self) -> int:
+        """Length of the longest episode."""
+        ...
+
+    def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
+        """Begin an episode.
+
+        Args:
+            key: random key.
+
+        Returns:
+            The first state, a tree of arrays, and its observation.
+        """
+        ...
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, "..."]) -> Transition:
+        """Take one step.
+
+        Args:
+            key: random key.
+            state: the current state.
+            action: a scalar, or one choice per component.
+
+        Returns:
+            What was reached, also where it ended the episode: no new episode begins here.
+        """
+        ...

@@ -1,0 +1,82 @@
+"""Settings that the environment libraries written in JAX share; a library is imported when one is made."""
+
+import importlib.util
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from action_balance.config.env import DeviceEnvConfig
+from action_balance.errors import MOST, UserError, check_numbers
+from action_balance.files import missing
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.library.adapter import Adapter
+    from action_balance.envs.spec import EnvSpec
+
+
+@dataclass(frozen=True)
+class LibraryEnvConfig(DeviceEnvConfig):
+    """An environment of a library written in JAX. A family has `prefix`, `library`, `example` and `make_adapter`."""
+
+    stack: int = 1
+    """Number of most recent observations that the policy sees."""
+    max_steps: int | None = None
+    """Time limit of an episode, in steps (default: that of the library)."""
+
+    #: The beginning of names of the family, with its colon.
+    prefix: ClassVar[str]
+    #: Module of the library, which is also the name of its package and of the extra that installs it.
+    library: ClassVar[str]
+    #: A name of the family, without its prefix.
+    example: ClassVar[str]
+    preset: ClassVar[str] = "vectorized"
+
+    def __post_init__(self) -> None:
+        if not self.short_name:
+            raise UserError(f"{self.name} needs the name of an environment, e.g. {self.prefix}{self.example}")
+        check_numbers(self, "stack", low=1, high=64)
+        check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MOST)
+
+    @property
+    def short_name(self) -> str:
+        """The name without its prefix."""
+        return "" if f"{self.name}:" == self.prefix else self.name.removeprefix(self.prefix)
+
+    def check_installed(self) -> None:
+        """Raise a `UserError` if the library is not installed."""
+        if importlib.util.find_spec(self.library) is None:
+            raise missing(self.library, self.name, self.library)
+
+    def make_adapter(self) -> "Adapter":
+        """The environment of the library.
+
+        Returns:
+            The environment; a `UserError` if the library has none of this name, or if an agent cannot act in it.
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def adapter(self) -> "Adapter":
+        """The environment of the library, made once."""
+        import jax
+
+        self.check_installed()
+        # Also while a program is traced: what a library computes when it is imported must not belong to that program.
+        with jax.ensure_compile_time_eval():
+            return self.make_adapter()
+
+    @property
+    def spec(self) -> "EnvSpec":
+        """What the adapter says; or a stack of it."""
+        one = self.adapter.spec
+        return one if self.stack == 1 else replace(one, kind=f"{one.kind}-stack", shape=(self.stack, *one.shape))
+
+    def make(self, key: "jax.Array") -> "Environment":
+        """The environment, whose observations are not stacked yet; nothing is drawn from the key."""
+        from action_balance.envs.library.environment import LibraryEnvironment
+
+        del key
+        return LibraryEnvironment(self.adapter, self.max_steps)

@@ -1,0 +1,80 @@
+"""Environments of libraries: new episodes begin here, after the observation that ended the last one was kept."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, PyTree, Shaped
+
+from action_balance.envs.base import Step
+from action_balance.envs.library.adapter import Adapter
+from action_balance.envs.spec import EnvSpec
+
+
+class LibraryState(eqx.Module):
+    """An episode under way."""
+
+    library: PyTree  # the state as the library knows it
+    steps: Int[Array, ""]  # of this episode so far
+
+
+class LibraryEnvironment(eqx.Module):
+    """An environment of a library as an `Environment`."""
+
+    adapter: Adapter = eqx.field(static=True)
+    max_steps: int | None = eqx.field(static=True, default=None)  # time limit, in place of that of the library
+
+    @property
+    def spec(self) -> EnvSpec:
+        """One observation, and the actions."""
+        return self.adapter.spec
+
+    @property
+    def episode_steps(self) -> int:
+        """The time limit."""
+        return self.max_steps or self.adapter.episode_steps
+
+    def reachable(self) -> Bool[np.ndarray, " S"]:
+        """States are not enumerated."""
+        return np.zeros(0, bool)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[LibraryState, Shaped[Array, "..."]]:
+        """Begin an episode."""
+        state, observation = self.adapter.reset(key)
+        first = LibraryState(jax.tree.map(_strong, state), jnp.zeros((), jnp.int32))
+        return first, observation.astype(self.spec.dtype)
+
+    def step(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
+        """Take one step, and begin a new episode if it ended one."""
+        step_key, reset_key = jax.random.split(key)
+        reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
+        steps = state.steps + 1
+        if self.max_steps is not None:
+            truncated = truncated | (steps >= self.max_steps)
+        next_obs = next_obs.astype(self.spec.dtype)
+        (following, observation) = _begin_if(
+            terminated | truncated, self.reset, reset_key, (LibraryState(reached, steps), next_obs)
+        )
+        reward = jnp.asarray(reward, jnp.float32)
+        info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
+        return following, Step(observation, next_obs, reward, terminated, truncated, info)
+
+    def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
+        """States are not enumerated."""
+        del observation
+        return jnp.zeros((), jnp.int32)
+
+
+def _strong(leaf: Any) -> Array:
+    """An array whose type does not depend on what it is combined with: libraries begin with Python's numbers."""
+    array = jnp.asarray(leaf)
+    return (
+        array if jnp.issubdtype(array.dtype, jax.dtypes.prng_key) else jax.lax.convert_element_type(array, array.dtype)
+    )
+
+
+def _begin_if(ended: Bool[Array, ""], reset: Any, key: PRNGKeyArray, reached: PyTree) -> PyTree:
+    """The first state and observation of a new episode where one ended, and those that were reached elsewhere."""
+    return jax.tree.map(lambda new, old: jnp.where(ended, new, jnp.asarray(old, new.dtype)), reset(key), reached)
