@@ -7,7 +7,7 @@ from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
 from action_balance.studies.bonuses.page import ratio
-from action_balance.studies.bonuses.records import record_path
+from action_balance.studies.cells import record_path
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from bonus_records import comparison, record
 
 from action_balance.cli import main as cli
 from action_balance.engines.metrics_rows import Progress
+from action_balance.studies import cells
 from action_balance.studies.bonuses import records, training
-from action_balance.studies.bonuses.records import Record, record_path
+from action_balance.studies.bonuses.records import Record
 from action_balance.studies.bonuses.settings import BonusesSettings, Cell
+from action_balance.studies.cells import record_path
 from action_balance.studies.registry import page_of
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--worlds", "deep-sea-10")
@@ -66,12 +68,12 @@ def test_several_processes_can_share_the_work(tmp_path: Path, untrained: list[st
     words += ["--action-bonus", "distillation", "--studies", "worth", "--train-only"]
     with pytest.MonkeyPatch.context() as patch:
         # Another process has claimed the first one.
-        claimed = records.claimed
+        claimed = cells.claimed
 
         def taken(out: Path, name: str) -> object:
             return claimed(out, name) if name != "deep-sea-10--none" else _no()
 
-        patch.setattr("action_balance.studies.bonuses.reproduce.claimed", taken)
+        patch.setattr("action_balance.studies.cells.claimed", taken)
         cli.main(words)
     assert untrained == ["deep-sea-10--count", "deep-sea-10--random"]
     assert not (tmp_path / "summary.json").exists()

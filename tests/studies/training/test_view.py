@@ -102,7 +102,7 @@ def test_what_cannot_be_viewed_is_one_line(
         taken.listen()
         port = taken.getsockname()[1]
         for arguments, line in (
-            ((str(records.parent),), "reproduce bonuses --report-only --out"),
+            ((str(records.parent),), "reproduce bonuses (or exploration) --report-only --out"),
             ((str(tmp_path),), "is not a run: it has no config.json"),
             ((str(runs[0]), "--save", "x.html", "--live"), "a saved page cannot follow a live run"),
             ((str(runs[1]), str(runs[1]), "--save", "x.html"), "are the same run: give it only once"),

@@ -1,27 +1,17 @@
-"""What is kept of the agents of a cell: one small file, written whole, which no two processes make at the same time.
+"""What is kept of the agents of a cell, in one small file.
 
 Axes: R agents, P points of the curves, C checkpoints, B bins of visits.
 """
 
-import contextlib
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from action_balance.config.train import TrainConfig
-from action_balance.errors import UserError
-from action_balance.files import Data, check_inside, reason, write_atomically
-from action_balance.reading import entries, exists, parse_json
-from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
-from action_balance.runs.locks import FileLock
-from action_balance.studies.bonuses.settings import WORLDS, Cell, Setup
-
-#: The folder of a study that holds its records.
-CELLS = "cells"
+from action_balance.files import Data
+from action_balance.studies.bonuses.settings import WORLDS, Setup
+from action_balance.studies.cells import device_config, reading_record, record_paths, save_record
 
 #: The kinds of visits that a bonus can be compared with, which are also prefixes of arrays: of states and of pairs.
 STATES, PAIRS = "states", "pairs"
@@ -86,36 +76,28 @@ class Record:
         arrays = {name: getattr(self, name) for name in ARRAYS}
         for kind, compared in self.comparisons.items():
             arrays |= {f"{kind}_{name}": getattr(compared, name) for name in COMPARED}
-        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        write_atomically(path, partial(write_arrays, arrays={"about": text, **arrays}, compress=True))
+        save_record(path, about, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Record":
         """Read one; a `UserError` if the file is something else."""
-        try:
-            arrays = read_arrays(path)
-            about = parse_json(arrays["about"].tobytes())
+        with reading_record(path) as (about, arrays):
             comparisons = {
                 kind: Comparison(**{name: arrays[f"{kind}_{name}"] for name in COMPARED})
                 for kind in (STATES, PAIRS)
                 if f"{kind}_{COMPARED[0]}" in arrays
             }
-            config = TrainConfig.for_display(about["config"])
-            if config.env.engine != "device":
-                raise ValueError(config.env.name)  # no world of the study
             found = cls(
                 world=about["world"],
                 setup=Setup.of(about["setup"]),
-                config=config,
+                config=device_config(about),
                 made_by=dict(about["made_by"]),
                 seconds=float(about["seconds"]),
                 **{name: arrays[name] for name in ARRAYS},
                 comparisons=comparisons,
             )
             found._check()
-            return found
-        except (DamagedArrays, KeyError, TypeError, ValueError):
-            raise UserError(f"{path} is damaged: delete it and run the same command to retrain its agents") from None
+        return found
 
     def _check(self) -> None:
         """Raise a ``ValueError`` if the arrays do not belong together."""
@@ -140,69 +122,7 @@ ARRAYS = ("first_reward", "score", "finite", "steps", "states", "kl", "coef")
 COMPARED = ("updates", "rank", "within", "ratio", "number")
 
 
-def record_path(out: Path, name: str) -> Path:
-    """Where the record of a cell is."""
-    return out / CELLS / f"{name}.npz"
-
-
 def read_records(out: Path) -> list[Record]:
     """All records of a study, in the order of its tables."""
-    records = [Record.load(path) for path in entries(out / CELLS) if path.suffix == ".npz"]
     known = list(WORLDS)
-    return sorted(records, key=lambda one: (known.index(one.world), one.setup.order))
-
-
-def is_trained(out: Path, cell: Cell) -> bool:
-    """Whether the agents of a cell have a record; a `UserError` if they were trained with other settings."""
-    path = record_path(out, cell.name)
-    if not exists(path):
-        return False
-    if Record.load(path).config != cell.config:
-        raise UserError(
-            f"{path} was created with different settings: choose another --out, or replace it with --overwrite"
-        )
-    return True
-
-
-def delete_records(out: Path) -> None:
-    """Delete all records, and what killed processes left of theirs; other files stay."""
-    check_inside(out, out / CELLS)
-    for pattern in ("*.npz", ".*.part"):
-        for path in filter(_is_ours, sorted((out / CELLS).glob(pattern))):
-            path.unlink(missing_ok=True)
-    for path in filter(_is_ours, sorted((out / CELLS).glob(".*.lock"))):
-        with contextlib.suppress(OSError):
-            lock = FileLock(path)
-            lock.acquire()
-            lock.release()  # which deletes it, unless another process has it
-    with contextlib.suppress(OSError):
-        (out / CELLS).rmdir()
-
-
-def _is_ours(path: Path) -> bool:
-    return path.name.removeprefix(".").partition("--")[0] in WORLDS
-
-
-@contextlib.contextmanager
-def claimed(out: Path, name: str) -> Iterator[bool]:
-    """Keep other processes from training a cell; the system ends that with the process.
-
-    Args:
-        out: folder of the study.
-        name: of the cell.
-
-    Yields:
-        Whether no other process is training it.
-    """
-    folder = out / CELLS
-    lock = FileLock(folder / f".{name}.lock")
-    check_inside(out, folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        free = lock.acquire()
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
-    try:
-        yield free
-    finally:
-        lock.release()
+    return sorted(map(Record.load, record_paths(out)), key=lambda one: (known.index(one.world), one.setup.order))

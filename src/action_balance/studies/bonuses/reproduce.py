@@ -11,23 +11,11 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs.results import ResultFolder
-from action_balance.signals import Task, task
-from action_balance.studies import statistics
+from action_balance.studies import cells, statistics
 from action_balance.studies.bonuses import KIND, analysis, findings
-from action_balance.studies.bonuses.records import (
-    CELLS,
-    Record,
-    claimed,
-    delete_records,
-    is_trained,
-    read_records,
-    record_path,
-)
-from action_balance.studies.bonuses.settings import BASE, EXACT, BonusesSettings, Cell
-from action_balance.studies.parts import same_command
+from action_balance.studies.bonuses.records import Record, read_records
+from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings
 from action_balance.terminal.console import say
-from action_balance.terminal.summary import training_line
-from action_balance.terminal.training import training_progress
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
 
@@ -45,52 +33,21 @@ def reproduce_bonuses(
         overwrite: delete the existing result and all of its records.
         console: the screen.
     """
-    if report_only and train_only:
-        raise UserError("--report-only does not train and --train-only does not report: choose one")
-    if overwrite and (report_only or train_only):
-        raise UserError(
-            "--overwrite deletes what --report-only reports and what other --train-only processes train: use it alone"
-        )
-    if not report_only:
-        plan = settings.plan()
-        trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell)]
-        if not train_only:
-            ResultFolder.renew(out, KIND, overwrite).release()  # refuses the result of something else
-        if overwrite:
-            delete_records(out)
-        if trained:
-            say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
-        rest = f"{same_command(overwrite)} continues from there"
-        kept = f"finished groups of agents are kept in {out / CELLS}; {rest}"
-        with task(Task(lambda: kept)):
-            try:
-                _train_missing(plan, out, console)
-            except KeyboardInterrupt:
-                if train_only or not read_records(out):
-                    raise KeyboardInterrupt(kept) from None
-                write_report(out, settings)
-                raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
-    if not train_only:
-        write_report(out, settings, report_only)
+    from action_balance.studies.bonuses import training
+
+    def conclude() -> None:
         say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
-        say(console, f"Open {out / 'report.html'} in a browser for all numbers.")
 
-
-def _train_missing(plan: dict[str, Cell], out: Path, console: Console) -> None:
-    """Train the cells that have no record and that no other process trains."""
-    if missing := sum(not is_trained(out, cell) for cell in plan.values()):
-        say(console, training_line(missing, out / CELLS))
-    for place, (name, cell) in enumerate(plan.items(), start=1):
-        if is_trained(out, cell):
-            continue
-        with claimed(out, name) as free:
-            if not free or is_trained(out, cell):
-                continue
-            from action_balance.studies.bonuses import training
-
-            with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
-                record = training.train(cell, report)
-            record.save(record_path(out, name))
+    study = cells.CellStudy(
+        kind=KIND,
+        plan=settings.plan(),
+        load=Record.load,
+        train=training.train,
+        places=WORLDS,
+        write_report=lambda keep: write_report(out, settings, keep),
+        conclude=conclude,
+    )
+    cells.run(study, out, cells.Wanted(report_only, train_only, overwrite), console)
 
 
 def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:
@@ -103,7 +60,7 @@ def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> No
     """
     records = read_records(out)
     if not records:
-        raise UserError(f"{out / CELLS} has no records: train first, or give another --out")
+        raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")
     with ResultFolder.renew(out, KIND) as folder:
         given = json.loads(json.dumps(asdict(settings)))
         folder.summary["settings"] = folder.before.get("settings", given) if keep else given
@@ -115,7 +72,7 @@ def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
 
     ours = analysis.numbers(records)
     ours["verdict"] = analysis.verdict(ours)
-    folder.summary |= {"ours": ours, "made_by": _made_by(records)}
+    folder.summary |= {"ours": ours, "made_by": cells.made_by(records)}
     folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
     folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
     folder.write_csv("worth.csv", WORTH_COLUMNS, _worth_rows(ours))
@@ -124,15 +81,6 @@ def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
         drawing.save(figure, folder.write, f"figures/{name}")
     folder.write("report.html", as_bytes(page.bonuses_page(folder.path, folder.summary)))
     folder.save()
-
-
-def _made_by(records: Sequence[Record]) -> list[Data]:
-    """The different versions and machines that made the records."""
-    found: list[Data] = []
-    for record in records:
-        if record.made_by not in found:
-            found.append(record.made_by)
-    return found
 
 
 AGENT_COLUMNS = ("world", "setup", "agent", "first_reward", "return", "states")

@@ -1,10 +1,10 @@
 """Settings of the bonus study: its worlds, its agents, and which agents each of its studies needs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.registry import env_config
@@ -158,19 +158,32 @@ class Setup:
         intrinsic, _, action = name.partition("+")
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
-    def agent(self, steps: int, envs: int) -> AgentConfig:
-        """The settings of such an agent."""
-        # A minibatch has whole environments.
-        common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": PPOConfig(minibatches=min(4, envs))}
+    def agent(self, steps: int, envs: int, start: AgentConfig | None = None) -> AgentConfig:
+        """The settings of such an agent.
+
+        Args:
+            steps: its environment steps.
+            envs: its environments.
+            start: all other settings (default: those of the preset ``study``).
+
+        Returns:
+            The settings, which differ from those of other setups only in how the agent explores.
+        """
+        start = start or AgentConfig()
+        ppo = start.ppo
+        if ppo.minibatch_of == "environments":  # of which a minibatch has whole ones
+            ppo = replace(ppo, minibatches=min(ppo.minibatches, envs))
+        common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": ppo}
         if self.action in (RANDOM, *BASELINES):
-            return AgentConfig(method=self.action, intrinsic=self.intrinsic, **common)
+            return replace(start, method=self.action, intrinsic=self.intrinsic, **common)
         action = self.action
         if action in CONSTANT:
             action, coefficient = CONSTANT[action]
-            common["bonus"] = BonusConfig(action_coef=coefficient)
+            common["bonus"] = replace(start.bonus, action_coef=coefficient)
         elif action != NONE:
-            common["bonus"] = COEFFICIENTS.get(action, ADAPTIVE)
-        return AgentConfig(method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
+            chosen = COEFFICIENTS.get(action, ADAPTIVE)
+            common["bonus"] = replace(start.bonus, action_coef=chosen.action_coef, normalize=chosen.normalize)
+        return replace(start, method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
 
     @property
     def order(self) -> tuple[int, int]:

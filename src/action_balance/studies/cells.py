@@ -1,0 +1,284 @@
+"""Studies of many cells: the agents of a cell are trained together and leave one small file, written whole.
+
+No two processes train the same cell at the same time, and a study is reported from the files that exist.
+"""
+
+import contextlib
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from rich.console import Console
+
+from action_balance.config.train import TrainConfig
+from action_balance.engines.metrics_rows import Progress
+from action_balance.errors import UserError
+from action_balance.files import Data, check_inside, reason, write_atomically
+from action_balance.reading import entries, exists, parse_json
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.locks import FileLock
+from action_balance.runs.results import ResultFolder
+from action_balance.signals import Task, task
+from action_balance.studies.parts import same_command
+from action_balance.terminal.console import say
+from action_balance.terminal.summary import training_line
+from action_balance.terminal.training import training_progress
+
+#: The folder of a study that holds its records.
+CELLS = "cells"
+
+
+class Cell(Protocol):
+    """Agents that are trained together."""
+
+    @property
+    def name(self) -> str:
+        """Name of its record: what is compared in, two hyphens, and how its agents explore."""
+
+    @property
+    def config(self) -> TrainConfig:
+        """The settings of its agents."""
+
+
+class Record(Protocol):
+    """What is kept of the agents of a cell."""
+
+    @property
+    def config(self) -> TrainConfig:
+        """The settings that they were trained with."""
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all."""
+
+
+def record_path(out: Path, name: str) -> Path:
+    """Where the record of a cell is."""
+    return out / CELLS / f"{name}.npz"
+
+
+def record_paths(out: Path) -> list[Path]:
+    """Where the records of a study are."""
+    return [path for path in entries(out / CELLS) if path.suffix == ".npz"]
+
+
+def save_record(path: Path, about: Data, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the file of a record, whole or not at all.
+
+    Args:
+        path: the file.
+        about: plain data, under the name ``about``.
+        arrays: all else by name.
+    """
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    write_atomically(path, partial(write_arrays, arrays={"about": text, **arrays}, compress=True))
+
+
+@contextlib.contextmanager
+def reading_record(path: Path) -> Iterator[tuple[Data, dict[str, np.ndarray]]]:
+    """Read the file of a record; what does not fit into a record becomes a `UserError` that says what to do.
+
+    Args:
+        path: the file.
+
+    Yields:
+        Its plain data and its arrays.
+    """
+    try:
+        arrays = read_arrays(path)
+        about = parse_json(arrays["about"].tobytes())
+        yield about, arrays
+    except (DamagedArrays, KeyError, TypeError, ValueError):
+        raise UserError(f"{path} is damaged: delete it and run the same command to retrain its agents") from None
+
+
+def device_config(about: Data) -> TrainConfig:
+    """The settings in a record; a ``ValueError`` if its agents cannot be those of a cell."""
+    config = TrainConfig.for_display(about["config"])
+    if config.env.engine != "device":
+        raise ValueError(config.env.name)
+    return config
+
+
+def is_trained(out: Path, cell: Cell, load: Callable[[Path], Record]) -> bool:
+    """Whether the agents of a cell have a record.
+
+    Args:
+        out: folder of the study.
+        cell: the agents.
+        load: reads a record.
+
+    Returns:
+        Whether there is one; a `UserError` if it was made with other settings.
+    """
+    path = record_path(out, cell.name)
+    if not exists(path):
+        return False
+    if load(path).config != cell.config:
+        raise UserError(
+            f"{path} was created with different settings: choose another --out, or replace it with --overwrite"
+        )
+    return True
+
+
+def delete_records(out: Path, places: Collection[str]) -> None:
+    """Delete all records, and what killed processes left of theirs; other files stay.
+
+    Args:
+        out: folder of the study.
+        places: what records are named after, up to the two hyphens.
+    """
+
+    def ours(pattern: str) -> Iterator[Path]:
+        for path in sorted((out / CELLS).glob(pattern)):
+            if path.name.removeprefix(".").partition("--")[0] in places:
+                yield path
+
+    check_inside(out, out / CELLS)
+    for pattern in ("*.npz", ".*.part"):
+        for path in ours(pattern):
+            path.unlink(missing_ok=True)
+    for path in ours(".*.lock"):
+        with contextlib.suppress(OSError):
+            lock = FileLock(path)
+            lock.acquire()
+            lock.release()  # which deletes it, unless another process has it
+    with contextlib.suppress(OSError):
+        (out / CELLS).rmdir()
+
+
+@contextlib.contextmanager
+def claimed(out: Path, name: str) -> Iterator[bool]:
+    """Keep other processes from training a cell; the system ends that with the process.
+
+    Args:
+        out: folder of the study.
+        name: of the cell.
+
+    Yields:
+        Whether no other process is training it.
+    """
+    folder = out / CELLS
+    lock = FileLock(folder / f".{name}.lock")
+    check_inside(out, folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        free = lock.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
+    try:
+        yield free
+    finally:
+        lock.release()
+
+
+def claims(out: Path) -> int:
+    """How many cells are being trained now, by all processes; a killed process may still count."""
+    return len(list((out / CELLS).glob(".*.lock")))
+
+
+@dataclass(frozen=True)
+class CellStudy:
+    """A study of cells, as `run` needs it."""
+
+    kind: str
+    """Its command, without the name of the program."""
+    plan: Mapping[str, Any]
+    """The cells that it needs by name, in the order in which they are trained."""
+    load: Callable[[Path], Record]
+    """Reads a record."""
+    train: Callable[[Any, Callable[[Progress], None]], Record]
+    """Trains a cell; calls a function after every update."""
+    places: Collection[str]
+    """What its records are named after."""
+    write_report: Callable[[bool], None]
+    """Writes the report; with True, the settings of an earlier report are kept."""
+    conclude: Callable[[], None]
+    """Prints the verdict."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command asks for."""
+
+    report_only: bool = False
+    """Train nothing."""
+    train_only: bool = False
+    """Write no report."""
+    overwrite: bool = False
+    """Delete the existing result and all of its records."""
+
+    def __post_init__(self) -> None:
+        if self.report_only and self.train_only:
+            raise UserError("--report-only does not train and --train-only does not report: choose one")
+        if self.overwrite and (self.report_only or self.train_only):
+            raise UserError(
+                "--overwrite deletes what --report-only reports and what other --train-only processes train: use it "
+                "alone"
+            )
+
+
+def run(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
+    """Train what is missing of a study, and write its report.
+
+    Args:
+        study: the study.
+        out: its folder.
+        wanted: what to do of that.
+        console: the screen.
+    """
+    if not wanted.report_only:
+        _train(study, out, wanted, console)
+    if not wanted.train_only:
+        study.write_report(wanted.report_only)
+        study.conclude()
+        say(console, f"Open {out / 'report.html'} in a browser for all numbers.")
+
+
+def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
+    plan, overwrite = study.plan, wanted.overwrite
+    trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell, study.load)]
+    if not wanted.train_only:
+        ResultFolder.renew(out, study.kind, overwrite).release()  # refuses the result of something else
+    if overwrite:
+        delete_records(out, study.places)
+    if trained:
+        say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
+    rest = f"{same_command(overwrite)} continues from there"
+    kept = f"finished groups of agents are kept in {out / CELLS}; {rest}"
+    with task(Task(lambda: kept)):
+        try:
+            _train_missing(study, out, console)
+        except KeyboardInterrupt:
+            if wanted.train_only or not record_paths(out):
+                raise KeyboardInterrupt(kept) from None
+            study.write_report(False)
+            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
+
+
+def _train_missing(study: CellStudy, out: Path, console: Console) -> None:
+    """Train the cells that have no record and that no other process trains."""
+    plan = study.plan
+    if missing := sum(not is_trained(out, cell, study.load) for cell in plan.values()):
+        say(console, training_line(missing, out / CELLS))
+    for place, (name, cell) in enumerate(plan.items(), start=1):
+        if is_trained(out, cell, study.load):
+            continue
+        with claimed(out, name) as free:
+            if not free or is_trained(out, cell, study.load):
+                continue
+            with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
+                record = study.train(cell, report)
+            record.save(record_path(out, name))
+
+
+def made_by(records: Collection[Any]) -> list[Data]:
+    """The different versions and machines that made the records."""
+    found: list[Data] = []
+    for record in records:
+        if record.made_by not in found:
+            found.append(record.made_by)
+    return found
