@@ -78,8 +78,9 @@ def test_a_spec_of_the_other_engine_is_refused(family: type[EnvConfig], fix: str
 
 
 def test_the_most_episodes_are_those_that_fit_into_memory() -> None:
-    sea = TrainConfig(env_config("deep-sea", size=4))  # 4 steps, 2 actions, 16 numbers
+    sea = TrainConfig(env_config("deep-sea", size=4))  # 4 steps, 16 numbers observed, row and column
     most = most_episodes(sea)
-    assert most * (4 * 14 + 4 * 16) <= 100_000_000 < (most + 1) * (4 * 14 + 4 * 16)
+    each = 3 * 4 + 4 * 16 + 2 * 2
+    assert most * each <= 100_000_000 < (most + 1) * each
     assert most_episodes(TrainConfig(env_config("atari:pitfall"))) == 128
     assert most_episodes(TrainConfig(env_config("gym:CartPole-v1"))) > 1_000_000

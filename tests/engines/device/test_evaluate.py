@@ -122,7 +122,7 @@ def test_behaviour_takes_the_largest_bonus_as_long_as_its_coefficient_is_large()
     assert (first.decision.action != RIGHT).any()
     greedy = played(state, "greedy", config=config).trace
     assert greedy is not None
-    assert (greedy.decision.action == RIGHT).all()
+    assert (greedy.decision.action[:3] == RIGHT).all()
     at_the_end = replace(state, updates=jnp.asarray(config.updates, jnp.int32))
     last = played(at_the_end, "behaviour", config=config).trace
     assert last is not None

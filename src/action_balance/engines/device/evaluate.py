@@ -1,12 +1,16 @@
-"""Evaluation on the device: all episodes of an agent are one compiled program. Axes: K agents, E episodes, T steps."""
+"""Evaluation on the device: the episodes of an agent in one action mode are one compiled program.
+
+Axes: K agents, E episodes, T steps, S enumerable states.
+"""
 
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import make_actor
@@ -14,10 +18,7 @@ from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
 from action_balance.engines.messages import OnMessage
-from action_balance.envs.base import Environment
-
-#: Numbers of episodes by name.
-Info = dict[str, Array]
+from action_balance.envs.base import Environment, Step
 
 #: Numbers that the episodes of one agent may occupy together: 400 MB.
 ROOM = 100_000_000
@@ -26,8 +27,42 @@ ROOM = 100_000_000
 def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that fit into memory; see `factory.most_episodes`."""
     environment = config.environment(jax.random.key(config.seed))
-    each_step = 3 * sum(environment.spec.nvec) + 8
-    return max(1, ROOM // (environment.episode_steps * each_step + 4 * environment.spec.size))
+    state, observation = jax.eval_shape(environment.reset, jax.random.key(0))
+    each = 4 * observation.size + 2 * sum(leaf.size for leaf in jax.tree.leaves(state))
+    # Of each step: the reward and the random key. Everything else is kept of the first episode only.
+    return max(1, ROOM // (3 * environment.episode_steps + each))
+
+
+def episode_keys(
+    key: PRNGKeyArray, number: Int[Array, ""] | int, steps: int
+) -> tuple[PRNGKeyArray, Shaped[PRNGKeyArray, " T"]]:
+    """Random keys of one episode, which do not depend on how many episodes follow.
+
+    Args:
+        key: random key of all episodes.
+        number: of the episode.
+        steps: T, the most that an episode has.
+
+    Returns:
+        The key of the reset, and that of each step: of the action, then of the environment, once it is split.
+    """
+    reset_key, steps_key = jax.random.split(jax.random.fold_in(key, number))
+    return reset_key, jax.random.split(steps_key, steps)
+
+
+class _Progress(eqx.Module):
+    """Episodes under way, and what is known of them."""
+
+    time: Int[Array, ""]
+    env_state: Any
+    observation: Shaped[Array, "E ..."]
+    running: Bool[Array, " E"]
+    rewards: Float[Array, "T E"]
+    lengths: Int[Array, " E"]
+    terminated: Bool[Array, " E"]
+    visits: Int[Array, " S"]
+    info: dict[str, Float[Array, " E"]]  # as it was in each episode's last step so far
+    trace: Trace  # of the first episode
 
 
 def evaluate_agent(
@@ -38,7 +73,7 @@ def evaluate_agent(
     episodes: int,
     key: PRNGKeyArray,
 ) -> Evaluation:
-    """Play episodes of one agent.
+    """Play episodes of one agent, until the last of them has ended.
 
     Args:
         environment: the environment.
@@ -51,38 +86,65 @@ def evaluate_agent(
     Returns:
         The episodes. The trace has as many steps as the longest possible episode; those after its end mean nothing.
     """
+    steps = environment.episode_steps
+    reset_keys, step_keys = jax.vmap(lambda number: episode_keys(key, number, steps))(jnp.arange(episodes))
 
     def index(observation: Array) -> Array:
         return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
-    def step(carry: tuple[Any, Array, Array], key: Array) -> tuple[tuple[Any, Array, Array], tuple[Trace, Array, Info]]:
-        env_state, observation, running = carry
+    def step(env_state: Any, observation: Array, running: Array, key: Array) -> tuple[Any, Step, Trace]:
         action_key, step_key = jax.random.split(key)
         number = index(observation)
         decision = decide(actor, observation, number, action_key, mode, algorithm)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
-        trace = Trace(decision, reward, ended, number, index(outcome.next_obs))
-        following = running & ~(outcome.terminated | outcome.truncated)
-        return (env_state, outcome.observation, following), (trace, running, outcome.info)
+        return env_state, outcome, Trace(decision, reward, ended, number, index(outcome.next_obs))
 
-    def play(number: Array) -> tuple[Trace, Array, Info]:
-        reset_key, steps_key = jax.random.split(jax.random.fold_in(key, number))
-        begin = (*environment.reset(reset_key), jnp.ones((), bool))
-        trace, running, info = jax.lax.scan(step, begin, jax.random.split(steps_key, environment.episode_steps))[1]
-        return trace, running, {name: values[running.sum() - 1] for name, values in info.items()}
+    def take_step(now: _Progress) -> _Progress:
+        env_state, outcome, made = jax.vmap(step)(now.env_state, now.observation, now.running, step_keys[:, now.time])
+        return _Progress(
+            time=now.time + 1,
+            env_state=env_state,
+            observation=outcome.observation,
+            running=now.running & ~(outcome.terminated | outcome.truncated),
+            rewards=now.rewards.at[now.time].set(made.reward),
+            lengths=now.lengths + now.running,
+            terminated=now.terminated | made.terminated,
+            visits=now.visits.at[made.next_state].add(now.running),
+            info=jax.tree.map(lambda new, old: jnp.where(now.running, new, old), outcome.info, now.info),
+            trace=jax.tree.map(lambda all_steps, one: all_steps.at[now.time].set(one[0]), now.trace, made),
+        )
 
+    env_state, observation = jax.vmap(environment.reset)(reset_keys)
+    running = jnp.ones(episodes, bool)
+    _, outcome, made = jax.eval_shape(jax.vmap(step), env_state, observation, running, step_keys[:, 0])
+    begin = _Progress(
+        time=jnp.zeros((), jnp.int32),
+        env_state=env_state,
+        observation=observation,
+        running=running,
+        rewards=jnp.zeros((steps, episodes), made.reward.dtype),
+        lengths=jnp.zeros(episodes, jnp.int32),
+        terminated=jnp.zeros(episodes, bool),
+        visits=jnp.zeros(algorithm.spec.states, jnp.int32),
+        info=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outcome.info),
+        trace=jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape[1:]), leaf.dtype), made),
+    )
     # As in training: with less precision another action may be chosen.
     with jax.default_matmul_precision("highest"):
-        traces, running, info = jax.vmap(play)(jnp.arange(episodes))
-    return Evaluation(
-        returns=traces.reward.sum(axis=1),
-        lengths=running.sum(axis=1),
-        terminated=traces.terminated.any(axis=1),
-        visits=jnp.zeros(algorithm.spec.states, jnp.int32).at[traces.next_state].add(running),
-        info=info,
-        trace=jax.tree.map(lambda leaf: leaf[0], traces),
-    )
+        end = jax.lax.while_loop(lambda now: now.running.any() & (now.time < steps), take_step, begin)
+    return Evaluation(end.rewards.T.sum(axis=1), end.lengths, end.terminated, end.visits, end.trace, info=end.info)
+
+
+def mode_key(seed: int, number: Int[Array, ""] | int, mode: Int[Array, ""] | int) -> PRNGKeyArray:
+    """Random key of all episodes of one agent in one action mode.
+
+    Args:
+        seed: of the evaluation.
+        number: seed of the agent.
+        mode: place of the action mode in `ACTION_MODES`.
+    """
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), mode)
 
 
 def evaluate(
@@ -98,24 +160,24 @@ def evaluate(
     del on_message, record
     algorithm, modes = Algorithm(config.agent, config.env.spec), action_modes(config.agent)
 
-    def one_agent(agent: tuple[Array, TrainState | TrainedAgent]) -> Evaluation:
-        number, state = agent
+    @jax.jit
+    def play(number: Array, mode: Array, state: TrainState | TrainedAgent) -> Evaluation:
         environment = config.environment(jax.random.key(number))
         actor = make_actor(state, algorithm)
-        key = jax.random.fold_in(jax.random.key(seed), number)
+        return evaluate_agent(environment, actor, algorithm, mode, episodes, mode_key(seed, number, mode))
 
-        def one_mode(mode: Array) -> Evaluation:
-            return evaluate_agent(environment, actor, algorithm, mode, episodes, jax.random.fold_in(key, mode))
+    def one_agent(place: int, mode: ActionMode) -> Evaluation:
+        # One after the other: only the episodes of one agent need memory, and they are as if it were alone.
+        own = jax.tree.map(lambda leaf: leaf[place], states)
+        found = play(jnp.asarray(config.seed + place), jnp.asarray(ACTION_MODES.index(mode)), own)
+        made: Evaluation = jax.tree.map(np.asarray, found if place == 0 else replace(found, trace=None))
+        report(episodes)
+        return made
 
-        return jax.lax.map(one_mode, jnp.array([ACTION_MODES.index(mode) for mode in modes]))
+    def all_agents(mode: ActionMode) -> Evaluation:
+        first, *others = (one_agent(place, mode) for place in range(config.seeds))
+        trace = jax.tree.map(lambda leaf: leaf[: first.lengths[0]], first.trace)
+        together = jax.tree.map(lambda *leaves: np.stack(leaves), replace(first, trace=None), *others)
+        return replace(together, trace=trace)
 
-    # One after the other: only the episodes of one agent need memory, and they are as if it were alone.
-    numbers = jnp.arange(config.seed, config.seed + config.seeds)
-    found = jax.tree.map(np.asarray, jax.jit(lambda states: jax.lax.map(one_agent, (numbers, states)))(states))
-
-    def of_mode(place: int) -> Evaluation:
-        mine: Evaluation = jax.tree.map(lambda leaf: leaf[:, place], found)
-        return replace(mine, trace=jax.tree.map(lambda leaf: leaf[0, : mine.lengths[0, 0]], mine.trace))
-
-    report(config.seeds * len(modes) * episodes)
-    return {mode: of_mode(place) for place, mode in enumerate(modes)}
+    return {mode: all_agents(mode) for mode in modes}
