@@ -40,7 +40,7 @@ from action_balance.agent.state import Params, TrainState
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.grid.config import GridConfig
 from action_balance.machine import cores

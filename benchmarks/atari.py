@@ -32,7 +32,7 @@ from common import machine, measure, ratio, table, wide_console
 from rich.console import Console
 
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
-from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.atari.emulator import Atari
 from action_balance.errors import UserError

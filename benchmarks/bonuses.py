@@ -32,7 +32,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.spec import EnvSpec
 

@@ -26,7 +26,7 @@ from rich.console import Console
 
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, NetConfig, PPOConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.gymnasium.config import GymnasiumConfig

@@ -104,7 +104,7 @@ def compiler(request: pytest.FixtureRequest) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     from action_balance.core.program_cache import use_program_cache
-    from action_balance.engines.device.seeds import use_all_cores
+    from action_balance.engines.device.devices import use_all_cores
 
     use_all_cores()
     use_program_cache()

@@ -17,7 +17,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
 from action_balance.engines import loop
 from action_balance.engines.callbacks import Callback, as_callbacks
-from action_balance.engines.device.seeds import use_all_cores
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.terminal.training import ShowProgress, show_progress

@@ -21,6 +21,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
+from action_balance.core.sharding import split
 from action_balance.envs.base import Environment
 from action_balance.envs.mixed import empty_stats
 
@@ -124,12 +125,12 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
     if not steps:
         return stats
     reset_key, key = jax.random.split(key)
-    environments, _ = jax.vmap(environment.reset)(jax.random.split(reset_key, config.envs))
+    environments, _ = jax.vmap(environment.reset)(split(jax.random.split(reset_key, config.envs)))
 
     def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
-        action = algorithm.distribution.uniform(action_key, config.envs)
-        step_keys = jax.random.split(step_key, config.envs)
+        action = split(algorithm.distribution.uniform(action_key, config.envs))
+        step_keys = split(jax.random.split(step_key, config.envs))
         environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
         return environments, [outcome.next_obs]
 

@@ -15,6 +15,7 @@ from action_balance.agent.state import Actor, TrainedAgent, TrainState, Trajecto
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import mask_logits
+from action_balance.core.sharding import split
 from action_balance.envs.base import Environment
 from action_balance.nets.image import cast_kernels
 
@@ -103,8 +104,8 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     actor = make_actor(state, algorithm)
     # All randomness is drawn at once.
     steps = (config.ppo.rollout_steps, config.envs)
-    noise = jax.random.gumbel(action_key, (*steps, distribution.choices))
-    step_keys = jax.random.split(step_key, steps)
+    noise = split(jax.random.gumbel(action_key, (*steps, distribution.choices)), axis=1)
+    step_keys = split(jax.random.split(step_key, steps), axis=1)
 
     def index(observation: Array) -> Array:
         return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
@@ -137,4 +138,4 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     (environments, observation), trajectory = jax.lax.scan(
         step, (state.env_state, state.observation), (noise, step_keys)
     )
-    return replace(state, env_state=environments, observation=observation, key=key), trajectory
+    return replace(state, env_state=environments, observation=observation, key=key), split(trajectory, axis=1)

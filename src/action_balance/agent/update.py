@@ -22,6 +22,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo, returns
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.sharding import merge_axes, split
 from action_balance.envs.frame_stack import Frames
 
 #: The terms of the loss of a minibatch, by name. Those of bonuses are named after their slot.
@@ -304,7 +305,7 @@ def prepare(
     config = algorithm.config
     transitions = bonus_transitions(trajectory)
     rewards, bonus_states = intrinsic_rewards(state, transitions, algorithm)
-    obs_stats = state.obs_stats.update(trajectory.next_obs.reshape(-1, *trajectory.next_obs.shape[2:]))
+    obs_stats = state.obs_stats.update(merge_axes(trajectory.next_obs))
     return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
     reward_scale, scaled = state.reward_scale, trajectory
     if reward_scale is not None:
@@ -334,6 +335,9 @@ def prepare(
     order_keys = jax.random.split(order_key, config.ppo.epochs)
     orders = jax.vmap(lambda key: jax.random.permutation(key, members))(order_keys).reshape(count, -1)
     subset_keys = jax.random.split(subset_key, count)
+    if config.ppo.minibatch_of == "environments":
+        # Devices that have all environments at some steps exchange nothing when environments are picked.
+        samples, transitions = split(split(samples, axis=1)), split(split(transitions, axis=1))
     rate = learning_rate_factor(state.updates, config)
     batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats, rate)
     state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)

@@ -19,6 +19,7 @@ from action_balance.bonuses.rnd import RND
 from action_balance.config.bonuses import NGUConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.sharding import merge_axes
 
 #: Added to the similarity (the pseudo-count constant c of the paper), so that novelty is finite.
 SMALLEST_SIMILARITY = 0.001
@@ -250,7 +251,7 @@ class NGU(Bonus):
             rnd=state.rnd,
             memory=memory,
             distance=distance,
-            errors=state.errors.update(errors.ravel()),
+            errors=state.errors.update(merge_axes(errors)),
             accuracy=params.dynamics.accuracy(encoded),
         )
         return novelty * modulation(errors, state.errors, settings.max_modulation), new

@@ -146,7 +146,7 @@ def _run(command: Command) -> None:
 def _prepare_and_run(command: Command) -> None:
     from action_balance.config.registry import describe_error
     from action_balance.core.program_cache import use_program_cache
-    from action_balance.engines.device.seeds import use_all_cores
+    from action_balance.engines.device.devices import use_all_cores
     from action_balance.plots.settings import ignore_settings_here
     from action_balance.terminal.console import OutputConsole
 

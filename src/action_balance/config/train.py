@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from action_balance.arguments import as_whole
 from action_balance.config.agent import AgentConfig
@@ -43,6 +43,9 @@ class TrainConfig:
     stop_when: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "CONDITION"})
     """Stop the run early once the mean of a metric over the seeds meets a condition, e.g.
     "return>=0.9"; can be repeated, and the first condition that is met stops the run."""
+    devices: int | Literal["all"] | None = None
+    """Number of devices, such as GPUs, to split the seeds over, or the environments of each seed if there are fewer
+    seeds than devices (default: one GPU, or one core per seed)."""
 
     def __post_init__(self) -> None:
         counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
@@ -51,6 +54,7 @@ class TrainConfig:
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
         _ = self.conditions
+        self._check_devices()
         self.env.check_host(self.agent.host)
         self._check_networks(self.env.has_images)
 
@@ -59,6 +63,14 @@ class TrainConfig:
         """What `stop_when` says, checked."""
         own = any(":" in name for name in self.agent.bonus_names)
         return [Condition.parse(text, own, self.env.info_names) for text in self.stop_when]
+
+    def _check_devices(self) -> None:
+        if self.devices is None:
+            return
+        if self.devices != "all":
+            check_numbers(self, "devices", low=1, high=MOST)
+        if self.env.engine == "host":
+            raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have.

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Real
 
+from action_balance.core.sharding import merge_axes
+
 #: Largest size of a reward in units of the return.
 MOST_UNITS = 10.0
 
@@ -121,7 +123,8 @@ class ReturnScale(eqx.Module):
             return filtered, filtered
 
         filtered, trace = jax.lax.scan(forward, self.filtered, (rewards, where))
-        return type(self)(filtered, self.moments.update(trace.ravel(), None if where is None else where.ravel()))
+        counted = None if where is None else merge_axes(where)
+        return type(self)(filtered, self.moments.update(merge_axes(trace), counted))
 
     @property
     def scale(self) -> Float[Array, "..."]:
@@ -176,7 +179,7 @@ class RewardScale(eqx.Module):
 
         filtered, trace = jax.lax.scan(forward, self.filtered, (rewards, ended))
         largest = jnp.maximum(self.largest, jnp.abs(rewards).max())
-        return type(self)(filtered, self.moments.update(trace.ravel()), largest)
+        return type(self)(filtered, self.moments.update(merge_axes(trace)), largest)
 
     @property
     def scale(self) -> Float[Array, "..."]:

@@ -13,7 +13,7 @@ from action_balance.engines.device.seeds import Seeds
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_a_function_is_applied_to_each_seed(count: int) -> None:
-    seeds = Seeds(10, count)
+    seeds = Seeds(10, count, jax.devices()[:2])
     double = seeds.compile(lambda key, x: (jax.random.key_data(key)[-1], 2 * x), arguments=1)
     numbers, doubled = seeds.cut(seeds.run(double, seeds.place(np.arange(count, dtype=np.float32))))
     assert numbers.tolist() == list(range(10, 10 + count))
@@ -23,7 +23,7 @@ def test_a_function_is_applied_to_each_seed(count: int) -> None:
 @pytest.mark.parametrize(("chosen", "expected"), [(None, len(os.sched_getaffinity(0))), ("3", 3)])
 def test_every_core_is_a_device_unless_the_user_decides(chosen: str | None, expected: int) -> None:
     program = (
-        "import jax; from action_balance.engines.device.seeds import use_all_cores;"
+        "import jax; from action_balance.engines.device.devices import use_all_cores;"
         "use_all_cores(); print(jax.device_count())"
     )
     environment = {name: value for name, value in os.environ.items() if name != "JAX_NUM_CPU_DEVICES"}

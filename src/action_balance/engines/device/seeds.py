@@ -1,7 +1,6 @@
 """Several seeds in one compiled program. Axes: S seeds, P places for them, equally many on every device."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -9,38 +8,27 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
-from action_balance.machine import cores
-
-
-def use_all_cores() -> None:
-    """Make every CPU core a device, so that seeds can be distributed; without effect once JAX has started."""
-    if "JAX_NUM_CPU_DEVICES" in os.environ:
-        return  # the user has decided
-    try:
-        jax.config.update("jax_num_cpu_devices", cores())
-    except RuntimeError:
-        return
+from action_balance.engines.device.placement import put
 
 
 class Seeds:
     """Distributes seeds over devices. The result of a seed does not depend on the others.
 
-    On a GPU all seeds are one batch, and agree with a seed alone up to rounding. On a CPU every core computes its share
-    of the seeds one after the other: small matrices gain nothing from a batch, and a seed has the same result as alone,
-    bit for bit.
+    On GPUs the seeds of a device are one batch, and agree with a seed alone up to rounding. On a CPU every core
+    computes its share of the seeds one after the other: small matrices gain nothing from a batch, and a seed has the
+    same result as alone, bit for bit.
     """
 
-    def __init__(self, first: int, count: int) -> None:
-        """Choose the devices.
+    def __init__(self, first: int, count: int, devices: Sequence[jax.Device]) -> None:
+        """Give every seed a place.
 
         Args:
             first: the first seed; the others follow.
             count: S.
+            devices: the devices; see `devices.choose_devices`.
         """
         self.count = count
-        self._one_batch = jax.default_backend() != "cpu"
-        # At least two cores, even for one seed: a program for a single device is rounded differently.
-        devices = jax.devices()[:1] if self._one_batch else jax.devices()[: max(2, count)]
+        self._one_batch = devices[0].platform != "cpu"
         places = -(-count // len(devices)) * len(devices)
         self._seed = jnp.arange(places) % count  # (P,), the seed in each place; the last places may be spare
         spare = jnp.arange(places) >= count  # (P,)
@@ -48,12 +36,12 @@ class Seeds:
         self._split = PartitionSpec("seeds")
         self._placed = NamedSharding(self._mesh, self._split)
         keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
-        self._spare, self.keys = jax.device_put((spare, keys), self._placed)
+        self._spare, self.keys = put((spare, keys), self._placed)
 
     def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to their places, (P, ...)."""
         filled = jax.tree.map(lambda leaf: jnp.asarray(leaf)[self._seed], states)
-        return jax.device_put(filled, self._placed)
+        return put(filled, self._placed)
 
     def cut(self, results: PyTree) -> PyTree:
         """The results in the places, (P, ...), without the spare ones, (S, ...)."""
@@ -71,8 +59,9 @@ class Seeds:
         """
         # The keys are not constants of the program: with a compilation cache, other seeds are not compiled again.
         donated = tuple(range(2, 2 + arguments))
-        if self._one_batch:
-            return jax.jit(lambda _, *seeds: jax.vmap(function)(*seeds), donate_argnums=donated)
+
+        def batch(_: jax.Array, *seeds: Any) -> Any:
+            return jax.vmap(function)(*seeds)
 
         def one(spare: jax.Array, *seed: Any) -> Any:
             return jax.lax.cond(spare, lambda: _zeros(jax.eval_shape(function, *seed)), lambda: function(*seed))
@@ -80,10 +69,13 @@ class Seeds:
         def one_by_one(*seeds: Any) -> Any:
             return jax.lax.map(lambda seed: one(*seed), seeds)
 
-        split = self._split
-        distributed = jax.shard_map(one_by_one, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
-        # A matrix product that several cores share would be summed in another order.
-        return jax.jit(distributed, donate_argnums=donated, compiler_options={"xla_cpu_multi_thread_eigen": False})
+        if self._one_batch and self._mesh.size == 1:
+            return jax.jit(batch, donate_argnums=donated)
+        split, each = self._split, batch if self._one_batch else one_by_one
+        distributed = jax.shard_map(each, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
+        # On a CPU, a matrix product that several cores share would be summed in another order.
+        options = {} if self._one_batch else {"xla_cpu_multi_thread_eigen": False}
+        return jax.jit(distributed, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
         """Run a program with these seeds.

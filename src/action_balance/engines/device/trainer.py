@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
@@ -18,29 +19,47 @@ from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer, never
+from action_balance.engines.device.devices import choose_devices, splits_environments
+from action_balance.engines.device.environments import Environments
+from action_balance.engines.device.placement import gather
 from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.metrics_rows import HostMetrics
 
 
 class _Programs(NamedTuple):
-    """What is compiled for a run; `Seeds.run` runs the last two."""
+    """What is compiled for a run; `Seeds.run` or `Environments.run` runs the last two."""
 
     init_one: Callable[[PRNGKeyArray], TrainState]  # not compiled
     init: Callable[..., TrainState]
     step: Callable[..., tuple[TrainState, Metrics]]
 
 
-def _programs(config: TrainConfig) -> _Programs:
-    """The programs of a run; they are the same for other seeds. Nothing is compiled yet."""
-    seeds, algorithm = Seeds(config.seed, config.seeds), Algorithm(config.agent, config.env.spec)
+def _init(config: TrainConfig) -> Callable[[PRNGKeyArray], TrainState]:
+    """The function from the key of a seed to its first state."""
+    algorithm = Algorithm(config.agent, config.env.spec)
 
     def init(key: PRNGKeyArray) -> TrainState:
         return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
 
+    return init
+
+
+def _layout(config: TrainConfig) -> Seeds | Environments:
+    """How a run is distributed over its devices."""
+    devices = choose_devices(config)
+    if splits_environments(config, devices):
+        return Environments(config, devices, _init)
+    return Seeds(config.seed, config.seeds, devices)
+
+
+def _programs(config: TrainConfig) -> _Programs:
+    """The programs of a run; they are the same for other seeds. Nothing is compiled yet."""
+    layout, algorithm, init = _layout(config), Algorithm(config.agent, config.env.spec), _init(config)
+
     def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
         return learner.train_step(config.environment(key), state, algorithm)
 
-    return _Programs(init, seeds.compile(init, arguments=0), seeds.compile(step, arguments=1))
+    return _Programs(init, layout.compile(init, arguments=0), layout.compile(step, arguments=1))
 
 
 class DeviceTrainer(Trainer):
@@ -48,7 +67,7 @@ class DeviceTrainer(Trainer):
 
     def __init__(self, config: TrainConfig) -> None:
         self._spec = config.env.spec
-        self.seeds = Seeds(config.seed, config.seeds)
+        self.seeds = _layout(config)
         programs = _programs(replace(config, seed=0, checkpoint_every=None, stop_when=()))
         self._init_one = programs.init_one
         self._init = partial(self.seeds.run, programs.init)
@@ -60,13 +79,15 @@ class DeviceTrainer(Trainer):
 
     def state_shapes(self) -> TrainState:
         """See `Trainer.state_shapes`."""
-        return jax.eval_shape(jax.vmap(self._init_one), self.seeds.cut(self.seeds.keys))
+        keys = jax.eval_shape(lambda: jax.vmap(jax.random.key)(jnp.arange(self.seeds.count)))
+        return jax.eval_shape(jax.vmap(self._init_one), keys)
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
         """See `Trainer.init_state`; one program, which is not interrupted."""
         if stopped():
             raise KeyboardInterrupt
-        return self.seeds.cut(self._init())
+        states: TrainState = gather(self.seeds.cut(self._init()))
+        return states
 
     def start(self, states: TrainState) -> None:
         """See `Trainer.start`."""
@@ -75,15 +96,16 @@ class DeviceTrainer(Trainer):
     def advance(self) -> HostMetrics:
         """See `Trainer.advance`."""
         self._state, metrics = self.step(self._state)
-        return {name: np.asarray(values) for name, values in self.seeds.cut(metrics).items()}
+        return {name: np.asarray(values) for name, values in gather(self.seeds.cut(metrics)).items()}
 
     def state(self) -> TrainState:
         """See `Trainer.state`."""
-        return self.seeds.cut(self._state)
+        states: TrainState = gather(self.seeds.cut(self._state))
+        return states
 
     def visits(self) -> Int[np.ndarray, "states choices"] | None:
         """See `Trainer.visits`."""
-        return np.asarray(self.seeds.cut(self._state.visits)).sum(axis=0) if self.spec.states else None
+        return np.asarray(gather(self.seeds.cut(self._state.visits))).sum(axis=0) if self.spec.states else None
 
     def close(self) -> None:
         """Nothing has to be stopped."""

@@ -1,0 +1,95 @@
+"""The devices that a run uses."""
+
+import os
+from dataclasses import replace
+from typing import Literal
+
+import jax
+
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
+from action_balance.machine import cores
+
+#: The setting of JAX that divides a CPU into devices.
+CPU_DEVICES = "JAX_NUM_CPU_DEVICES"
+
+
+def use_all_cores() -> None:
+    """Make every CPU core a device, so that seeds can be distributed; without effect once JAX has started."""
+    if CPU_DEVICES in os.environ:
+        return  # the user has decided
+    try:
+        jax.config.update("jax_num_cpu_devices", cores())
+    except RuntimeError:
+        return
+
+
+def all_devices() -> list[jax.Device]:
+    """The devices of all processes, those of the first process first."""
+    return sorted(jax.devices(), key=lambda device: (device.process_index, device.id))
+
+
+def choose_devices(config: TrainConfig) -> list[jax.Device]:
+    """The devices of a run whose settings say how many.
+
+    Args:
+        config: settings of the run. Without ``devices``, a CPU distributes seeds over its cores, and other devices
+            train all seeds on the first; several processes use all their devices.
+
+    Returns:
+        The devices; a `UserError` if there are too few, or if they do not divide the environments.
+    """
+    there = all_devices()
+    if config.devices is None and jax.process_count() == 1:
+        # At least two cores, even for one seed: a program for a single device is rounded differently.
+        return there[: max(2, config.seeds)] if there[0].platform == "cpu" else there[:1]
+    wanted = len(there) if config.devices in (None, "all") else int(config.devices or 0)
+    if wanted > len(there):
+        raise UserError(f"--devices {wanted} is more than the {_how_many(len(there))} of this machine: {_more(wanted)}")
+    if jax.process_count() > 1 and wanted < len(there):
+        raise UserError(f"{jax.process_count()} processes use all their devices: use --devices all, not {wanted}")
+    if wanted > config.seeds and config.agent.envs % wanted:
+        raise UserError(
+            f"{config.agent.envs} environments cannot be split over {wanted} devices: use --envs "
+            f"{-(-config.agent.envs // wanted) * wanted}, or another number of --devices"
+        )
+    return there[:wanted]
+
+
+def splits_environments(config: TrainConfig, devices: list[jax.Device]) -> bool:
+    """Whether the devices share the environments of every seed, because there are fewer seeds than devices.
+
+    Args:
+        config: settings of the run.
+        devices: those of the run.
+    """
+    return (config.devices is not None or jax.process_count() > 1) and len(devices) > config.seeds
+
+
+def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tuple[TrainConfig, list[str]]:
+    """The settings of a run that is resumed, possibly on another number of devices.
+
+    Args:
+        config: settings of the run.
+        devices: what the user has asked for; None for as many as before, or as many as there are.
+
+    Returns:
+        The settings, and lines that the user should read.
+    """
+    if devices is not None:
+        return replace(config, devices=devices), []
+    there = len(all_devices())
+    if isinstance(config.devices, int) and config.devices > there:
+        note = f"the run used {config.devices} devices, and there are {_how_many(there)}: all of them are used"
+        return replace(config, devices="all"), [note]
+    return config, []
+
+
+def _how_many(count: int) -> str:
+    return "one device" if count == 1 else f"{count} devices"
+
+
+def _more(wanted: int) -> str:
+    if all_devices()[0].platform == "cpu":
+        return f"use --devices all, or set {CPU_DEVICES}={wanted} to divide the CPU into more devices"
+    return "use --devices all"

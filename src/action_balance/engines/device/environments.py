@@ -1,0 +1,115 @@
+"""Environments of one seed, split over devices. Axes: S seeds, N environments."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jaxtyping import PyTree
+
+from action_balance.agent.state import TrainState
+from action_balance.config.train import TrainConfig
+from action_balance.core.sharding import ENVS
+from action_balance.engines.device.placement import put
+
+#: Of an array that every device has as a whole.
+NO_AXIS = -1
+
+
+class Environments:
+    """Splits the environments of all seeds over devices: every device steps its environments and learns from its part
+    of each minibatch.
+
+    Parameters, optimiser and statistics are the same on all devices: the compiler adds up gradients and sums. The
+    result is that of one device up to rounding, because random numbers do not depend on the device that draws them.
+    """
+
+    def __init__(
+        self, config: TrainConfig, devices: list[jax.Device], init: Callable[[TrainConfig], Callable[..., TrainState]]
+    ) -> None:
+        """Find out which arrays have an axis of environments.
+
+        Args:
+            config: settings of the run, whose number of environments is a multiple of the number of devices.
+            devices: D.
+            init: for settings, the function from the key of a seed to its first state.
+        """
+        self.count = config.seeds
+        self._one_batch = devices[0].platform != "cpu"
+        self._mesh = jax.make_mesh((len(devices),), (ENVS,), (AxisType.Auto,), devices=devices)
+        self._all = NamedSharding(self._mesh, PartitionSpec())
+        self._states = jax.tree.map(self._sharding, env_axes(config, init))
+        self.keys = put(jax.vmap(jax.random.key)(config.seed + jnp.arange(self.count)), self._all)  # (S,)
+
+    def _sharding(self, axis: int) -> NamedSharding:
+        """The sharding of an array of all seeds, whose first axis is S."""
+        return self._all if axis == NO_AXIS else NamedSharding(self._mesh, PartitionSpec(*[None] * (axis + 1), ENVS))
+
+    def place(self, states: TrainState) -> TrainState:
+        """Move states of the seeds, (S, ...), to the devices."""
+        placed: TrainState = put(states, self._states)
+        return placed
+
+    def cut(self, results: PyTree) -> PyTree:
+        """The results of all seeds, (S, ...)."""
+        return results
+
+    def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+        """Compile a function of one seed for all seeds.
+
+        Args:
+            function: takes the key of a seed and a state, and returns a state and metrics; or takes the key only, and
+                returns a state.
+            arguments: 1 or 0. The memory of the state is reused for the result.
+
+        Returns:
+            A program for `run`, of these or as many other seeds.
+        """
+
+        def all_seeds(*seeds: Any) -> Any:
+            with jax.sharding.use_abstract_mesh(self._mesh.abstract_mesh):
+                if self._one_batch:
+                    return jax.vmap(function)(*seeds)
+                return jax.lax.map(lambda seed: function(*seed), seeds)
+
+        found = (self._states, self._all) if arguments else self._states
+        options = {} if self._one_batch else {"xla_cpu_multi_thread_eigen": False}  # the devices are the cores
+        donated = tuple(range(1, 1 + arguments))
+        return jax.jit(all_seeds, out_shardings=found, donate_argnums=donated, compiler_options=options)
+
+    def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
+        """Run a program with these seeds.
+
+        Args:
+            program: as `compile` returns it.
+            arguments: the states of all seeds, (S, ...).
+
+        Returns:
+            The results of all seeds, (S, ...).
+        """
+        return program(self.keys, *arguments)
+
+
+def env_axes(config: TrainConfig, init: Callable[[TrainConfig], Callable[..., TrainState]]) -> TrainState:
+    """Which axis of each array of a state is that of environments: the one that is twice as long for twice as many.
+
+    Args:
+        config: settings of the run.
+        init: for settings, the function from the key of a seed to its first state.
+
+    Returns:
+        A state with numbers of axes in place of arrays, `NO_AXIS` for what all environments share.
+    """
+    agent = config.agent
+    twice = replace(config, agent=replace(agent, envs=2 * agent.envs, steps=2 * agent.steps))
+    key = jax.random.key(0)
+
+    def axis(one: jax.ShapeDtypeStruct, other: jax.ShapeDtypeStruct) -> int:
+        longer = [place for place, sizes in enumerate(zip(one.shape, other.shape, strict=True)) if len(set(sizes)) > 1]
+        is_envs = len(longer) == 1 and one.shape[longer[0]] == agent.envs
+        return longer[0] if is_envs else NO_AXIS
+
+    axes: TrainState = jax.tree.map(axis, jax.eval_shape(init(config), key), jax.eval_shape(init(twice), key))
+    return axes

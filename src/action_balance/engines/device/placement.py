@@ -1,0 +1,56 @@
+"""Values on devices, also on those of other processes."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+from jaxtyping import PyTree
+
+
+def put(tree: PyTree, shardings: PyTree) -> PyTree:
+    """Move values to devices.
+
+    Args:
+        tree: Arrays that every process has.
+        shardings: A sharding for all of them, or a tree of shardings that is a prefix of the tree.
+
+    Returns:
+        Arrays with these shardings.
+    """
+    return jax.tree.map(lambda sharding, part: jax.tree.map(lambda leaf: _put(leaf, sharding), part), shardings, tree)
+
+
+def _put(leaf: Any, sharding: NamedSharding) -> jax.Array:
+    if sharding.is_fully_addressable:
+        placed: jax.Array = jax.device_put(leaf, sharding)
+        return placed
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(_put(jax.random.key_data(leaf), sharding), impl=jax.random.key_impl(leaf))
+    whole = np.asarray(leaf)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda index: whole[index])
+
+
+def gather(tree: PyTree) -> PyTree:
+    """Whole values on this process. Where devices belong to several processes, all of them have to call this at once.
+
+    Args:
+        tree: Arrays, which may be split over devices of several processes.
+
+    Returns:
+        Arrays that this process can read.
+    """
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable]
+    if not leaves:
+        return tree
+    mesh = leaves[0].sharding.mesh  # all of them are results of programs for the same devices
+    everywhere = jax.jit(lambda leaves: leaves, out_shardings=NamedSharding(mesh, PartitionSpec()))
+    whole = iter(everywhere(leaves))
+
+    def local(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+            return leaf
+        return next(whole).addressable_data(0)
+
+    return jax.tree.map(local, tree)
