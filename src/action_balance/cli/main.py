@@ -15,7 +15,7 @@ from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
 from action_balance.cli.list import List
 from action_balance.cli.parser import parse as parse_form
-from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Grid, Neural
+from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Exploration, Grid, Neural
 from action_balance.cli.resume import Resume
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
@@ -32,6 +32,7 @@ COMMANDS: dict[str, type[Command]] = {
     "reproduce grid": Grid,
     "reproduce neural": Neural,
     "reproduce bonuses": Bonuses,
+    "reproduce exploration": Exploration,
     "reproduce atari": Atari,
     "reproduce entropy": Entropy,
     "explore": Explore,

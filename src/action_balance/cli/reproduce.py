@@ -1,4 +1,4 @@
-"""The commands ``reproduce grid``, ``neural``, ``bonuses``, ``atari`` and ``entropy``."""
+"""The commands ``reproduce grid``, ``neural``, ``bonuses``, ``exploration``, ``atari`` and ``entropy``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from action_balance.cli.form import Command
 from action_balance.studies.atari.settings import AtariSettings
 from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.entropy.settings import EntropySettings
+from action_balance.studies.exploration.settings import ExplorationSettings
 from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.neural.settings import NeuralSettings
 
@@ -72,6 +73,30 @@ class Bonuses(Command):
         from action_balance.studies.bonuses.reproduce import reproduce_bonuses
 
         return partial(reproduce_bonuses, self.settings, self.out, self.report_only, self.train_only, self.overwrite)
+
+
+@dataclass(frozen=True)
+class Exploration(Command):
+    """All bonuses on hard-exploration tasks, with a leaderboard. It takes about 5 minutes on two cores. With --scale
+    full, it needs a GPU, and several processes with --train-only can share the work.
+    """
+
+    out: Path = Path("results/exploration")
+    """Folder for records of the agents, tables, figures and report.html; an interrupted study there is resumed."""
+    report_only: bool = False
+    """Do not train; write the report from the records in that folder."""
+    train_only: bool = False
+    """Do not write the report; train what is missing and is not being trained by another such process."""
+    overwrite: bool = False
+    """Delete the result and all records in that folder, and start again."""
+    settings: ExplorationSettings = field(default_factory=ExplorationSettings)
+
+    def load(self) -> Callable[["Console"], None]:
+        """Import the study."""
+        from action_balance.studies.exploration.reproduce import reproduce_exploration
+
+        wanted = self.report_only, self.train_only, self.overwrite
+        return partial(reproduce_exploration, self.settings, self.out, *wanted)
 
 
 @dataclass(frozen=True)

@@ -310,13 +310,33 @@ def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 
 
     The bootstrap of the interval draws the runs of both sides independently.
     """
-    wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
-    value = float(wins.mean())
-    if not has_interval(min(len(ours), len(other))):
+    return pooled_improvement([ours], [other], seed)
+
+
+def pooled_improvement(ours: Sequence[np.ndarray], other: Sequence[np.ndarray], seed: int = 0) -> Estimate:
+    """Mean of `probability_of_improvement` over several environments, with a stratified bootstrap.
+
+    Runs are resampled within each environment (Agarwal et al., 2021, https://arxiv.org/abs/2108.13264).
+
+    Args:
+        ours: the runs of one method in each environment, (R,).
+        other: those of another in the same environments, (Q,).
+        seed: seed of the resamples.
+
+    Returns:
+        The probability; without an interval unless every environment has `FEWEST` runs of both.
+    """
+    # (R, Q) in each environment
+    wins = [(x[:, None] > y) + 0.5 * (x[:, None] == y) for x, y in zip(ours, other, strict=True)]
+    value = float(np.mean([one.mean() for one in wins]))
+    if not has_interval(min(map(len, (*ours, *other)))):
         return Estimate(value)
-    weights, other_weights = resample_weights(len(ours), seed), resample_weights(len(other), seed + 1)
-    shares = ((weights @ wins) * other_weights).sum(axis=1)
-    return Estimate(value, *percentile_interval(np.clip(shares, 0, 1)))  # weights sum to 1 but for rounding
+    shares = np.zeros(RESAMPLES)
+    for place, one in enumerate(wins):
+        weights, other_weights = (resample_weights(size, seed + 2 * place + i) for i, size in enumerate(one.shape))
+        shares += ((weights @ one) * other_weights).sum(axis=1) / len(wins)
+    shares = np.clip(shares.round(6), 0, 1)  # weights sum to 1 but for rounding, which is no improvement
+    return Estimate(value, *percentile_interval(shares))
 
 
 def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:

@@ -1,0 +1,113 @@
+"""``reproduce exploration``: train the cells that have no record, and report all records that exist."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from action_balance.engines.metrics_rows import Progress
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.plots import drawing
+from action_balance.runs.results import ResultFolder
+from action_balance.studies import cells
+from action_balance.studies.exploration import KIND, analysis, screen
+from action_balance.studies.exploration.records import Record, read_records
+from action_balance.studies.exploration.settings import TASKS, Cell, ExplorationSettings
+from action_balance.web.format import as_float
+from action_balance.web.render import as_bytes
+
+
+def reproduce_exploration(
+    settings: ExplorationSettings, out: Path, report_only: bool, train_only: bool, overwrite: bool, console: Console
+) -> None:
+    """Train what is missing of the study, and write its report.
+
+    Args:
+        settings: settings of the study.
+        out: folder of the study.
+        report_only: train nothing.
+        train_only: write no report.
+        overwrite: delete the existing result and all of its records.
+        console: the screen.
+    """
+
+    def train(cell: Cell, report: Callable[[Progress], None]) -> Record:
+        from action_balance.studies.exploration import training
+
+        return training.train(cell, report, out)
+
+    study = cells.CellStudy(
+        kind=KIND,
+        plan=settings.plan(),
+        load=Record.load,
+        train=train,
+        places=TASKS,
+        write_report=lambda keep: write_report(out, settings, keep),
+        conclude=lambda: screen.show(ResultFolder.read(out).summary["ours"], console),
+    )
+    cells.run(study, out, cells.Wanted(report_only, train_only, overwrite), console)
+
+
+def write_report(out: Path, settings: ExplorationSettings, keep: bool = False) -> None:
+    """Write the summary, tables, figures and page of the records that exist.
+
+    Args:
+        out: folder of the study.
+        settings: settings of the study: the page shows the command, and which of its records are missing.
+        keep: whether the settings of an earlier report are kept instead, unless some are given.
+    """
+    records = read_records(out)
+    if not records:
+        raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")
+    with ResultFolder.renew(out, KIND) as folder:
+        given = json.loads(json.dumps(asdict(settings)))
+        kept = keep and settings == ExplorationSettings()
+        folder.summary["settings"] = folder.before.get("settings", given) if kept else given
+        _write(folder, records)
+
+
+def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
+    from action_balance.studies.exploration import figures, page
+
+    ours = analysis.numbers(records)
+    folder.summary |= {"ours": ours, "made_by": cells.made_by(records)}
+    folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
+    folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
+    folder.write_csv("leaderboard.csv", BOARD_COLUMNS, _board_rows(ours))
+    for name, figure in figures.draw_all(ours).items():
+        drawing.save(figure, folder.write, f"figures/{name}")
+    folder.write("report.html", as_bytes(page.exploration_page(folder.path, folder.summary)))
+    folder.save()
+
+
+AGENT_COLUMNS = ("task", "method", "seed", "steps", "value", "score", "efficiency")
+
+
+def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
+    for one in records:
+        agents = zip(one.final.tolist(), one.scores.tolist(), one.efficiency.tolist(), strict=True)
+        for seed, numbers in enumerate(agents, start=one.config.seed):
+            yield one.task, one.method, seed, one.limit, *(round(number, 6) for number in numbers)
+
+
+BOARD_COLUMNS = (
+    *("rank", "method", "iqm", "iqm_low", "iqm_high", "mean", "efficiency", "efficiency_low", "efficiency_high"),
+    *("over_rnd", "over_rnd_low", "over_rnd_high", "over_ppo", "over_ppo_low", "over_ppo_high", "steps_per_second"),
+)
+
+
+def _board_rows(ours: Data) -> Iterator[Sequence[object]]:
+    for row in ours["ranking"]:
+        parts = {key: _parts(row[key]) for key in ("iqm", "efficiency", "over_base", "over_plain")}
+        yield (
+            *(row["rank"], row["method"], *parts["iqm"], round(row["mean"], 6), *parts["efficiency"]),
+            *(*parts["over_base"], *parts["over_plain"], round(as_float(row["steps_per_second"]), 1)),
+        )
+
+
+def _parts(estimate: Data | None) -> list[object]:
+    """An estimate as three fields of a table; nan, which becomes an empty field, where unknown."""
+    return [round(as_float((estimate or {}).get(key)), 6) for key in ("value", "low", "high")]

@@ -1,0 +1,180 @@
+"""Settings of the exploration benchmark: its tasks, its methods, and what each scale trains."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from action_balance.config.agent import AgentConfig
+from action_balance.config.env import EnvConfig
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
+from action_balance.config.presets import PRESETS
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.studies.bonuses.settings import BASELINES, EXACT, RANDOM, Setup
+from action_balance.studies.checks import check_count, check_names, check_seeds
+
+#: How large the benchmark is.
+ScaleName = Literal["small", "full"]
+
+#: The method that others are compared with, the one without any bonus, and the paper's.
+BASE, PLAIN, PAPER = "rnd", "ppo", "rnd+distillation"
+
+#: The methods by name: next-state bonuses alone, action bonuses on top of RND, and what else can choose actions there.
+METHODS: dict[str, Setup] = {
+    RANDOM: Setup(NONE, RANDOM),
+    PLAIN: Setup(NONE),
+    **{name: Setup(name) for name in INTRINSIC_BONUSES},
+    **{f"{BASE}+{name}": Setup(BASE, name) for name in (*ACTION_BONUSES, *BASELINES)},
+}
+
+#: Methods that need states that can be enumerated.
+ENUMERATING = tuple(name for name, setup in METHODS.items() if EXACT in (setup.intrinsic, setup.action))
+
+#: RND with an action bonus: action balance, the paper's first.
+BALANCED = tuple(f"{BASE}+{name}" for name in ACTION_BONUSES)
+
+
+def label(method: str) -> str:
+    """What tables call a method."""
+    return "RND + distillation (paper)" if method == PAPER else METHODS[method].label
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment, how long agents are trained in it, and what their score is."""
+
+    title: str
+    env_name: str
+    steps: int
+    """Environment steps of each agent in the full study."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings of the environment."""
+    envs: int = 64
+    """Environments of each agent."""
+    preset: str = "vectorized"
+    """All other settings of its agents."""
+    metric: str = "episode_return"
+    """What is scored: the mean over the episodes that ended."""
+    best: float = 1.0
+    """The value of a perfect agent, which is a score of 1; a score of 0 is a value of 0."""
+    enumerable: bool = False
+    """Whether states can be enumerated, so that exact counts can be used."""
+    note: str = ""
+    """What a reader should know about the task."""
+
+    @cached_property
+    def env(self) -> EnvConfig:
+        """The environment."""
+        return env_config(self.env_name, **self.settings)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that can be used in it."""
+        return tuple(name for name in METHODS if self.enumerable or name not in ENUMERATING)
+
+    def agent(self, method: str, steps: int) -> AgentConfig:
+        """The settings of an agent, which differ between methods only in how the agent explores."""
+        return METHODS[method].agent(steps, self.envs, PRESETS[self.preset])
+
+
+def _deep_sea(size: int, steps: int) -> Task:
+    note = "Reward 1 at the end of one of 2^N action sequences, for N steps per episode; every state is visible."
+    return Task(
+        *(f"deep sea {size}", "deep-sea", steps, {"size": size}),
+        envs=8,
+        preset="study",
+        enumerable=True,
+        note=note.replace("N", str(size)),
+    )
+
+
+#: The tasks by name, in the order of tables.
+TASKS: dict[str, Task] = {
+    "deep-sea-20": _deep_sea(20, 240_000),
+    "deep-sea-30": _deep_sea(30, 480_000),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the benchmark trains by default."""
+
+    seeds: int
+    tasks: dict[str, int | None]
+    """The tasks, with the steps of each agent; None for those of the task."""
+    methods: tuple[str, ...]
+
+
+SCALES: dict[str, Scale] = {
+    "small": Scale(6, {"deep-sea-20": 80_000}, (PLAIN, BASE, "hash", PAPER, "rnd+hash")),
+    "full": Scale(32, dict.fromkeys(TASKS), tuple(METHODS)),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Agents with one method in one task, which are trained together."""
+
+    task: str
+    method: str
+    config: TrainConfig
+
+    @property
+    def name(self) -> str:
+        """Name of its record."""
+        return f"{self.task}--{self.method}"
+
+
+@dataclass(frozen=True)
+class ExplorationSettings:
+    """Settings of ``reproduce exploration``. All others are those of the presets ``vectorized`` and ``study``."""
+
+    scale: ScaleName = "small"
+    """small: a few tasks and methods with 6 seeds, about 5 minutes on two cores. full: all tasks and methods with 32
+    seeds, which needs a GPU."""
+    seeds: int | None = None
+    """Agents of each method in each task (default: 6; full: 32)."""
+    seed: int = 0
+    """Random seed of the first agent."""
+    steps: int | None = None
+    """Environment steps per agent (default: depends on the task)."""
+    tasks: tuple[str, ...] = ()
+    """Tasks (default: depends on the scale; full: all)."""
+    methods: tuple[str, ...] = ()
+    """Methods (default: depends on the scale; full: all). Those that need enumerable states are left out of other
+    tasks."""
+
+    def __post_init__(self) -> None:
+        check_seeds(self.seed, self.agents)
+        if self.steps is not None:
+            check_count("--steps", self.steps)
+        for kind, names, known in (("task", self.tasks, TASKS), ("method", self.methods, METHODS)):
+            if names:
+                check_names(kind, names, known)
+
+    @property
+    def agents(self) -> int:
+        """Agents of each cell."""
+        return SCALES[self.scale].seeds if self.seeds is None else self.seeds
+
+    @property
+    def chosen_tasks(self) -> tuple[str, ...]:
+        """The tasks, in the order of tables."""
+        chosen = self.tasks or tuple(SCALES[self.scale].tasks)
+        return tuple(name for name in TASKS if name in chosen)
+
+    def methods_in(self, task: str) -> tuple[str, ...]:
+        """The chosen methods that can be used in a task, in the order of tables."""
+        chosen = self.methods or SCALES[self.scale].methods
+        return tuple(name for name in TASKS[task].methods if name in chosen)
+
+    def plan(self) -> dict[str, Cell]:
+        """The cells by name, in the order in which they are trained: task by task."""
+        cells = (self.cell(task, method) for task in self.chosen_tasks for method in self.methods_in(task))
+        return {cell.name: cell for cell in cells}
+
+    def cell(self, task: str, method: str) -> Cell:
+        """One cell."""
+        about = TASKS[task]
+        steps = self.steps or SCALES[self.scale].tasks.get(task) or about.steps
+        return Cell(task, method, TrainConfig(about.env, about.agent(method, steps), self.seed, self.agents))
