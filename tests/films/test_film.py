@@ -1,7 +1,8 @@
 """Films of a map and of a game, from pictures whose colours are known."""
 
 import io
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import av
 import numpy as np
@@ -33,6 +34,7 @@ class Moment:
     screen: np.ndarray
     score: float = 0.0
     room: int | None = None
+    info: Mapping[str, float] = field(default_factory=dict)
 
 
 def screen(colour: tuple[int, int, int]) -> np.ndarray:
@@ -86,6 +88,8 @@ def test_a_game_counts_its_rooms() -> None:
     assert dict(shots[2].numbers) | {} == {"score": "400", "room": "1", "rooms so far": "2", "step": "2"}
     (unknown,) = film.screen_shots([Moment(screen(GREEN))], "score", 5 / 3)
     assert dict(unknown.numbers) == {"score": "0", "step": "0"}
+    (informed,) = film.screen_shots([Moment(screen(GREEN), info={"keys_found": 2.0})], "return", 1.0)
+    assert dict(informed.numbers) == {"return": "0", "keys found": "2", "step": "0"}
 
 
 def test_a_film_of_a_game_shows_the_screen_in_the_shape_of_a_television() -> None:

@@ -1,10 +1,14 @@
 """A ladder: an adapter as environment libraries need it, whose numbers can be computed by hand."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
-from action_balance.envs.library.adapter import Transition
+from action_balance.envs.library.adapter import Adapter, Transition
+from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.envs.spec import EnvSpec
 
 
@@ -28,3 +32,16 @@ class Ladder:
         obs = jnp.stack([rung, state["start"]])
         reached = {"rung": rung, "start": state["start"], "climbed": climbed}
         return reached, obs, jnp.where(done, 3.0, 0.0), done, jnp.zeros((), bool), {"climbed": climbed}
+
+
+@dataclass(frozen=True)
+class LadderConfig(LibraryEnvConfig):
+    """Ladders as a family, with a time limit of 5 steps."""
+
+    max_steps: int | None = 5
+
+    prefix: ClassVar[str] = "ladder:"
+    library: ClassVar[str] = "jax"
+
+    def make_adapter(self) -> Adapter:
+        return Ladder()

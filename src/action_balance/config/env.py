@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from action_balance.config.agent import HostConfig
     from action_balance.envs.base import Environment
     from action_balance.envs.host_base import HostEnvironment
-    from action_balance.envs.replay import Replay
+    from action_balance.envs.replay import EpisodeRecord, Replay
     from action_balance.envs.scene import Scene
     from action_balance.envs.spec import EnvSpec
     from action_balance.files import Data
@@ -189,6 +189,19 @@ class DeviceEnvConfig(EnvConfig):
             The environment.
         """
         raise NotImplementedError
+
+    def replay(self, environment: "Environment", record: "EpisodeRecord") -> "Replay | None":
+        """An episode of an evaluation, to be played again for a film; None where there are no pictures.
+
+        Args:
+            environment: made by this family.
+            record: what was played in it.
+
+        Returns:
+            The episode.
+        """
+        del environment, record
+        return None
 
     @property
     def spec(self) -> "EnvSpec":

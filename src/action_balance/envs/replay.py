@@ -3,11 +3,21 @@
 Axis: T steps.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, Int, PRNGKeyArray, Shaped, UInt8
+
+
+class EpisodeRecord(NamedTuple):
+    """What a replay of an episode on the device needs."""
+
+    reset_key: PRNGKeyArray
+    step_keys: Shaped[PRNGKeyArray, " T"]
+    actions: Int[np.ndarray, "T *c"]
+    rewards: Float[np.ndarray, " T"]
+    terminated: bool  # whether the task ended it
 
 
 class Moment(Protocol):
@@ -24,6 +34,10 @@ class Moment(Protocol):
     @property
     def screen(self) -> UInt8[np.ndarray, "..."]:
         """The screen, (H, W, 3)."""
+
+    @property
+    def info(self) -> Mapping[str, float]:
+        """Numbers of the episode so far, by name, as `Step.info` has them."""
 
 
 class Visit(Protocol):

@@ -7,6 +7,7 @@ screens of a replay. Axes: T steps, S states, A actions.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -29,6 +30,9 @@ MOST_FRAMES = 300
 
 #: Pixels of the picture of a screen: width and height; from this scale on, pixels of the screen become squares.
 SCREEN, SHARP = (800, 630), 3
+
+#: The most numbers of an episode's info above the panel.
+MOST_INFO = 2
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -
         if moment.room is not None:
             rooms.add(moment.room)
             numbers += [("room", f"{moment.room}"), ("rooms so far", f"{len(rooms)}")]
+        numbers += [(name.replace("_", " "), _short(value)) for name, value in islice(moment.info.items(), MOST_INFO)]
         yield Shot(_enlarged(moment.screen, pixel_aspect), (*numbers, ("step", f"{step:,}")))
 
 

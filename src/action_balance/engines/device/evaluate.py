@@ -19,6 +19,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.base import Environment, Step
+from action_balance.envs.replay import EpisodeRecord
 
 #: Numbers that the episodes of one agent may occupy together: 400 MB.
 ROOM = 100_000_000
@@ -181,3 +182,21 @@ def evaluate(
         return replace(together, trace=trace)
 
     return {mode: all_agents(mode) for mode in modes}
+
+
+def first_record(config: TrainConfig, seed: int, mode: ActionMode, trace: Trace) -> EpisodeRecord:
+    """What a replay needs of the first episode of the first agent.
+
+    Args:
+        config: settings of the run.
+        seed: random seed of the evaluation.
+        mode: the action mode.
+        trace: the episode.
+
+    Returns:
+        Its random keys and actions.
+    """
+    steps = config.environment(jax.random.key(config.seed)).episode_steps
+    reset_key, keys = episode_keys(mode_key(seed, config.seed, ACTION_MODES.index(mode)), 0, steps)
+    step_keys = jax.vmap(lambda key: jax.random.split(key)[1])(keys[: len(trace.reward)])
+    return EpisodeRecord(reset_key, step_keys, trace.decision.action, trace.reward, bool(trace.terminated[-1]))

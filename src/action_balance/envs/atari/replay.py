@@ -4,8 +4,8 @@ Axis: T steps.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Integer, Shaped, UInt8
@@ -75,6 +75,7 @@ class Moment:
     room: int | None  # None if it is not known which byte holds it
     screen: UInt8[np.ndarray, "..."]  # (H, W, 3), the maximum of the last two frames; (0,) without pictures
     actions: tuple[str, ...]  # names of the game's actions, e.g. UPFIRE
+    info: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

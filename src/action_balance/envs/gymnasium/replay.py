@@ -5,8 +5,8 @@ The environment is made again so that it draws itself, and the recorded actions 
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -36,6 +36,7 @@ class Moment:
     score: float  # so far
     screen: UInt8[np.ndarray, "H W 3"]
     room: None = None
+    info: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from action_balance.envs.base import Environment
     from action_balance.envs.library.adapter import Adapter
+    from action_balance.envs.replay import EpisodeRecord, Replay
     from action_balance.envs.spec import EnvSpec
 
 
@@ -80,3 +81,11 @@ class LibraryEnvConfig(DeviceEnvConfig):
 
         del key
         return LibraryEnvironment(self.adapter, self.max_steps)
+
+    def replay(self, environment: "Environment", record: "EpisodeRecord") -> "Replay":
+        """Drawn by the library or, if it draws nothing, from the observations."""
+        from action_balance.envs.library.environment import LibraryEnvironment
+        from action_balance.envs.library.replay import LibraryReplay
+
+        assert isinstance(environment, LibraryEnvironment)
+        return LibraryReplay(self.name, environment, record)

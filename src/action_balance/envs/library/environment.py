@@ -1,5 +1,6 @@
 """Environments of libraries: new episodes begin here, after the observation that ended the last one was kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -46,20 +47,33 @@ class LibraryEnvironment(eqx.Module):
         first = LibraryState(jax.tree.map(_strong, state), jnp.zeros((), jnp.int32))
         return first, observation.astype(self.spec.dtype)
 
-    def step(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
-        """Take one step, and begin a new episode if it ended one."""
-        step_key, reset_key = jax.random.split(key)
+    def advance(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
+        """Take one step as `step` does, without a new episode: what was reached is also what is observed.
+
+        Args:
+            state: the current state.
+            action: a scalar, or one choice per component.
+            key: random key.
+
+        Returns:
+            The state that was reached, and the outcome.
+        """
+        step_key, _ = jax.random.split(key)
         reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
         steps = state.steps + 1
         if self.max_steps is not None:
             truncated = truncated | (steps >= self.max_steps)
-        next_obs = next_obs.astype(self.spec.dtype)
-        (following, observation) = _begin_if(
-            terminated | truncated, self.reset, reset_key, (LibraryState(reached, steps), next_obs)
-        )
-        reward = jnp.asarray(reward, jnp.float32)
+        next_obs, reward = next_obs.astype(self.spec.dtype), jnp.asarray(reward, jnp.float32)
         info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
-        return following, Step(observation, next_obs, reward, terminated, truncated, info)
+        return LibraryState(reached, steps), Step(next_obs, next_obs, reward, terminated, truncated, info)
+
+    def step(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
+        """Take one step, and begin a new episode if it ended one."""
+        reached, outcome = self.advance(state, action, key)
+        _, reset_key = jax.random.split(key)
+        ended = outcome.terminated | outcome.truncated
+        following, observation = _begin_if(ended, self.reset, reset_key, (reached, outcome.next_obs))
+        return following, replace(outcome, observation=observation)
 
     def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
         """States are not enumerated."""

@@ -42,6 +42,8 @@ def _numbers(env: EnvConfig, one: Evaluation, rooms: list[list[Sequence[Visit]]]
         f"mean_{env.length_name}": float(np.mean(one.lengths)),
         ended_by(env): float(np.mean(one.terminated)),
     }
+    if one.info:
+        numbers["info"] = {name: float(np.mean(values)) for name, values in one.info.items()}
     if rooms:
         counts = [len(visits) for agent in rooms for visits in agent]
         per_game = {"mean_per_game": float(np.mean(counts)), "most_in_a_game": max(counts)}
@@ -97,6 +99,7 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
     env, frames = config.env, config.env.frames_per_step
     has_rooms = isinstance(env, HostEnvConfig) and env.has_rooms
     header = ["mode", "seed", "episode", env.outcome, env.length_name, *(["frames"] if frames else []), "ended"]
+    header += next(iter(found.values())).info
     rows: list[list[object]] = []
     for mode, one in found.items():
         for (agent, episode), total in np.ndenumerate(np.asarray(one.returns)):
@@ -104,6 +107,7 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
             row = [mode, config.seed + agent, episode, f"{total:.9g}", steps]
             row += [frames * steps] if frames else []
             row += [env.end_name if one.terminated[agent, episode] else "time limit"]
+            row += [f"{values[agent, episode]:.9g}" for values in one.info.values()]
             if has_rooms:
                 visited = [f"{visit.room}@{visit.step}" for visit in rooms[mode][agent][episode]] if rooms else []
                 row += [len(visited) or "", " ".join(visited)]
@@ -136,6 +140,8 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     rows = {name: [_short(one[env.outcome][key]) for one in modes.values()] for name, key in names.items()}
     rows["mean steps"] = [_short(one[f"mean_{env.length_name}"]) for one in modes.values()]
     rows[f"ended by {env.end_name}"] = [f"{one[ended_by(env)]:.0%}" for one in modes.values()]
+    for name in next(iter(modes.values())).get("info", ()):
+        rows[f"mean {name.replace('_', ' ')}"] = [_short(one["info"][name]) for one in modes.values()]
     if "rooms" in summary:
         for name, key in (
             (f"rooms per {env.unit}", "mean_per_game"),

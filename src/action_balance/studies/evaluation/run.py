@@ -11,8 +11,9 @@ from rich.console import Console
 
 from action_balance.agent.state import TrainedAgent, TrainState
 from action_balance.arguments import as_whole
-from action_balance.config.env import HostEnvConfig
+from action_balance.config.env import DeviceEnvConfig, HostEnvConfig
 from action_balance.config.train import TrainConfig
+from action_balance.engines.device.evaluate import first_record
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
 from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
 from action_balance.engines.loop import trained_on
@@ -173,9 +174,17 @@ def play(
         more, pictures = _on_map(config, method, found, trained)
         summary, files = summary | more, files | pictures
     show(f"{method} on {env.title} after {update:,} updates", config, summary, console)
-    if recorded:
-        files |= _film(config, method, recorded[FILMED][0][0], found[FILMED], console)
+    if replay := recorded[FILMED][0][0] if recorded else _device_replay(config, seed, found[FILMED]):
+        files |= _film(config, method, replay, found[FILMED], console)
     return summary, files
+
+
+def _device_replay(config: TrainConfig, seed: int, one: Evaluation) -> Replay | None:
+    """The filmed episode of an environment on the device; None where it has no pictures, or a map."""
+    if not isinstance(config.env, DeviceEnvConfig) or one.trace is None:
+        return None
+    environment = config.environment(jax.random.key(config.seed))
+    return config.env.replay(environment, first_record(config, seed, FILMED, one.trace))
 
 
 def _replays(env: HostEnvConfig, found: Mapping[ActionMode, Evaluation]) -> Replays:
