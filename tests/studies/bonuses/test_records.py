@@ -7,11 +7,9 @@ import pytest
 from bonus_records import comparison, record
 
 from action_balance.errors import UserError
-from action_balance.studies import cells
 from action_balance.studies.bonuses import records
 from action_balance.studies.bonuses.records import Record
-from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Setup
-from action_balance.studies.cells import claimed, record_path
+from action_balance.studies.cells import record_path
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -40,55 +38,12 @@ def test_records_are_sorted_as_in_tables(tmp_path: Path) -> None:
     ]
 
 
-def test_a_record_with_other_settings_is_not_mistaken_for_one_of_the_plan(tmp_path: Path) -> None:
-    made = record("deep-sea-10", "rnd", [1, 2])
-    made.save(record_path(tmp_path, made.name))
-    cell = BonusesSettings(seeds=2, steps=2048).cell("deep-sea-10", Setup("rnd"))
-    assert cells.is_trained(tmp_path, cell, Record.load)
-    assert not cells.is_trained(tmp_path / "nowhere", cell, Record.load)
-    with pytest.raises(UserError, match="different settings"):
-        cells.is_trained(tmp_path, replace(cell, config=replace(cell.config, seed=3)), Record.load)
-
-
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     path = record_path(tmp_path, "deep-sea-10--rnd")
     path.parent.mkdir()
     path.write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"deep-sea-10--rnd\.npz is damaged: delete it"):
         records.read_records(tmp_path)
-
-
-def test_only_records_and_what_is_left_of_some_are_deleted(tmp_path: Path) -> None:
-    for name in ("deep-sea-10--rnd", "mine"):
-        record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
-    for name in (".deep-sea-10--rnd.lock", ".deep-sea-10--hash.npz.0123abcd.part"):  # of processes that were killed
-        (tmp_path / "cells" / name).touch()
-    cells.delete_records(tmp_path, WORLDS)
-    assert [path.name for path in (tmp_path / "cells").iterdir()] == ["mine.npz"]
-
-
-def test_records_are_not_deleted_through_a_link(tmp_path: Path) -> None:
-    record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path / "elsewhere", "deep-sea-10--rnd"))
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "cells").symlink_to(tmp_path / "elsewhere" / "cells")
-    with pytest.raises(UserError, match="points outside"):
-        cells.delete_records(tmp_path / "out", WORLDS)
-    assert record_path(tmp_path / "elsewhere", "deep-sea-10--rnd").exists()
-
-
-def test_a_claim_ends_without_a_trace(tmp_path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    name = "deep-sea-10--rnd"
-    lock = tmp_path / "cells" / f".{name}.lock"
-    with claimed(tmp_path, name) as free:
-        assert free
-        assert lock.exists()
-    assert not lock.exists()
-    with claimed(tmp_path, name) as free:
-        assert free
-        record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
-    assert not lock.exists()
-    del fcntl
 
 
 @pytest.mark.parametrize(
