@@ -30,7 +30,7 @@ def warm_up(
     env_state: Any,
     draws: Any,
     scan: Callable[..., Any] = jax.lax.scan,
-    update: Callable[..., RunningMeanStd] = RunningMeanStd.update,
+    update: Callable[[Any, Any], RunningMeanStd] = lambda stats, frames: stats.update(frames),
 ) -> RunningMeanStd:
     """Update statistics with every frame that random steps reach, also those that end an episode.
 
