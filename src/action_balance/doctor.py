@@ -132,7 +132,12 @@ def devices() -> dict[str, str]:
             accelerators.append(device.device_kind + (f", {limit / 2**30:.0f} GiB for JAX" if limit else ""))
     if not accelerators and shutil.which("nvidia-smi"):
         accelerators = ['JAX does not use it: pip install "jax[cuda13]", or jax[cuda12] if the driver is older']
-    return {"processor": f"{cores()} cores ({platform.machine()})", "GPU": "\n".join(accelerators) or "none"}
+    kind = "CPU cores" if known[0].platform == "cpu" else known[0].device_kind
+    return {
+        "processor": f"{cores()} cores ({platform.machine()})",
+        "GPU": "\n".join(accelerators) or "none",
+        "--devices all": f"{len(known)} x {kind}",
+    }
 
 
 def _balances() -> None:

@@ -6,7 +6,7 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from action_balance.api.run import Run
 from action_balance.arguments import as_path, as_texts
@@ -36,6 +36,7 @@ def train(
     seeds: int = 1,
     checkpoint_every: int | None = None,
     stop_when: str | Sequence[str] = (),
+    devices: int | Literal["all"] | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     overwrite: bool = False,
     track: str | Sequence[str] = (),
@@ -59,6 +60,8 @@ def train(
             large).
         stop_when: conditions such as ``return>=0.9``; the first one that is met stops the run early. The metrics are
             means over the seeds.
+        devices: number of devices, such as GPUs, to split the seeds over, or the environments of each seed if there are
+            fewer seeds than devices; ``"all"`` for all of them (default: one GPU, or one core per seed).
         callbacks: one or several functions, called after every update with an `Update`, which has its metrics. A
             callback that returns False, or calls `Update.stop`, stops training; the run can be resumed.
         overwrite: replace the run that is already in the folder.
@@ -85,7 +88,7 @@ def train(
     function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     conditions = as_texts("stop_when", stop_when)
-    planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions)
+    planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions, devices)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
     with show_progress(progress, config, report, folder) as shown:
         finished = loop.begin(folder, config, sys.argv, shown, overwrite, on_message, tracked, functions, shown.begin)
@@ -100,6 +103,7 @@ def resume(
     trust: bool = False,
     *,
     steps: int | None = None,
+    devices: int | Literal["all"] | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     track: str | Sequence[str] = (),
     track_project: str | None = None,
@@ -115,6 +119,7 @@ def resume(
         trust: whether to import the modules named in the run, which runs their code. Use it only for your own
             environments, wrappers and bonuses, or those of people you trust.
         steps: as for `Run.resume`.
+        devices: as for `Run.resume`.
         callbacks: as for `train`.
         track: as for `Run.resume`.
         track_project: as for `Run.resume`.
@@ -128,6 +133,7 @@ def resume(
     opened = Run(run, env=env, trust=trust)
     return opened.resume(
         steps,
+        devices=devices,
         callbacks=as_callbacks(callbacks),
         track=track,
         track_project=track_project,

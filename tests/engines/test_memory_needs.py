@@ -154,7 +154,8 @@ def test_large_observations_are_named_with_their_numbers(
 
 
 def test_a_gpu_has_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: {"bytes_limit": 1000})])
+    gpu = SimpleNamespace(memory_stats=lambda: {"bytes_limit": 1000})
+    monkeypatch.setattr(jax, "local_devices", lambda: [gpu])
     with pytest.raises(UserError, match="1,000 bytes is available"):
         check_training(TrainConfig(SEA, TINY), SEA.spec)
 

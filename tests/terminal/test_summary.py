@@ -21,7 +21,7 @@ def settings(*words: str) -> TrainConfig:
 
 
 def test_the_start_names_method_environment_seeds_steps_device_and_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary, "device", lambda: "H200")
+    monkeypatch.setattr(summary, "device", lambda _: "H200")
     config = settings("open", "--method", "rnd", "--seed", "3", "--seeds", "2", "--steps", "2500")
     rows = dict(line.split(maxsplit=1) for line in start_lines(config, Path("runs/my run")))
     assert rows == {

@@ -15,7 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
 from action_balance.engines import loop
 from action_balance.engines.callbacks import Callback
-from action_balance.engines.device.devices import use_all_cores
+from action_balance.engines.device.devices import for_resume, use_all_cores
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
 from action_balance.engines.restore import checkpoint_name
@@ -122,6 +122,7 @@ class Run:
         self,
         steps: int | None = None,
         *,
+        devices: int | Literal["all"] | None = None,
         callbacks: Sequence[Callback] = (),
         track: str | Sequence[str] = (),
         track_project: str | None = None,
@@ -134,6 +135,8 @@ class Run:
         Args:
             steps: new total number of environment steps per seed, in place of the planned one. Schedules that depend on
                 the length follow the new one from now on, and a message reports it.
+            devices: number of devices to continue on, or ``"all"`` (default: as many as before, or as many as there
+                are). The results are the same up to rounding.
             callbacks: called after every update with an `Update`; a callback that returns False stops training.
             track: additional trackers to send metrics to from now on; those that the run already uses continue.
             track_project: project to log the run to (default: the project used so far, or action-balance).
@@ -149,12 +152,14 @@ class Run:
         use_program_cache()
         tracked = track_config(track, track_project)
         folder = RunFolder.open(self.path)
-        config = TrainConfig.of_run(folder.config, self._trust, self._env)
+        config, notes = for_resume(TrainConfig.of_run(folder.config, self._trust, self._env), devices)
         longer = None if steps is None else extend(folder, config, steps)
         if longer is None and loop.says_finished(folder, on_message):
             return self
         with show_progress(progress, longer.config if longer else config, report, self.path) as shown:
-            finished = loop.resume(folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin, longer)
+            finished = loop.resume(
+                folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin, longer, notes
+            )
         if finished:
             shown.finish()
         return self

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from action_balance.cli.form import Command
 from action_balance.tracking.base import Name, TrackConfig
@@ -21,6 +21,9 @@ class Resume(Command):
     """Folder of the run."""
     steps: int | None = None
     """New total number of environment steps per seed, in place of the planned one."""
+    devices: int | Literal["all"] | None = None
+    """Number of devices to continue on; the results are the same up to rounding (default: as many as before, or as many
+    as there are)."""
     env: str | None = field(default=None, metadata={"metavar": "MODULE:FUNCTION"})
     """Function that creates the environment, for a run trained with a function defined in a script."""
     trust: bool = False
@@ -38,4 +41,6 @@ class Resume(Command):
         from action_balance.terminal.training import resume
 
         track = TrackConfig(self.track, self.track_project)
-        return partial(resume, self.run_folder, self.trust, env=self.env, steps=self.steps, track=track)
+        return partial(
+            resume, self.run_folder, self.trust, env=self.env, steps=self.steps, track=track, devices=self.devices
+        )

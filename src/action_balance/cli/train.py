@@ -46,6 +46,7 @@ COMMON = (
     *(
         "settings.stop_when",
         "settings.checkpoint_every",
+        "settings.devices",
         "settings.agent.ppo.learning_rate",
         "settings.agent.ppo.intrinsic_coef",
     ),

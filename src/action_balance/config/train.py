@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from action_balance.arguments import as_whole
 from action_balance.config.agent import AgentConfig
-from action_balance.config.env import DeviceEnvConfig, EnvConfig
+from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.legacy import upgrade_config
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
@@ -69,7 +69,7 @@ class TrainConfig:
             return
         if self.devices != "all":
             check_numbers(self, "devices", low=1, high=MOST)
-        if self.env.engine == "host":
+        if isinstance(self.env, HostEnvConfig):
             raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
 
     def check_spec(self, spec: "EnvSpec") -> None:

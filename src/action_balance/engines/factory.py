@@ -1,7 +1,7 @@
 """The engine of a run: who trains and evaluates its agents. Nothing else asks where environments are."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from action_balance.agent.state import TrainedAgent, TrainState
@@ -72,6 +72,8 @@ def make_trainer(
         The trainer; a `UserError` if a setting does not fit the environment, if the environment has changed, or if the
         memory does not suffice.
     """
+    if not trains:  # a checkpoint is the same on any number of devices
+        config = replace(config, devices=None)
     spec = config.env.spec
     spec.check_unchanged(trained_on, config.env.name)
     config.env.check_spec(spec)

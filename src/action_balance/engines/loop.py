@@ -16,6 +16,7 @@ from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
 from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
+from action_balance.engines.device.devices import choose_devices
 from action_balance.engines.extend import Extension
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.memory import memory
@@ -42,6 +43,9 @@ SPACES = "spaces"
 
 #: Where the manifest has the environment steps of a random agent before the first update, of each seed.
 WARMUP = "warmup_steps"
+
+#: Where it has the number of devices that a run is split over, if the settings say one.
+DEVICES = "devices"
 
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
@@ -110,6 +114,7 @@ def resume(
     callbacks: Sequence[Callback] = (),
     on_start: Callable[[], None] = lambda: None,
     extension: Extension | None = None,
+    notes: Sequence[str] = (),
 ) -> bool:
     """Train the rest of a run, from the newest intact checkpoint.
 
@@ -123,6 +128,7 @@ def resume(
         callbacks: called after every update with an `Update`; one that returns False ends the training.
         on_start: called once everything is checked, before anything is compiled.
         extension: a longer plan, which is written once the checkpoint is restored.
+        notes: lines that the user should read, which the manifest keeps.
 
     Returns:
         Whether the run is finished; otherwise a callback has ended the training.
@@ -134,9 +140,12 @@ def resume(
     with graceful_stop() as stop:
         saved = bool(folder.checkpoints().updates())
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
-        notes = [trainer.resume_note] if saved and trainer.resume_note else []
+        notes = [*notes, *([trainer.resume_note] if saved and trainer.resume_note else [])]
         shapes = trainer.state_shapes() if saved else None
         about = _about(trainer, config)
+        before, now = folder.manifest.get(DEVICES), about.get(DEVICES)
+        if saved and before != now and None not in (before, now):
+            notes.append(f"the run was split over {before} devices, and now over {now}: results differ by rounding")
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
             del about[WARMUP]
         restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
@@ -186,7 +195,8 @@ def _run_info(path: Path, config: TrainConfig) -> RunInfo:
 def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
     spaces = config.env.spaces()
     known = {ENV_SPEC: trainer.spec.to_dict(), WARMUP: random_steps(Algorithm(config.agent, trainer.spec))}
-    return known | ({SPACES: spaces} if spaces is not None else {})
+    split = {DEVICES: len(choose_devices(config))} if config.devices is not None else {}
+    return known | split | ({SPACES: spaces} if spaces is not None else {})
 
 
 #: An update, what gives the state after it, and its score.

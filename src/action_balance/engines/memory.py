@@ -14,7 +14,7 @@ def memory() -> dict[str, float]:
     sizes = {}
     if STATUS.exists():  # on Linux
         sizes["host_memory"] = int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    stats = jax.devices()[0].memory_stats() or {}
+    stats = jax.local_devices()[0].memory_stats() or {}
     if "peak_bytes_in_use" in stats:
         sizes["device_memory"] = stats["peak_bytes_in_use"]
     return {name: round(size / GIB, 4) for name, size in sizes.items()}

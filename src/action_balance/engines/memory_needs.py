@@ -5,8 +5,8 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,8 @@ from action_balance.agent.warmup import warmup_steps
 from action_balance.config.agent import AgentConfig, ImageConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.train import TrainConfig
+from action_balance.engines.device.devices import choose_devices, splits_environments
+from action_balance.engines.device.environments import twice_the_envs
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import flag
@@ -67,7 +69,7 @@ def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
         One part.
     """
     steps = warmup_steps(Algorithm(config.agent, spec)) if config.env.engine == "device" else 0
-    return [Need("its warm-up", _at_once(config) * KEY * steps, "fewer --warmup-rollouts")]
+    return [Need("its warm-up", _share(config).at_once * KEY * steps, "fewer --warmup-rollouts")]
 
 
 def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
@@ -80,25 +82,35 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     Returns:
         The parts, each with the flags that it depends on.
     """
-    agent, seeds = config.agent, config.seeds
+    agent, share = config.agent, _share(config)
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
+    twice = (
+        jax.eval_shape(partial(_initial, twice_the_envs(config), spec), jax.random.key(0)) if share.is_split else state
+    )
+
+    def size(part: Callable[[Any], Any]) -> int:
+        """Bytes of a part of the states; what is there twice with twice the environments belongs to them."""
+        whole = _bytes(part(state))
+        of_envs = _bytes(part(twice)) - whole
+        return share.seeds * (share.copies * (whole - of_envs) + of_envs // share.parts)
+
     own = {"params", "optimizer", "bonus_states"}
-    rest = [getattr(state, one.name) for one in fields(state) if one.name not in own]
+    rest = [one.name for one in fields(state) if one.name not in own]
     networks, world = _networks(agent, spec), _world(config)
     bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
     widths = ["--features", "--bonus-features"] if spec.is_image or spec.is_mixed else ["--hidden", "--bonus-hidden"]
     how = f"observations of {int(np.prod(spec.stats_shape, dtype=object)) * (spec.size // _frame_size(spec)):,} numbers"
     networks_need = _need(
         "its networks",
-        seeds * _bytes((state.params, state.optimizer)),
+        size(lambda state: (state.params, state.optimizer)),
         *(networks, *bonuses, world),
         otherwise=widths,
         how=how,
     )
     return [
         networks_need,
-        _need("its bonuses", seeds * _bytes(state.bonus_states), *bonuses, networks, world),
-        _need("its environments", seeds * _bytes(rest), world),
+        _need("its bonuses", size(lambda state: state.bonus_states), *bonuses, networks, world),
+        _need("its environments", size(lambda state: [getattr(state, name) for name in rest]), world),
     ]
 
 
@@ -112,8 +124,9 @@ def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     Returns:
         The parts, each with the flags that it depends on.
     """
-    agent, ppo, world, at_once = config.agent, config.agent.ppo, _world(config), _at_once(config)
-    rollout = (device_rollout if config.env.engine == "device" else host_rollout)(agent, spec)
+    agent, ppo, world, share = config.agent, config.agent.ppo, _world(config), _share(config)
+    rollout = (device_rollout if config.env.engine == "device" else host_rollout)(agent, spec) // share.parts
+    at_once = share.at_once
     # The environments of every minibatch, its random key, and its losses.
     plan = ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
     length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
@@ -173,7 +186,7 @@ def _frame_size(spec: EnvSpec) -> int:
 
 def _available() -> int | None:
     """Bytes that JAX may use on a GPU, or that the machine has left; None if neither is known."""
-    limit: int | None = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    limit: int | None = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
     return available_memory() if limit is None else limit
 
 
@@ -194,11 +207,32 @@ def _world(config: TrainConfig) -> dict[str, float]:
     return _raised(config.env) | _raised(config.agent, "envs") | _raised(config, "seeds")
 
 
-def _at_once(config: TrainConfig) -> int:
-    """Seeds that are trained at the same time: on a CPU, every core computes one after the other."""
-    if config.env.engine == "host" or jax.default_backend() != "cpu":
-        return config.seeds
-    return min(config.seeds, len(jax.devices()))
+@dataclass(frozen=True)
+class _Share:
+    """What of a run counts against the memory that is known: that of one GPU, or of all CPU devices together."""
+
+    seeds: int
+    """Seeds whose states are there."""
+    at_once: int
+    """Those that are trained at the same time: on a CPU, every core computes one after the other."""
+    is_split: bool = False
+    """Whether devices share the environments of a seed."""
+    copies: int = 1
+    """Copies of what all environments share."""
+    parts: int = 1
+    """Parts of the environments, of which one is there."""
+
+
+def _share(config: TrainConfig) -> _Share:
+    if config.env.engine == "host":
+        return _Share(config.seeds, config.seeds)
+    devices = choose_devices(config)
+    is_split, on_cpu = splits_environments(config, devices), devices[0].platform == "cpu"
+    if is_split:
+        copies, parts = (len(devices), 1) if on_cpu else (1, len(devices))
+        return _Share(config.seeds, 1 if on_cpu else config.seeds, True, copies, parts)
+    each = -(-config.seeds // len(devices))
+    return _Share(config.seeds, min(config.seeds, len(devices))) if on_cpu else _Share(each, each)
 
 
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import leads_to
+from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.errors import as_duration
 from action_balance.machine import cores
 from action_balance.runs import Place, read_numbers
@@ -38,7 +39,7 @@ def start_lines(config: TrainConfig, path: Path) -> list[str]:
         "method": config.agent.label,
         "environment": config.env.title,
         "training": f"{seeds}, {steps:,} steps{each}",
-        "device": device(),
+        "device": device(config),
         "folder": str(path),
     }
     return [f"{name:<13}{text}" for name, text in rows.items()]
@@ -57,10 +58,22 @@ def training_line(runs: int, folder: Path) -> str:
     return f"training {runs} {'run' if runs == 1 else 'runs'} on {device()}; results go to {folder}"
 
 
-def device() -> str:
-    """The device that trains, in words."""
+def device(config: TrainConfig | None = None) -> str:
+    """The device that trains, in words.
+
+    Args:
+        config: settings of a run, which may be split over several devices.
+
+    Returns:
+        A part of a line.
+    """
     first = jax.devices()[0]
-    return f"CPU, {cores()} {'core' if cores() == 1 else 'cores'}" if first.platform == "cpu" else first.device_kind
+    text = f"CPU, {cores()} {'core' if cores() == 1 else 'cores'}" if first.platform == "cpu" else first.device_kind
+    if config is None or config.devices is None:
+        return text
+    chosen = choose_devices(config)
+    what = "environments" if splits_environments(config, chosen) else "seeds"
+    return text if len(chosen) == 1 else f"{text}; {what} split over {len(chosen)} devices"
 
 
 def compiling(config: TrainConfig) -> str:

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.device.devices import for_resume
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
@@ -49,6 +51,7 @@ def resume(
     env: str | None = None,
     steps: int | None = None,
     track: TrackConfig | None = None,
+    devices: int | Literal["all"] | None = None,
 ) -> None:
     """Train the rest of a run, or extend it.
 
@@ -59,16 +62,19 @@ def resume(
         env: MODULE:FUNCTION that makes the environment, if the run was trained with a function.
         steps: Environment steps of each seed that it is to have in the end; None for those that were planned.
         track: More trackers that follow the run from here on.
+        devices: Number of devices to continue on; None for as many as before, or as many as there are.
     """
     check_installed(track.names if track else ())
     folder = RunFolder.open(path)
-    config = TrainConfig.of_run(folder.config, trust, env)
+    config, notes = for_resume(TrainConfig.of_run(folder.config, trust, env), devices)
     messages = partial(say, console)
     longer = None if steps is None else extend(folder, config, steps)
     if longer is None and loop.says_finished(folder, messages):
         return
     with training_progress(console, longer.config if longer else config, path=path) as shown:
-        loop.resume(folder, config, command_line(), shown, messages, track, on_start=shown.begin, extension=longer)
+        loop.resume(
+            folder, config, command_line(), shown, messages, track, on_start=shown.begin, extension=longer, notes=notes
+        )
     shown.finish()
 
 

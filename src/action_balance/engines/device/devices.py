@@ -78,11 +78,12 @@ def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tup
     """
     if devices is not None:
         return replace(config, devices=devices), []
-    there = len(all_devices())
-    if isinstance(config.devices, int) and config.devices > there:
-        note = f"the run used {config.devices} devices, and there are {_how_many(there)}: all of them are used"
-        return replace(config, devices="all"), [note]
-    return config, []
+    there, envs = len(all_devices()), config.agent.envs
+    if not isinstance(config.devices, int) or config.devices <= there:
+        return config, []
+    most = max(count for count in range(1, there + 1) if count <= config.seeds or envs % count == 0)
+    note = f"the run used {config.devices} devices, and this machine has {_how_many(there)}: it continues on {most}"
+    return replace(config, devices=most), [note]
 
 
 def _how_many(count: int) -> str:

@@ -102,14 +102,26 @@ def env_axes(config: TrainConfig, init: Callable[[TrainConfig], Callable[..., Tr
     Returns:
         A state with numbers of axes in place of arrays, `NO_AXIS` for what all environments share.
     """
-    agent = config.agent
-    twice = replace(config, agent=replace(agent, envs=2 * agent.envs, steps=2 * agent.steps))
     key = jax.random.key(0)
 
     def axis(one: jax.ShapeDtypeStruct, other: jax.ShapeDtypeStruct) -> int:
         longer = [place for place, sizes in enumerate(zip(one.shape, other.shape, strict=True)) if len(set(sizes)) > 1]
-        is_envs = len(longer) == 1 and one.shape[longer[0]] == agent.envs
+        is_envs = len(longer) == 1 and one.shape[longer[0]] == config.agent.envs
         return longer[0] if is_envs else NO_AXIS
 
-    axes: TrainState = jax.tree.map(axis, jax.eval_shape(init(config), key), jax.eval_shape(init(twice), key))
+    once, twice = jax.eval_shape(init(config), key), jax.eval_shape(init(twice_the_envs(config)), key)
+    axes: TrainState = jax.tree.map(axis, once, twice)
     return axes
+
+
+def twice_the_envs(config: TrainConfig) -> TrainConfig:
+    """Settings with twice as many environments, to see what depends on their number.
+
+    Args:
+        config: settings of a run.
+
+    Returns:
+        Settings with as many updates.
+    """
+    agent = config.agent
+    return replace(config, agent=replace(agent, envs=2 * agent.envs, steps=2 * agent.steps))
