@@ -20,6 +20,8 @@ from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.deep_sea.config import DeepSeaConfig
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.gymnasium.config import GymnasiumConfig
+from action_balance.envs.navix.config import NavixConfig
+from action_balance.envs.xminigrid.config import XMiniGridConfig
 from action_balance.errors import UserError
 
 
@@ -33,6 +35,8 @@ from action_balance.errors import UserError
         ("atari:pitfall", AtariConfig),
         ("gym:CartPole-v1", GymnasiumConfig),
         ("gym:my_module:make", GymnasiumConfig),
+        ("navix:Navix-DoorKey-8x8-v0", NavixConfig),
+        ("xminigrid:MiniGrid-DoorKey-8x8", XMiniGridConfig),
     ],
 )
 def test_a_name_or_its_prefix_leads_to_a_family(name: str, family: type[EnvConfig]) -> None:
@@ -41,7 +45,7 @@ def test_a_name_or_its_prefix_leads_to_a_family(name: str, family: type[EnvConfi
 
 
 def test_families_are_listed_once_and_in_order() -> None:
-    assert families() == [GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig]
+    assert families() == [GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig, NavixConfig, XMiniGridConfig]
     assert known_names()[:4] == ["open", "goal", "corridor", "deep-sea"]
     assert "atari:montezuma_revenge" in known_names()
     assert all(family.forms for family in families())
@@ -56,6 +60,8 @@ def test_families_are_listed_once_and_in_order() -> None:
         ("montezuma_revenge", r"did you mean atari:montezuma_revenge\?"),
         ("atary:pitfall", r"did you mean atari:pitfall\?"),
         ("CartPole-v1", r"did you mean gym:CartPole-v1\?"),
+        ("Navix-DoorKey-8x8-v0", r"did you mean navix:Navix-DoorKey-8x8-v0\?"),
+        ("MiniGrid-DoorKey-8x8", r"did you mean xminigrid:MiniGrid-DoorKey-8x8\?"),
         ("atari", "needs a game, e.g. atari:pitfall"),
         ("gym:", "needs the id of an environment, e.g. gym:CartPole-v1"),
         ("", "choose from open, goal"),

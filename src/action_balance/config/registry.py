@@ -135,7 +135,8 @@ def env_class(name: str) -> type[EnvConfig]:
     if path := built_in(name):
         found: type[EnvConfig] = load_object(path)
         return found
-    for family in families():
+    # Gymnasium takes any name that ends in a version for its own: those that know their names are asked first.
+    for family in sorted(families(), key=lambda one: one.engine == "host"):
         if meant := family.suggest(name):
             raise UserError(f"unknown environment '{name}': did you mean {meant}?")
     if ":" not in name.strip(":") or difflib.get_close_matches(name, known_names(), n=1, cutoff=0.8):

@@ -62,7 +62,7 @@ class LibraryEnvironment(eqx.Module):
         reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
         steps = state.steps + 1
         if self.max_steps is not None:
-            truncated = truncated | (steps >= self.max_steps)
+            truncated = (truncated | (steps >= self.max_steps)) & ~terminated
         next_obs, reward = next_obs.astype(self.spec.dtype), jnp.asarray(reward, jnp.float32)
         info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
         return LibraryState(reached, steps), Step(next_obs, next_obs, reward, terminated, truncated, info)

@@ -1,0 +1,36 @@
+"""Names of environments of a library."""
+
+from collections.abc import Collection
+
+from action_balance.errors import UserError, nearest
+
+
+def check_library_name(name: str, prefix: str, known: Collection[str]) -> None:
+    """Raise a `UserError` with a suggestion if a library has no environment of a name.
+
+    Args:
+        name: of the environment, with its prefix.
+        prefix: of the family.
+        known: names of the library, without the prefix.
+    """
+    wanted = name.removeprefix(prefix)
+    if wanted in known:
+        return
+    exact = {one.lower(): one for one in known}
+    near = exact.get(wanted.lower()) or nearest(wanted, known)
+    hint = f"did you mean {prefix}{near}?" if near else f"it has {', '.join(sorted(known)[:3])} and others"
+    raise UserError(f"unknown environment '{name}': {hint}")
+
+
+def suggest_name(prefix: str, name: str, known: Collection[str]) -> str | None:
+    """The name of an environment that someone meant who left out the prefix.
+
+    Args:
+        prefix: of the family.
+        name: what was typed.
+        known: names of the library, without the prefix.
+
+    Returns:
+        The name with the prefix; None if the library has no such name.
+    """
+    return f"{prefix}{name}" if name in known else None

@@ -1,0 +1,95 @@
+"""Settings of XLand-MiniGrid; the library itself is imported when an environment is made."""
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from action_balance.envs.library.config import LibraryEnvConfig
+from action_balance.envs.library.names import check_library_name, suggest_name
+from action_balance.envs.xminigrid.names import NAMES
+from action_balance.errors import MOST, UserError, check_name, check_numbers
+
+if TYPE_CHECKING:
+    from action_balance.envs.library.adapter import Adapter
+
+PREFIX = "xminigrid:"
+
+#: The largest view: no grid of the library is larger.
+LARGEST_VIEW = 127
+
+
+@dataclass(frozen=True)
+class XMiniGridConfig(LibraryEnvConfig):
+    """A task of XLand-MiniGrid: MiniGrid's tasks, or XLand's with a goal and rules (Nikulin et al., 2024)."""
+
+    view_size: int | None = None
+    """Side of the square of cells that the agent sees ahead of it, an odd number (default: that of the library)."""
+    show_carried: bool = False
+    """Whether the agent's own cell shows what it carries, as in MiniGrid; XLand-MiniGrid itself does not show it."""
+    benchmark: str = ""
+    """Benchmark of the ruleset of an XLand task, e.g. trivial-21k; the library must have downloaded it before
+    (default: no goal and no rules, so that there is no reward)."""
+    ruleset: int = 0
+    """Number of the ruleset in the benchmark."""
+
+    label: ClassVar[str] = "XLand-MiniGrid task"
+    order: ClassVar[int] = 7
+    forms: ClassVar[tuple[str, ...]] = ("xminigrid:ID",)
+    packages: ClassVar[tuple[str, ...]] = ("xminigrid",)
+    has_images: ClassVar[bool | None] = False
+    common_scale: ClassVar[bool] = True
+    prefix: ClassVar[str] = PREFIX
+    library: ClassVar[str] = "xminigrid"
+    example: ClassVar[str] = "MiniGrid-DoorKey-8x8"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.view_size is not None:
+            check_numbers(self, "view_size", low=3, high=LARGEST_VIEW)
+            if self.view_size % 2 == 0:
+                raise UserError(f"--view-size {self.view_size} has no middle: use an odd number")
+        check_numbers(self, "ruleset", high=MOST)
+        if self.ruleset and not self.benchmark:
+            raise UserError(f"--ruleset {self.ruleset} needs a benchmark, e.g. --benchmark trivial-21k")
+        if self.benchmark and not self.short_name.startswith("XLand-"):
+            raise UserError(f"{self.name} has its own goal: leave out --benchmark")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """All environments of the library."""
+        return tuple(f"{PREFIX}{name}" for name in NAMES)
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The same with the prefix."""
+        return suggest_name(PREFIX, name, NAMES)
+
+    def make_adapter(self) -> "Adapter":
+        """The environment of the library."""
+        import xminigrid
+
+        from action_balance.envs.xminigrid.environment import XMiniGrid
+
+        check_library_name(self.name, PREFIX, xminigrid.registered_environments())
+        changes: dict[str, Any] = {"view_size": self.view_size, "max_steps": self.max_steps}
+        environment, params = xminigrid.make(
+            self.short_name, **{name: value for name, value in changes.items() if value is not None}
+        )
+        if self.benchmark:
+            params = params.replace(ruleset=self._find_ruleset())
+        return XMiniGrid(environment, params, self.show_carried)
+
+    def _find_ruleset(self) -> Any:
+        import xminigrid
+        from xminigrid.benchmarks import DATA_PATH, NAME2HFFILENAME
+
+        check_name("benchmark", self.benchmark, xminigrid.registered_benchmarks())
+        if not os.path.exists(os.path.join(DATA_PATH, NAME2HFFILENAME[self.benchmark])):
+            raise UserError(
+                f"the benchmark {self.benchmark} is not in {DATA_PATH}, and nothing is downloaded here: run "
+                f"python -c \"import xminigrid; xminigrid.load_benchmark('{self.benchmark}')\" first"
+            )
+        found = xminigrid.load_benchmark(self.benchmark)
+        if self.ruleset >= found.num_rulesets():
+            raise UserError(f"--ruleset must be below {found.num_rulesets():,}, not {self.ruleset:,}")
+        return found.get_ruleset(self.ruleset)
