@@ -11,6 +11,7 @@ def first(key: jax.Array) -> dict[str, jax.Array]:
 
 
 def following(key: jax.Array, state: dict[str, jax.Array], action: jax.Array) -> dict[str, jax.Array]:
+    del key
     moved = jax.lax.switch(action, [lambda: state["moved"], lambda: state["moved"] + 1])
     return {**state, "moved": moved}
 
@@ -29,4 +30,4 @@ def test_only_what_is_drawn_or_moves_is_carried() -> None:
 
 def test_a_step_must_keep_the_structure() -> None:
     with pytest.raises(TypeError, match="a step returns"):
-        CompactState(first, lambda key, state, action: state["moved"])
+        CompactState(first, lambda *given: given[1]["moved"])

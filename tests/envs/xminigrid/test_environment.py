@@ -26,11 +26,11 @@ CONFIG = XMiniGridConfig("xminigrid:MiniGrid-DoorKey-5x5", max_steps=8, show_car
 
 @pytest.fixture(scope="module")
 def played() -> tuple[LibraryState, Step]:
-    """Two environments with the same grid: one is solved in the last step, in the other the agent turns; axes (8, 2)."""
+    """Two environments with the same grid, one solved in its last step; in the other the agent turns. Axes (8, 2)."""
     environment = CONFIG.make(jax.random.key(0))
     assert isinstance(environment, LibraryEnvironment)
     compact = CONFIG.adapter._compact  # type: ignore[attr-defined]
-    state, _ = environment.reset(jax.random.key(0))
+    state, _ = jax.jit(environment.reset)(jax.random.key(0))
     whole = compact.unpack(state.library)
     agent = whole.agent.replace(position=jnp.array([1, 1]), direction=jnp.array(2))
     state = LibraryState(compact.pack(whole.replace(grid=jnp.array(GRID, jnp.uint8), agent=agent)), state.steps)

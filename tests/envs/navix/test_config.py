@@ -1,0 +1,47 @@
+import pytest
+
+from action_balance.config.registry import env_config
+from action_balance.envs.navix.config import NavixConfig
+from action_balance.envs.navix.names import NAMES, Observation
+from action_balance.errors import UserError
+
+
+def test_all_names_of_the_library_are_known_without_it() -> None:
+    from action_balance.envs.navix.library import navix
+
+    assert sorted(NAMES) == sorted(navix.registry())
+    assert "navix:Navix-DoorKey-8x8-v0" in NavixConfig.names()
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [
+        ({"name": "navix:"}, "needs the name of an environment, e.g. navix:Navix-DoorKey-8x8-v0"),
+        ({"name": "navix:Navix-Empty-5x5-v0", "observation": "symbols"}, r"did you mean symbolic\?"),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_line(settings: dict[str, str], hint: str) -> None:
+    with pytest.raises(UserError, match=hint) as error:
+        env_config(**settings)
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_environment_has_a_suggestion() -> None:
+    with pytest.raises(UserError, match=r"did you mean navix:Navix-DoorKey-8x8-v0\?"):
+        _ = NavixConfig("navix:DoorKey-8x8").spec
+
+
+@pytest.mark.parametrize(
+    ("observation", "shape", "categories"),
+    [
+        ("symbolic", (5, 5, 3), (11, 6, 4)),
+        ("categorical_first_person", (7, 7, 1), (11,)),
+        ("rgb", (40, 40, 3), ()),
+    ],
+)
+def test_observations_are_symbols_or_images(
+    observation: Observation, shape: tuple[int, ...], categories: tuple[int, ...]
+) -> None:
+    spec = NavixConfig("navix:Navix-Empty-5x5-v0", observation=observation).spec
+    assert (spec.shape, spec.categories, spec.dtype, spec.nvec) == (shape, categories, "uint8", (7,))
+    assert spec.kind == ("symbolic" if categories else "image")
