@@ -21,7 +21,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
-from action_balance.core.sharding import split
+from action_balance.core.sharding import each_environment, split
 from action_balance.envs.base import Environment
 from action_balance.envs.mixed import empty_stats
 
@@ -105,7 +105,7 @@ def with_environments(state: TrainState, environment: Environment, envs: int, ke
     Returns:
         The agent with its environments.
     """
-    environments, observation = jax.vmap(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
+    environments, observation = each_environment(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
     return replace(state, env_state=environments, observation=observation, episode_return=jnp.zeros(envs))
 
 
@@ -125,13 +125,13 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
     if not steps:
         return stats
     reset_key, key = jax.random.split(key)
-    environments, _ = jax.vmap(environment.reset)(split(jax.random.split(reset_key, config.envs)))
+    environments, _ = each_environment(environment.reset)(split(jax.random.split(reset_key, config.envs)))
 
     def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
         action = split(algorithm.distribution.uniform(action_key, config.envs))
         step_keys = split(jax.random.split(step_key, config.envs))
-        environments, outcome = jax.vmap(environment.step)(environments, action, step_keys)
+        environments, outcome = each_environment(environment.step)(environments, action, step_keys)
         return environments, [outcome.next_obs]
 
     return warmup.warm_up(stats, step, environments, jax.random.split(key, steps))

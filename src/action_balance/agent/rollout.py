@@ -15,7 +15,7 @@ from action_balance.agent.state import Actor, TrainedAgent, TrainState, Trajecto
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import mask_logits
-from action_balance.core.sharding import split
+from action_balance.core.sharding import each_environment, split
 from action_balance.envs.base import Environment
 from action_balance.nets.image import cast_kernels
 
@@ -117,7 +117,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
         logits, values, bonus = jax.vmap(lambda obs, i: act(actor, obs, i, algorithm))(observation, number)
         behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
         action = jax.vmap(distribution.sample)(behaviour, noise)
-        environments, outcome = jax.vmap(environment.step)(environments, action, keys)
+        environments, outcome = each_environment(environment.step)(environments, action, keys)
         made = Trajectory(
             observation=observation,
             next_obs=outcome.next_obs,

@@ -19,7 +19,7 @@ from action_balance.bonuses.rnd import RND
 from action_balance.config.bonuses import NGUConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import merge_axes
+from action_balance.core.sharding import each_environment, merge_axes
 
 #: Added to the similarity (the pseudo-count constant c of the paper), so that novelty is finite.
 SMALLEST_SIMILARITY = 0.001
@@ -235,7 +235,7 @@ class NGU(Bonus):
         ended = episode_ends(rollout.transitions)
         added, (known, began) = scan_episodes(count_embeddings, jnp.zeros_like, state.memory.added, None, ended)
         compare = partial(nearest_neighbours, count=settings.neighbours)
-        memory, neighbours = jax.vmap(compare, in_axes=(0, 1, 1, 1, 1, 0), out_axes=(0, 1))(
+        memory, neighbours = each_environment(compare, in_axes=(0, 1, 1, 1, 1, 0), out_axes=(0, 1))(
             state.memory, encoded.before, encoded.after, known, began, added
         )
 

@@ -6,7 +6,8 @@ A program that splits environments is traced with a mesh that has the axis `ENVS
 Axes: T steps, N environments.
 """
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import jax
 from jax.sharding import PartitionSpec
@@ -16,6 +17,8 @@ from jaxtyping import Array, Shaped
 ENVS = "envs"
 
 Tree = TypeVar("Tree")
+Function = TypeVar("Function", bound=Callable[..., Any])
+Axes = int | tuple[int, ...]
 
 
 def _devices() -> int:
@@ -33,7 +36,7 @@ def split(tree: Tree, axis: int = 0) -> Tree:
     Returns:
         The same values.
     """
-    devices, spec = _devices(), PartitionSpec(*[None] * axis, ENVS)
+    devices, spec = _devices(), _spec(axis)
     if devices == 1:
         return tree
 
@@ -42,6 +45,34 @@ def split(tree: Tree, axis: int = 0) -> Tree:
 
     divided: Tree = jax.tree.map(one, tree)
     return divided
+
+
+def each_environment(function: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
+    """``jax.vmap`` of a function of one environment. Where environments are split over devices, every device computes
+    its own without regard to the others: the compiler does not divide every operation, and the loops of a batch end
+    when those of all its members have ended.
+
+    Args:
+        function: From values of one environment to others; what it closes over is the same for all.
+        in_axes: The axis of environments of each argument.
+        out_axes: That of each result.
+
+    Returns:
+        A function of all environments.
+    """
+    mapped = jax.vmap(function, in_axes, out_axes)
+    if _devices() == 1:
+        return mapped
+
+    def specs(axes: Axes) -> PartitionSpec | tuple[PartitionSpec, ...]:
+        return _spec(axes) if isinstance(axes, int) else tuple(map(_spec, axes))
+
+    mine: Function = jax.shard_map(mapped, in_specs=specs(in_axes), out_specs=specs(out_axes), check_vma=False)
+    return mine
+
+
+def _spec(axis: int) -> PartitionSpec:
+    return PartitionSpec(*[None] * axis, ENVS)
 
 
 def merge_axes(leaf: Shaped[Array, "T N *s"]) -> Shaped[Array, "T*N *s"]:

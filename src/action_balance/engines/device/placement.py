@@ -1,11 +1,13 @@
 """Values on devices, also on those of other processes."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
 
@@ -39,18 +41,20 @@ def gather(tree: PyTree) -> PyTree:
         tree: Arrays, which may be split over devices of several processes.
 
     Returns:
-        Arrays that this process can read.
+        The same arrays where this process can read them, and copies of those that are split.
     """
-    leaves = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable]
-    if not leaves:
-        return tree
-    mesh = leaves[0].sharding.mesh  # all of them are results of programs for the same devices
-    everywhere = jax.jit(lambda leaves: leaves, out_shardings=NamedSharding(mesh, PartitionSpec()))
-    whole = iter(everywhere(leaves))
+    return jax.tree.map(_gather, tree)
 
-    def local(leaf: Any) -> Any:
-        if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
-            return leaf
-        return next(whole).addressable_data(0)
 
-    return jax.tree.map(local, tree)
+def _gather(leaf: Any) -> Any:
+    if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
+        return leaf
+    if not leaf.is_fully_replicated:
+        leaf = _everywhere(leaf.sharding.mesh)(leaf)
+    return leaf.addressable_data(0)
+
+
+@cache
+def _everywhere(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+    """The program that gives every device the whole of an array."""
+    return jax.jit(lambda leaf: leaf, out_shardings=NamedSharding(mesh, PartitionSpec()))
