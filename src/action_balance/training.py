@@ -6,7 +6,7 @@ The result is a run folder that ``action-balance resume``, ``evaluate``, ``view`
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from action_balance.api.run import Run
 from action_balance.arguments import as_path, as_texts
@@ -23,12 +23,9 @@ from action_balance.errors import UserError
 from action_balance.terminal.training import ShowProgress, show_progress
 from action_balance.tracking import track_config
 
-if TYPE_CHECKING:
-    from gymnasium import Env
-
 
 def train(
-    env: "str | Callable[[], Env[Any, Any]]",
+    env: Any,
     out: str | os.PathLike[str],
     agent: AgentConfig | None = None,
     *,
@@ -49,8 +46,8 @@ def train(
     """Train agents.
 
     Args:
-        env: a name as on the command line, e.g. ``gym:CartPole-v1``, or a function that creates a Gymnasium
-            environment.
+        env: a name as on the command line, e.g. ``gym:CartPole-v1``; a function that creates a Gymnasium environment;
+            or an environment written in JAX with the interface of gymnax, also with its parameters.
         out: folder of the run.
         agent: settings of the agents (default: those of the command line, e.g. the preset ``classic`` in Gymnasium
             environments; see `agent_config`).
@@ -99,7 +96,7 @@ def train(
 
 def resume(
     run: str | os.PathLike[str],
-    env: "Callable[[], Env[Any, Any]] | str | None" = None,
+    env: Any = None,
     trust: bool = False,
     *,
     steps: int | None = None,
@@ -115,7 +112,8 @@ def resume(
 
     Args:
         run: its folder.
-        env: the function that creates its environment, or MODULE:FUNCTION, if it was trained with one.
+        env: the function that creates its environment, the environment itself if it is written in JAX, or
+            MODULE:FUNCTION, if it was trained with one.
         trust: whether to import the modules named in the run, which runs their code. Use it only for your own
             environments, wrappers and bonuses, or those of people you trust.
         steps: as for `Run.resume`.

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from action_balance.tracking import track_config
 from action_balance.trained.agent import Agent
 from action_balance.trained.loading import of_run
 
-if TYPE_CHECKING:
-    from gymnasium import Env
-
 
 class Run:
     """A training run: the folder created by `action_balance.train`, or any other run folder.
@@ -42,14 +39,15 @@ class Run:
         self,
         path: str | os.PathLike[str],
         *,
-        env: "Callable[[], Env[Any, Any]] | str | None" = None,
+        env: Any = None,
         trust: bool = False,
     ) -> None:
         """Open a run.
 
         Args:
             path: its folder.
-            env: the function that creates its environment, or MODULE:FUNCTION, if it was trained with one.
+            env: the function that creates its environment, the environment itself if it is written in JAX, or
+            MODULE:FUNCTION, if it was trained with one.
             trust: whether to import the modules named in the run, which runs their code. Use it only for your own
                 environments, wrappers and bonuses, or those of people you trust.
         """

@@ -103,11 +103,11 @@ class EnvConfig:
         values = [getattr(self.comparable(), one.name) for one in fields(self) if one.name != "name"]
         return self.order, place, self.name, tuple((value is not None, value) for value in values)
 
-    def with_function(self, make: Callable[[], Any] | str) -> Self:
+    def with_function(self, make: Any) -> Self:
         """The same settings, with a function that makes the environment in place of its name.
 
         Args:
-            make: makes one environment; or MODULE:FUNCTION, which is imported.
+            make: makes one environment; or MODULE:FUNCTION, which is imported. Of some families, the environment.
 
         Returns:
             The settings; a `UserError` if environments of the family are not made by functions.

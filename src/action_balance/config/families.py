@@ -8,6 +8,8 @@ FAMILIES = {
     "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
     "atari:": "action_balance.envs.atari.config:AtariConfig",
     "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
+    "gymnax:": "action_balance.envs.gymnax.config:GymnaxConfig",
+    "craftax:": "action_balance.envs.craftax.config:CraftaxConfig",
     "navix:": "action_balance.envs.navix.config:NavixConfig",
     "xminigrid:": "action_balance.envs.xminigrid.config:XMiniGridConfig",
 }

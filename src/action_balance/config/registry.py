@@ -4,11 +4,13 @@ import contextlib
 import difflib
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 from action_balance.arguments import as_whole
@@ -24,8 +26,11 @@ NEEDED: dict[type[EnvConfig], dict[str, str]] = {
     HostEnvConfig: {"make": "makes the environments", "spec": "describes observations and actions"},
 }
 
-#: The family of environments that a Python function makes.
-OF_FUNCTIONS = FAMILIES["gym:"]
+#: The family of environments that a Python function makes, and that of environments written in JAX.
+OF_FUNCTIONS, OF_OBJECTS = FAMILIES["gym:"], FAMILIES["gymnax:"]
+
+#: Arguments of gymnax's step, with the environment itself: key, state and action.
+JAX_STEP = 4
 
 
 def describe_error(error: BaseException) -> str:
@@ -175,18 +180,49 @@ def env_config(name: str, **settings: Any) -> EnvConfig:
     return family(name, **settings)
 
 
-def env_from_function(make: Callable[[], Any], **settings: Any) -> EnvConfig:
-    """An environment that a Python function makes, with its settings, checked.
+def env_from_function(make: Any, **settings: Any) -> EnvConfig:
+    """An environment from Python, with its settings, checked.
 
     Args:
-        make: makes one Gymnasium environment.
+        make: makes one Gymnasium environment; or an environment with the interface of gymnax, or a class of them.
         settings: of the family; what is left out has its default.
 
     Returns:
         The settings.
     """
-    made: EnvConfig = load_object(OF_FUNCTIONS).from_function(make, **settings)
+    family = load_object(OF_OBJECTS if _is_jax_env(make) else OF_FUNCTIONS)
+    made: EnvConfig = family.from_function(make, **settings)
     return made
+
+
+def _is_jax_env(made: Any) -> bool:
+    """Whether something has the interface of gymnax: its step takes a key, a state and an action."""
+    env = made[0] if isinstance(made, tuple) and made else made
+    kind = env if isinstance(env, type) else type(env)
+    if hasattr(kind, "step_env"):
+        return True
+    try:
+        return len(inspect.signature(kind.step).parameters) >= JAX_STEP
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def check_code(name: str, found: Any) -> None:
+    """Raise a `UserError` unless something is a class or a function in Python, and not a part of Python itself.
+
+    Nothing is called that a name happens to lead to, such as ``sys.exit``.
+
+    Args:
+        name: what the user typed.
+        found: what it leads to.
+    """
+    inner = inspect.unwrap(found.func if isinstance(found, partial) else found)
+    if not isinstance(inner, type | FunctionType):
+        raise UserError(f"{name} is neither a Python class nor a Python function: name your own class or function")
+    if is_standard(inner.__module__ or ""):
+        raise UserError(
+            f"{name} is {inner.__module__}.{inner.__name__} of Python itself: name your own class or function"
+        )
 
 
 def resolve_class(kind: type, data: dict[str, Any]) -> type:

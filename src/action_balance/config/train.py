@@ -1,6 +1,6 @@
 """Settings of one training run, as stored in its ``config.json``; nothing here imports JAX before it is needed."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,6 @@ from action_balance.errors import MOST, UserError, check_numbers, check_unused
 
 if TYPE_CHECKING:
     import jax
-    from gymnasium import Env
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
@@ -170,15 +169,14 @@ class TrainConfig:
         return from_dict(cls, data, resolve_class)
 
     @classmethod
-    def of_run(
-        cls, data: dict[str, Any], trust: bool = False, env: "Callable[[], Env[Any, Any]] | str | None" = None
-    ) -> "TrainConfig":
+    def of_run(cls, data: dict[str, Any], trust: bool = False, env: Any = None) -> "TrainConfig":
         """From the plain data of a run, to be trained further or evaluated, also in an environment of a function.
 
         Args:
             data: as for `from_dict`.
             trust: as for `from_dict`.
-            env: the function that makes the environment, or MODULE:FUNCTION, in place of the name in the data.
+            env: the function that makes the environment, the environment itself if it is written in JAX, or
+                MODULE:FUNCTION, in place of the name in the data.
 
         Returns:
             The settings; a `UserError` as for `from_dict`, or if functions do not make such environments.

@@ -19,7 +19,10 @@ from action_balance.files import Data
 #: The beginning of names of Gymnasium environments: an id follows, or a module and something in it.
 GYM = "gym:"
 
-#: The settings that name an environment: a family of a user, or what ``gym:`` leads to.
+#: The beginnings of names after which a module may follow, and something in it.
+WITH_MODULES = (GYM, "gymnax:")
+
+#: The settings that name an environment: a family of a user, or what ``gym:`` or ``gymnax:`` leads to.
 FAMILY, NAME = "env.family", "env.name"
 
 #: The settings of a Gymnasium environment that a function of the user takes the place of, by their place in a config.
@@ -95,7 +98,7 @@ def is_of_script(name: str) -> bool:
     Args:
         name: of the environment.
     """
-    return name.startswith(f"{GYM}__main__:") or "<" in name
+    return name.startswith(tuple(f"{prefix}__main__:" for prefix in WITH_MODULES)) or "<" in name
 
 
 def _group(data: Data, name: str) -> Data:
@@ -115,10 +118,11 @@ def _of_env(env: Data) -> Iterator[Named]:
     if is_own(name):
         yield Named(FAMILY, name, f"the environment {name}", _imports(name))
         return  # its settings have a meaning for its own code only
-    if not name.startswith(GYM):
+    prefix = next((one for one in WITH_MODULES if name.startswith(one)), None)
+    if prefix is None:
         return
-    if ":" in name.removeprefix(GYM) and not is_of_script(name):
-        yield Named(NAME, name, f"the environment {name}", _imports(name.removeprefix(GYM)))
+    if ":" in name.removeprefix(prefix) and not is_of_script(name):
+        yield Named(NAME, name, f"the environment {name}", _imports(name.removeprefix(prefix)))
     wrappers = env.get("wrapper")
     for one in wrappers if isinstance(wrappers, list | tuple) else ():
         if str(one).rpartition(":")[0] not in WRAPPERS:

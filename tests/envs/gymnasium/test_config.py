@@ -6,7 +6,8 @@ import pytest
 
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
-from action_balance.envs.gymnasium.config import GymnasiumConfig, parse_kwargs
+from action_balance.envs.gymnasium.config import GymnasiumConfig
+from action_balance.envs.kwargs import parse_kwargs
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 

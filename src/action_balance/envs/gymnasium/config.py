@@ -1,7 +1,7 @@
 """Settings of Gymnasium environments; Gymnasium itself is imported when one is made."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from action_balance.config.env import HostEnvConfig
 from action_balance.envs.gymnasium.vectorize import ActionMasks, Vectorize
 from action_balance.envs.gymnasium.view import MAX_SIDE, ObsLayout, View
+from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
-from action_balance.reading import check_depth
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,34 +23,6 @@ if TYPE_CHECKING:
     from action_balance.files import Data
 
 PREFIX = "gym:"
-
-
-def parse_kwargs(words: Sequence[str]) -> str:
-    """Arguments of an environment from the command line.
-
-    Args:
-        words: each ``KEY=VALUE`` or a JSON object.
-
-    Returns:
-        All of them as one JSON object; empty without any.
-    """
-    found: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not word.lstrip().startswith("{") and equals and key.isidentifier():
-            try:
-                found[key] = json.loads(value)
-            except (ValueError, RecursionError):
-                found[key] = {"True": True, "False": False, "None": None}.get(value, value)
-            continue
-        try:
-            given = json.loads(word)
-        except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            raise UserError(f"--env-kwargs {word:.40} is neither KEY=VALUE nor a JSON object, e.g. size=6")
-        found |= given
-    return json.dumps(found, sort_keys=True) if found else ""
 
 
 def check_maker(make: Any) -> None:
@@ -111,18 +83,8 @@ class GymnasiumConfig(HostEnvConfig):
         check_name(flag("layout"), self.layout, get_args(ObsLayout))
         check_numbers(self, "max_image_side", high=MOST)
         check_numbers(self, "reward_scale", above=True)
-        if isinstance(self.env_kwargs, Mapping):  # from Python
-            given = json.dumps(dict(self.env_kwargs), sort_keys=True) if self.env_kwargs else ""
-            object.__setattr__(self, "env_kwargs", given)
+        object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
         object.__setattr__(self, "wrapper", tuple(self.wrapper))
-        try:
-            found = json.loads(self.env_kwargs or "{}")
-            check_depth(found)
-            is_object = isinstance(found, dict)
-        except (ValueError, RecursionError):
-            is_object = False
-        if not is_object:
-            raise UserError(f"--env-kwargs {self.env_kwargs:.40} is not a JSON object")
 
     @classmethod
     def from_function(cls, make: "Callable[[], Env[Any, Any]]", **settings: Any) -> Self:

@@ -10,11 +10,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import FunctionType
 from typing import Any
 
-from action_balance.config.registry import describe_error, load_library, load_module
-from action_balance.config.trust import is_of_script, is_standard
+from action_balance.config.registry import check_code, describe_error, load_library, load_module
+from action_balance.config.trust import is_of_script
 from action_balance.envs.gymnasium.view import AUTO, View
 from action_balance.envs.masks import BadMask, allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
@@ -286,7 +285,7 @@ def _wrapper(named: str) -> Callable[[Any], Any]:
         raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
     if isinstance(found, type) and not issubclass(found, Wrapper):
         raise UserError(f"--wrapper {named} is not a gymnasium.Wrapper: let its class inherit from it")
-    _check_code(f"--wrapper {named}", found)
+    check_code(f"--wrapper {named}", found)
     wrapper: Callable[[Any], Any] = found
     return wrapper
 
@@ -305,21 +304,7 @@ def _check_maker(name: str, found: Any) -> None:
     """Raise a `UserError` unless something is a class of environments, or a function that may make one."""
     if isinstance(found, type) and not issubclass(found, Env):
         raise _no_environment(name, found)
-    _check_code(name, found)
-
-
-def _check_code(name: str, found: Any) -> None:
-    """Raise a `UserError` unless something is a class or a function in Python, and not a part of Python itself.
-
-    Nothing is called that a name happens to lead to, such as ``sys.exit``.
-    """
-    inner = inspect.unwrap(found.func if isinstance(found, partial) else found)
-    if not isinstance(inner, type | FunctionType):
-        raise UserError(f"{name} is neither a Python class nor a Python function: name your own class or function")
-    if is_standard(inner.__module__ or ""):
-        raise UserError(
-            f"{name} is {inner.__module__}.{inner.__name__} of Python itself: name your own class or function"
-        )
+    check_code(name, found)
 
 
 def _no_environment(name: str, kind: type) -> UserError:

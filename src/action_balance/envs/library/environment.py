@@ -25,7 +25,8 @@ class LibraryEnvironment(eqx.Module):
     """An environment of a library as an `Environment`."""
 
     adapter: Adapter = eqx.field(static=True)
-    max_steps: int | None = eqx.field(static=True, default=None)  # time limit, in place of that of the library
+    max_steps: int | None = eqx.field(static=True, default=None)  # time limit that is applied here
+    ends_alike: bool = eqx.field(static=True, default=False)  # whether the library terminates tasks at this limit
 
     @property
     def spec(self) -> EnvSpec:
@@ -62,7 +63,9 @@ class LibraryEnvironment(eqx.Module):
         reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
         steps = state.steps + 1
         if self.max_steps is not None:
-            truncated = (truncated | (steps >= self.max_steps)) & ~terminated
+            late = steps >= self.max_steps
+            terminated = terminated & ~late if self.ends_alike else terminated
+            truncated = (truncated | late) & ~terminated
         next_obs, reward = next_obs.astype(self.spec.dtype), jnp.asarray(reward, jnp.float32)
         info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
         return LibraryState(reached, steps), Step(next_obs, next_obs, reward, terminated, truncated, info)

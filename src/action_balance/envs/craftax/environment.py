@@ -1,0 +1,55 @@
+"""Craftax as an adapter. The game gets a time limit that it never reaches; the real one is applied outside."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int, PRNGKeyArray, Shaped
+
+from action_balance.envs.craftax.textures import prepared_textures
+from action_balance.envs.library.adapter import Transition
+from action_balance.envs.library.quiet import quiet
+from action_balance.envs.spec import EnvSpec
+
+#: A time limit that is never reached.
+NEVER = 2**30
+
+
+class CraftaxAdapter:
+    """One environment of Craftax, without its automatic resets."""
+
+    def __init__(self, name: str, max_steps: int | None = None) -> None:
+        """Make it.
+
+        Args:
+            name: its name, as in Craftax.
+            max_steps: time limit, in place of that of the game.
+        """
+        with quiet():
+            from craftax.craftax_env import make_craftax_env_from_name
+
+            self._pixels = "Pixels" in name
+            with prepared_textures(f"craftax.{'craftax_classic' if 'Classic' in name else 'craftax'}.constants"):
+                self._env: Any = make_craftax_env_from_name(name, auto_reset=False)
+        params = self._env.default_params
+        self.episode_steps = max_steps or int(params.max_timesteps)
+        self._params = params.replace(max_timesteps=NEVER)
+        kind, dtype = ("image", "uint8") if self._pixels else ("vector", "float32")
+        shape = self._env.observation_space(self._params).shape
+        self.spec = EnvSpec(kind, tuple(shape), (int(self._env.num_actions),), dtype=dtype)
+
+    def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
+        """A new world."""
+        with quiet():
+            obs, state = self._env.reset_env(key, self._params)
+        return state, self._encode(obs)
+
+    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
+        """One step; the number of achievements so far is reported."""
+        with quiet():
+            obs, reached, reward, done, _ = self._env.step_env(key, state, action, self._params)
+        info = {"achievements": reached.achievements.sum().astype(jnp.float32)}
+        return reached, self._encode(obs), reward, done, jnp.zeros((), bool), info
+
+    def _encode(self, obs: Array) -> Array:
+        """Pixels, which Craftax divides by 255, as bytes."""
+        return jnp.round(obs * 255).astype(jnp.uint8) if self._pixels else obs

@@ -1,0 +1,1 @@
+"""The family of gymnax, and of everything with its interface."""

@@ -1,0 +1,145 @@
+"""Settings of environments of gymnax, and of those with its interface; gymnax is imported when one is made."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from action_balance.config.registry import check_code, describe_error, load_object
+from action_balance.config.trust import is_of_script
+from action_balance.envs.gymnax.names import DOWNLOADS, NAMES
+from action_balance.envs.kwargs import as_kwargs, parse_kwargs
+from action_balance.envs.library.config import LibraryEnvConfig
+from action_balance.errors import UserError, check_name
+
+if TYPE_CHECKING:
+    import jax
+
+    from action_balance.envs.base import Environment
+    from action_balance.envs.gymnax.environment import GymnaxAdapter
+
+PREFIX = "gymnax:"
+
+
+@dataclass(frozen=True)
+class GymnaxConfig(LibraryEnvConfig):
+    """An environment of gymnax, or one with its interface: a name, or MODULE:NAME of a class or function."""
+
+    env_kwargs: str = field(default="", metadata={"nargs": "+", "metavar": "KEY=VALUE", "parse": parse_kwargs})
+    """Keyword arguments of the environment: KEY=VALUE, or a JSON object."""
+
+    label: ClassVar[str] = "gymnax environment"
+    order: ClassVar[int] = 4
+    forms: ClassVar[tuple[str, ...]] = (f"{PREFIX}NAME",)
+    packages: ClassVar[tuple[str, ...]] = ("gymnax",)
+    prefix: ClassVar[str] = PREFIX
+    library: ClassVar[str] = "gymnax"
+    example: ClassVar[str] = NAMES[0]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The environments of gymnax."""
+        return tuple(f"{PREFIX}{name}" for name in NAMES)
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The environment of gymnax with this name, where no other family has it."""
+        return f"{PREFIX}{name}" if name in NAMES and not name.rpartition("-v")[2].isdigit() else None
+
+    @classmethod
+    def from_function(cls, make: Any, **settings: Any) -> Self:
+        """Settings of an environment that was made in Python.
+
+        Args:
+            make: as for `with_function`.
+            settings: fields of this class, except for the name, which is that of the class.
+
+        Returns:
+            The settings. The environment is not one of them: no name leads to it.
+        """
+        made = make[0] if isinstance(make, tuple) else make
+        kind = made if isinstance(made, type) else type(made)
+        named = f"{kind.__module__}:{kind.__qualname__}" if isinstance(made, type) else f"<{kind.__qualname__}>"
+        return cls(f"{PREFIX}{named}", **settings).with_function(make)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the environment is not one of gymnax itself."""
+        return ":" in self.short_name or is_of_script(self.name)
+
+    def check_installed(self) -> None:
+        """An environment of one's own does not need gymnax."""
+        if not self.is_own:
+            super().check_installed()
+
+    def make_adapter(self) -> "GymnaxAdapter":
+        """The environment of gymnax; see `LibraryEnvConfig.make_adapter`."""
+        if is_of_script(self.name):
+            raise UserError(
+                f"{self.name} was made in Python: pass it again, with env=ENVIRONMENT in Python or --env MODULE:NAME "
+                f"on the command line"
+            )
+        kwargs = json.loads(self.env_kwargs or "{}")
+        if self.is_own:
+            return self._adapt(_made(self.name, load_object(self.short_name), kwargs))
+        import gymnax
+
+        check_name("environment of gymnax", self.short_name, gymnax.registered_envs)
+        if self.short_name == DOWNLOADS:
+            raise UserError(f"{self.name} downloads the MNIST data when it is made: choose another environment")
+        return self._adapt(_called(self.name, partial(gymnax.make, self.short_name), kwargs))
+
+    def with_function(self, make: Any) -> Self:
+        """The same settings, with an environment in place of its name.
+
+        Args:
+            make: an environment with the interface of gymnax, also with its parameters as ``gymnax.make`` returns them,
+                or a class of such environments; or MODULE:NAME of a class or function, which is imported.
+
+        Returns:
+            The settings. The environment is not one of them: it is neither compared nor written to a file.
+        """
+        named = make if isinstance(make, str) else self.name
+        if isinstance(make, str):
+            make = load_object(make.removeprefix(PREFIX))
+        made = replace(self)
+        env = _made(named, make, json.loads(self.env_kwargs or "{}"))
+        made.__dict__["adapter"] = made._adapt(env)  # where `cached_property` keeps it
+        return made
+
+    def _adapt(self, made: Any) -> "GymnaxAdapter":
+        from action_balance.envs.gymnax.environment import GymnaxAdapter
+
+        env, params = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        return GymnaxAdapter(self.name, env, params, self.max_steps)
+
+    def make(self, key: "jax.Array") -> "Environment":
+        """The environment; nothing is drawn from the key."""
+        from action_balance.envs.library.environment import LibraryEnvironment
+
+        del key
+        adapter: GymnaxAdapter = self.adapter  # type: ignore[assignment]
+        return LibraryEnvironment(adapter, adapter.episode_steps, adapter.ends_alike)
+
+
+def _made(name: str, found: Any, kwargs: dict[str, Any]) -> Any:
+    """The environment that a class or function makes, or that is already made."""
+    if not isinstance(found, type) and (isinstance(found, tuple) or hasattr(found, "step")):
+        return found
+    check_code(name, found)
+    return _called(name, found, kwargs)
+
+
+def _called(name: str, make: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """What a class or function makes; whatever it raises is one line."""
+    try:
+        return make(**kwargs)
+    except (UserError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit, too
+        raise UserError(f"{name} cannot be made: {describe_error(error)}; check --env-kwargs") from None

@@ -1,0 +1,58 @@
+"""Keyword arguments of environments, which are kept as the text of a JSON object."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from action_balance.errors import UserError
+from action_balance.reading import check_depth
+
+
+def parse_kwargs(words: Sequence[str]) -> str:
+    """Arguments of an environment from the command line.
+
+    Args:
+        words: each ``KEY=VALUE`` or a JSON object.
+
+    Returns:
+        All of them as one JSON object; empty without any.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not word.lstrip().startswith("{") and equals and key.isidentifier():
+            try:
+                found[key] = json.loads(value)
+            except (ValueError, RecursionError):
+                found[key] = {"True": True, "False": False, "None": None}.get(value, value)
+            continue
+        try:
+            given = json.loads(word)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise UserError(f"--env-kwargs {word:.40} is neither KEY=VALUE nor a JSON object, e.g. size=6")
+        found |= given
+    return json.dumps(found, sort_keys=True) if found else ""
+
+
+def as_kwargs(given: Any) -> str:
+    """Arguments of an environment as they are kept.
+
+    Args:
+        given: the text of a JSON object, or a mapping from Python.
+
+    Returns:
+        The text; a `UserError` if it is not that of a JSON object.
+    """
+    if isinstance(given, Mapping):
+        given = json.dumps(dict(given), sort_keys=True) if given else ""
+    try:
+        found = json.loads(given or "{}")
+        check_depth(found)
+        is_object = isinstance(found, dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    if not is_object:
+        raise UserError(f"--env-kwargs {given:.40} is not a JSON object")
+    return str(given)
