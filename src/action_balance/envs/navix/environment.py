@@ -16,6 +16,9 @@ from action_balance.envs.spec import EnvSpec
 _EventsManager = type(navix.states.State(None, None, None).events)  # the module imports it without listing it
 _RenderingCache = navix.rendering.cache.RenderingCache
 
+#: What actions do, in words, where the library's name does not say it.
+_WORDS = {"rotate_cw": "turn right", "rotate_ccw": "turn left", "pickup": "pick up", "noop": "nothing"}
+
 
 class Navix:
     """One environment, without the library's automatic reset, which wastes a step per episode.
@@ -33,6 +36,7 @@ class Navix:
         """
         self._environment, self._view = environment, view
         self.episode_steps = int(environment.max_steps)
+        self.action_names = tuple(_WORDS.get(one.__name__, one.__name__) for one in environment.action_set)
         seen = jax.eval_shape(lambda key: self._observe(environment._reset(key)), jax.random.key(0))
         self.spec = EnvSpec(
             "image" if view.is_image else "symbolic",

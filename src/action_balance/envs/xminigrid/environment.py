@@ -25,6 +25,9 @@ class XMiniGrid:
     the colour of each. Its direction is not part of that, as no task depends on it.
     """
 
+    #: What the actions do, in words.
+    action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
+
     def __init__(self, environment: Environment[Any, Any], params: EnvParams, show_carried: bool = False) -> None:
         """Trace the environment once.
 
