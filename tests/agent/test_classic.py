@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
 
-from action_balance.agent import minibatches, rollout, update
+from action_balance.agent import minibatches, rollout, sequences, update
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.config.agent import AgentConfig
 
@@ -79,12 +79,12 @@ def test_values_after_a_time_limit_are_those_of_the_observation_that_was_reached
     state, trajectory = made
     assert trajectory.truncated.any()
     ours = algorithm(CLASSIC)
-    found = update.final_values(trajectory, state.params, None, ours)
+    found = sequences.final_values(trajectory, state.params.policy, None, ours)
     place = tuple(np.argwhere(np.asarray(trajectory.truncated))[0])
     seen = ours.policy_obs(trajectory.next_obs[place], None)
     np.testing.assert_allclose(found[place], state.params.policy(seen)[1], rtol=1e-5)
     none = replace(trajectory, truncated=jnp.zeros_like(trajectory.truncated))
-    assert not update.final_values(none, state.params, None, ours).any()
+    assert not sequences.final_values(none, state.params.policy, None, ours).any()
 
 
 def test_values_are_in_units_of_the_return(made: tuple[TrainState, Trajectory]) -> None:

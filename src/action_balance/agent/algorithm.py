@@ -12,6 +12,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import balance, mask_logits, mix_uniform
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.distributions import MultiCategorical
+from action_balance.envs.frame_stack import push
 from action_balance.envs.mixed import MixedStats, split_frame, split_images, state_number
 from action_balance.envs.spec import EnvSpec
 from action_balance.envs.symbolic import one_hot_frame
@@ -87,6 +88,43 @@ class Algorithm:
             vector = stats.normalize_vector(vector, self.config.bonus.observation_clip)
         return MixedObs(tuple(split_images(pixels, self.spec.images)), vector)
 
+    def first_obs(self, frame: Real[Array, "..."]) -> Real[Array, "..."]:
+        """What the agent observes at the beginning of an episode on the device.
+
+        Args:
+            frame: What the environment shows.
+
+        Returns:
+            The frame; of a stack, it is the newest one after zeros.
+        """
+        return push(jnp.zeros(self.spec.shape, frame.dtype), frame, jnp.ones((), bool)) if self.spec.is_stack else frame
+
+    def following_obs(
+        self, observation: Real[Array, "..."], frame: Real[Array, "..."], began: Bool[Array, ""]
+    ) -> Real[Array, "..."]:
+        """What the agent observes after a step on the device.
+
+        Args:
+            observation: What it observed before.
+            frame: What the environment shows now.
+            began: Whether an episode began with it.
+
+        Returns:
+            The frame; of a stack, the newest frames of the episode.
+        """
+        return push(observation, frame, began) if self.spec.is_stack else frame
+
+    def newest_frame(self, observation: Real[Array, "..."]) -> Real[Array, "..."]:
+        """What the environment showed last.
+
+        Args:
+            observation: One observation of the agent.
+
+        Returns:
+            The observation; of a stack, its newest frame.
+        """
+        return observation[-1] if self.spec.is_stack else observation
+
     def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:
         """An observation as a bonus sees it.
 
@@ -98,7 +136,7 @@ class Algorithm:
         Returns:
             The input of a bonus.
         """
-        frame = observation[-1] if self.spec.is_stack else observation
+        frame = self.newest_frame(observation)
         index = state_number(self.spec, frame) if self.spec.discrete else index
         return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
 

@@ -15,7 +15,7 @@ from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.episodes import Episodes, add_rewards, first_reward, summarize
 from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
-from action_balance.agent.rollout import action_coef, rollout
+from action_balance.agent.rollout import action_coef, empty_memory, rollout
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.config.agent import AgentConfig
 from action_balance.core.coefficient import adapt
@@ -90,23 +90,32 @@ def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
         The state before the first update.
     """
     stats = warm_up(environment, algorithm, named_key(key, "warm-up"))
-    return with_environments(init_agent(algorithm, stats, key), environment, algorithm.config.envs, key)
+    return with_environments(init_agent(algorithm, stats, key), environment, algorithm, key)
 
 
-def with_environments(state: TrainState, environment: Environment, envs: int, key: PRNGKeyArray) -> TrainState:
+def with_environments(
+    state: TrainState, environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
+) -> TrainState:
     """An agent at the beginning of the first episodes.
 
     Args:
         state: The agent.
         environment: The environment.
-        envs: N.
+        algorithm: Settings, distribution and bonuses.
         key: Random key of the agent.
 
     Returns:
         The agent with its environments.
     """
-    environments, observation = each_environment(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
-    return replace(state, env_state=environments, observation=observation, episode_return=jnp.zeros(envs))
+    envs = algorithm.config.envs
+    environments, frame = each_environment(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
+    return replace(
+        state,
+        env_state=environments,
+        observation=jax.vmap(algorithm.first_obs)(frame),
+        episode_return=jnp.zeros(envs),
+        memory=empty_memory(state.params.policy, envs),
+    )
 
 
 def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> RunningMeanStd:

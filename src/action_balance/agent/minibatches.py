@@ -1,7 +1,7 @@
 """What the minibatches of an update consist of: all steps of some environments, or shuffled samples.
 
 Axes: T steps, N environments, A choices of all action components, B samples and P bonus samples of a minibatch,
-M minibatches of all epochs.
+M minibatches of all epochs, P cells of a policy's memory with U units each.
 """
 
 from dataclasses import replace
@@ -31,6 +31,8 @@ class Samples(eqx.Module):
     value_targets: Float[Array, "*b 2"]
     mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
     weight: Float[Array, "*b"] | None = None  # importance, where advantages are standardised before they are weighted
+    began: Bool[Array, "*b"] | None = None  # where an episode begins after the first step; None without memory
+    memory: Float[Array, "*e P U"] | None = None  # the policy's at the first step, (1, N), or (n,) inside a minibatch
 
 
 class Totals(NamedTuple):
@@ -77,7 +79,7 @@ def pick(
         Its samples, (B,), with standardised advantages where the config says so; the transitions that bonuses learn
         from, (P,); and what the means of the whole minibatch are over.
     """
-    choose = _whole_environments if config.ppo.minibatch_of == "environments" else _shuffled
+    choose = _whole_environments if config.minibatch_of == "environments" else _shuffled
     samples, transitions, totals, whole = choose(batch, number, config, part, parts)
     if config.ppo.normalize_advantages:
         advantage = ppo.standardize(samples.advantage, whole)

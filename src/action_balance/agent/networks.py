@@ -28,11 +28,17 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
         sizes = MixedSizes(config.image.channels, config.image.features, config.net.hidden, config.image.trunk)
         stack = spec.shape[0] if spec.is_stack else 1
         precision = config.image.precision
-        return MixedActorCritic(spec.images, spec.vector, stack, sizes, actions, dtype=precision, key=key)
+        return MixedActorCritic(
+            spec.images, spec.vector, stack, sizes, actions, dtype=precision, memory=config.recurrent_units, key=key
+        )
     if spec.is_image:
         widths = (config.image.features, config.image.trunk)
         shape = spec.shape if spec.is_stack else (1, *spec.shape)
-        return ImageActorCritic(shape, config.image.channels, widths, actions, dtype=config.image.precision, key=key)
+        channels, precision = config.image.channels, config.image.precision
+        return ImageActorCritic(
+            shape, channels, widths, actions, dtype=precision, memory=config.recurrent_units, key=key
+        )
     net = config.net
     kind = SeparateActorCritic if net.trunks == "separate" else ActorCritic
-    return kind(spec.inputs, net.hidden, net.layers, actions, activation=net.activation, key=key)
+    layers = (spec.inputs, net.hidden, net.layers, actions)
+    return kind(*layers, activation=net.activation, memory=config.recurrent_units, key=key)

@@ -1,6 +1,7 @@
 """Acting: observation -> policy and action bonus -> `balance` -> environment, as one scan on the device.
 
-Axes: T steps, N environments, A choices of all action components.
+Axes: T steps, N environments, A choices of all action components, K frames of a stack, P cells of a policy's memory
+with U units each.
 """
 
 from dataclasses import replace
@@ -11,12 +12,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.networks import Policy
 from action_balance.agent.state import Actor, TrainedAgent, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import mask_logits
 from action_balance.core.sharding import each_environment, split
 from action_balance.envs.base import Environment
+from action_balance.envs.frame_stack import Frames
 from action_balance.nets.image import cast_kernels
 
 
@@ -77,15 +80,65 @@ def act(
         Logits of pi, the intrinsic and extrinsic values, and the action bonus r_ab(s, .), which is zero without one and
         for forbidden choices.
     """
-    logits, values = actor.policy(algorithm.policy_obs(observation, actor.obs_stats))
+    return act_with_memory(actor, None, observation, index, algorithm, mask)[0]
+
+
+def act_with_memory(
+    actor: Actor,
+    memory: Float[Array, "P U"] | None,
+    observation: Real[Array, "..."],
+    index: Int[Array, ""] | int,
+    algorithm: Algorithm,
+    mask: Bool[Array, " A"] | None = None,
+) -> tuple[tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]], Float[Array, "P U"] | None]:
+    """Evaluate the policy and the action bonus on one observation, given what the policy remembers of the episode.
+
+    Args:
+        actor: The agent that acts.
+        memory: The policy's memory before this observation, zero at the beginning of an episode; None without memory.
+        observation: One observation.
+        index: Number of the state; 0 where states cannot be enumerated.
+        algorithm: Settings, distribution and bonuses.
+        mask: Which choices are allowed; None if all of them are.
+
+    Returns:
+        What `act` returns, and the memory with this observation.
+    """
+    logits, values, memory = actor.policy.step(algorithm.policy_obs(observation, actor.obs_stats), memory)
     if algorithm.config.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
     logits = mask_logits(logits, mask)
     if algorithm.action_bonus is None:
-        return logits, values, jnp.zeros_like(logits)
+        return (logits, values, jnp.zeros_like(logits)), memory
     obs = algorithm.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
     scores = algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
-    return logits, values, scores if mask is None else jnp.where(mask, scores, 0.0)
+    return (logits, values, scores if mask is None else jnp.where(mask, scores, 0.0)), memory
+
+
+def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None:
+    """The memory of a policy at the beginning of episodes.
+
+    Args:
+        policy: The policy.
+        lead: Leading axes, such as the number of environments.
+
+    Returns:
+        Zeros; None if the policy has no memory.
+    """
+    return None if policy.memory is None else jnp.zeros((*lead, *policy.memory.shape))
+
+
+def forget(memory: Float[Array, "*e P U"] | None, began: Bool[Array, "*e"]) -> Float[Array, "*e P U"] | None:
+    """A memory in which new episodes are empty.
+
+    Args:
+        memory: Of one or more environments; None if the policy has no memory.
+        began: Where an episode begins.
+
+    Returns:
+        The memory.
+    """
+    return None if memory is None else jnp.where(began[..., None, None], 0.0, memory)
 
 
 def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:
@@ -110,16 +163,21 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     def index(observation: Array) -> Array:
         return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
-    def step(carry: tuple[Any, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Any, Array], Trajectory]:
-        environments, observation = carry
+    Carry = tuple[Any, Array, Array | None]
+
+    def step(carry: Carry, drawn: tuple[Array, Array]) -> tuple[Carry, Trajectory]:
+        environments, observation, memory = carry
         noise, keys = drawn
-        number = jax.vmap(index)(observation)
-        logits, values, bonus = jax.vmap(lambda obs, i: act(actor, obs, i, algorithm))(observation, number)
+        frame = jax.vmap(algorithm.newest_frame)(observation)
+        number = jax.vmap(index)(frame)
+        (logits, values, bonus), remembered = jax.vmap(
+            lambda obs, i, before: act_with_memory(actor, before, obs, i, algorithm)
+        )(observation, number, memory)
         behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
         action = jax.vmap(distribution.sample)(behaviour, noise)
         environments, outcome = each_environment(environment.step)(environments, action, keys)
         made = Trajectory(
-            observation=observation,
+            observation=frame,
             next_obs=outcome.next_obs,
             action=action,
             log_prob=jax.vmap(distribution.log_prob)(behaviour, action),
@@ -132,10 +190,26 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
             index=number,
             next_index=jax.vmap(index)(outcome.next_obs),
             info=outcome.info,
+            memory=memory,
         )
-        return (environments, outcome.observation), made
+        ended = outcome.terminated | outcome.truncated
+        following = jax.vmap(algorithm.following_obs)(observation, outcome.observation, ended)
+        return (environments, following, forget(remembered, ended)), made
 
-    (environments, observation), trajectory = jax.lax.scan(
-        step, (state.env_state, state.observation), (noise, step_keys)
+    (environments, observation, memory), trajectory = jax.lax.scan(
+        step, (state.env_state, state.observation, state.memory), (noise, step_keys)
     )
-    return replace(state, env_state=environments, observation=observation, key=key), split(trajectory, axis=1)
+    if algorithm.spec.is_stack:
+        trajectory = replace(trajectory, observation=_frames(state.observation, trajectory))
+    return replace(state, env_state=environments, observation=observation, memory=memory, key=key), split(
+        trajectory, axis=1
+    )
+
+
+def _frames(stacks: Real[Array, "N K ..."], trajectory: Trajectory) -> Frames:
+    """The frames of a rollout, each once, after those that the environments' stacks began with."""
+    depth = stacks.shape[1]
+    older = jnp.moveaxis(stacks[:, :-1], 1, 0)  # already zero where they are of an earlier episode
+    ended = (trajectory.terminated | trajectory.truncated)[:-1]
+    began = jnp.concatenate([jnp.zeros((depth, stacks.shape[0]), bool), ended])
+    return Frames(jnp.concatenate([older, trajectory.observation]), began, depth)

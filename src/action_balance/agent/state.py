@@ -1,6 +1,7 @@
 """What training carries from update to update, and what a rollout hands to an update.
 
-Axes: T steps of a rollout, N environments, A choices of all action components, S enumerable states.
+Axes: T steps of a rollout, N environments, A choices of all action components, S enumerable states, P cells of
+a policy's memory with U units each.
 """
 
 from typing import Any
@@ -47,6 +48,7 @@ class Trajectory(eqx.Module):
     next_index: Int[Array, "*T N"]  # number of s_{t+1}
     mask: Bool[Array, "*T N A"] | None = None  # which choices were allowed; None where the environment gives no masks
     info: dict[str, Float[Array, "*T N"]] = eqx.field(default_factory=dict)  # numbers of the episodes so far, by name
+    memory: Float[Array, "*T N P U"] | None = None  # before s_t was seen, zero where it began an episode
 
 
 class TrainState(eqx.Module):
@@ -58,7 +60,7 @@ class TrainState(eqx.Module):
     obs_stats: RunningMeanStd  # of observations, or of the newest frame of a stack
     return_scale: ReturnScale
     env_state: Any  # states of the N environments; None where they are on the host
-    observation: Real[Array, "..."]  # (N, ...), current observations; (0,) where environments are on the host
+    observation: Real[Array, "..."]  # (N, ...), current observations or stacks; (0,) where environments are on the host
     episode_return: Float[Array, " _"]  # (N,), of the episodes under way; (0,) where environments are on the host
     visits: Int[Array, "S A"]  # how often each action was taken in each state
     state_visits: Int[Array, " S"]  # how often each state was reached
@@ -67,6 +69,7 @@ class TrainState(eqx.Module):
     updates: Int[Array, ""]
     action_coef: Float[Array, ""] | None = None  # c of Eq. 5, where it adapts
     reward_scale: RewardScale | None = None  # of extrinsic rewards, where returns are normalised
+    memory: Float[Array, "N P U"] | None = None  # of the policy, before the current observations; None without memory
 
 
 class TrainedAgent(eqx.Module):

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.minibatches import Samples, Totals, UpdateBatch, pick
 from action_balance.agent.rollout import make_actor
+from action_balance.agent.sequences import final_values, policy_outputs, values_after
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
 from action_balance.config.agent import AgentConfig
@@ -133,33 +134,6 @@ def advantages(
     return intrinsic, extrinsic
 
 
-def final_values(
-    trajectory: Trajectory, params: Params, stats: RunningMeanStd | None, algorithm: Algorithm
-) -> Float[Array, "T N 2"]:
-    """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached.
-
-    Args:
-        trajectory: The rollout.
-        params: With the policy that learns.
-        stats: The statistics that acted, where the policy sees normalised observations.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The values.
-    """
-
-    def value(one: Array) -> Array:
-        return params.policy(algorithm.policy_obs(one, stats))[1]
-
-    def values() -> Array:
-        obs, reached = trajectory.observation, trajectory.next_obs
-        if isinstance(obs, Frames):  # the frames that were acted from, and the one that was reached
-            reached = jnp.concatenate([obs.stacks()[:, :, 1:], reached[:, :, None]], axis=2)
-        return jax.vmap(jax.vmap(value))(reached)
-
-    return jax.lax.cond(trajectory.truncated.any(), values, lambda: jnp.zeros_like(trajectory.values))
-
-
 def loss(
     params: Params,
     bonus_states: dict[str, Any],
@@ -187,8 +161,7 @@ def loss(
     """
     config, distribution = algorithm.config, algorithm.distribution
 
-    def policy_terms(sample: Samples) -> tuple[Array, Array, Array, Array]:
-        logits, values = params.policy(algorithm.policy_obs(sample.observation, batch.acting_stats))
+    def policy_terms(sample: Samples, logits: Array, values: Array) -> tuple[Array, Array, Array, Array]:
         behaviour = algorithm.behaviour_logits(logits, sample.action_bonus, batch.coef, sample.mask)
         ratio = jnp.exp(distribution.log_prob(behaviour, sample.action) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
@@ -197,7 +170,9 @@ def loss(
     def mean(terms: Array) -> Array:
         return terms.sum() / totals.samples
 
-    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(samples)
+    logits, values = policy_outputs(params.policy, samples, batch.acting_stats, algorithm)
+    alone = replace(samples, observation=None, memory=None)
+    ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(alone, logits, values)
     terms: Losses = {
         "policy": mean(surrogate),
         "value_int": mean(value_losses[:, 0]),
@@ -208,10 +183,10 @@ def loss(
     }
     # A factor, not a branch: all methods have the same graph here, and so the same rounding.
     learns_int = float(config.intrinsic_coef > 0)
-    values = terms["value_ext"] + learns_int * terms["value_int"]
+    value_loss = terms["value_ext"] + learns_int * terms["value_int"]
     if config.ppo.value_coef != 1:
-        values = config.ppo.value_coef * values
-    total = terms["policy"] + values - config.entropy_coef * terms["entropy"]
+        value_loss = config.ppo.value_coef * value_loss
+    total = terms["policy"] + value_loss - config.entropy_coef * terms["entropy"]
     for slot, bonus in algorithm.bonuses.items():
         if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
             seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip, named_key(key, slot))
@@ -313,7 +288,7 @@ def prepare(
         reward_scale = reward_scale.update(trajectory.reward, ended, config.ppo.gamma_ext)
         scaled = replace(trajectory, reward=trajectory.reward / reward_scale.scale)
     bootstraps = config.ppo.bootstrap_truncation
-    limits = final_values(trajectory, state.params, acting_stats, algorithm) if bootstraps else None
+    limits = final_values(trajectory, state.params.policy, acting_stats, algorithm) if bootstraps else None
     intrinsic, extrinsic = advantages(scaled, last_values, rewards / return_scale.scale, config, limits)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
@@ -328,10 +303,11 @@ def prepare(
         value_targets=value_targets,
         mask=trajectory.mask,
         weight=weight if drift is not None and standardized else None,
+        **_sequences(trajectory),
     )
     key, order_key, subset_key = jax.random.split(state.key, 3)
     count = config.ppo.epochs * config.ppo.minibatches
-    members = jnp.arange(config.steps_per_update if config.ppo.minibatch_of == "samples" else config.envs)
+    members = jnp.arange(config.steps_per_update if config.minibatch_of == "samples" else config.envs)
     order_keys = jax.random.split(order_key, config.ppo.epochs)
     orders = jax.vmap(lambda key: jax.random.permutation(key, members))(order_keys).reshape(count, -1)
     subset_keys = jax.random.split(subset_key, count)
@@ -343,6 +319,14 @@ def prepare(
     state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)
     state = replace(state, reward_scale=reward_scale)
     return state, batch, UpdateInfo(rewards, return_scale.scale, value_targets, {}, jnp.abs(weight - 1).max())
+
+
+def _sequences(trajectory: Trajectory) -> dict[str, Array]:
+    """What a memory needs besides single samples: its states at the first step, (1, N), and where episodes begin."""
+    if trajectory.memory is None:
+        return {}
+    ended = trajectory.terminated | trajectory.truncated
+    return {"memory": trajectory.memory[:1], "began": jnp.zeros_like(ended).at[1:].set(ended[:-1])}
 
 
 def gradients(
@@ -388,7 +372,7 @@ def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tu
     """
     config = algorithm.config
     actor = make_actor(state, algorithm)
-    last_values = jax.vmap(lambda obs: actor.policy(algorithm.policy_obs(obs, state.obs_stats))[1])(state.observation)
+    last_values = values_after(state, actor.policy, algorithm)
     acting_stats = state.obs_stats if algorithm.spec.normalize_obs else None
     state, batch, info = prepare(state, trajectory, last_values, actor.coef, algorithm, acting_stats)
     adam = optimizer(config)

@@ -32,6 +32,7 @@ ENV = "settings.env.name"
 FIRST = (
     *(ENV, "settings.agent.preset", "settings.env.wrapper", "settings.env.env_kwargs", "settings.agent.method"),
     *("settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.bonus.action_coef"),
+    "settings.agent.memory",
 )
 
 

@@ -58,6 +58,8 @@ NEEDS = {
     "a bonus with networks": (*NETWORKS, "image.bonus_features"),
     "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
     "--action-coef auto": tuple(f"bonus.{name}" for name in ADAPTS),
+    "--memory gru": ("memory_units",),
+    "--memory none": ("ppo.minibatch_of",),
 }
 #: Flags that have no effect without another one.
 ALONE = {"trust": "config", "track_project": "track"}
@@ -146,11 +148,16 @@ class Train(Command):
         adapts = next(one for one in coefs if one is not None) == AUTO
         if adapts:
             common.append("settings.agent.bonus.target_kl")
+        if _family(env) is EnvConfig or _family(env).engine == "device":
+            common.append("settings.agent.memory")
         if env is None:
             return _form(name, EnvConfig, start, bonuses, common, variants)
         if not adapts:  # what an earlier run adapted to has no effect
             start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-        unused = _unused(*names, bonuses, adapts)
+        remembers = (typed.get("settings.agent.memory") or agent.memory) != NONE
+        if remembers:
+            env_class(env).check_memory()
+        unused = _unused(*names, bonuses, adapts, remembers)
         unused |= {path: f"--{other}" for path, other in ALONE.items() if other not in typed}
         return replace(_form(name, env_class(env), start, bonuses, common), unused=unused)
 
@@ -186,7 +193,7 @@ def _print_config(command: Train, kind: Kind, console: "Console") -> None:
     from action_balance.terminal.console import say
 
     agent = command.settings.agent
-    chosen = {one: getattr(agent, one) for one in ("preset", "method", "intrinsic", "action_bonus")}
+    chosen = {one: getattr(agent, one) for one in ("preset", "method", "intrinsic", "action_bonus", "memory")}
     words = [command.settings.env.name, *(f"--track={name}" for name in command.track)]
     for name, value in {**chosen, "action_coef": agent.bonus.action_coef}.items():
         words += [f"{flag(name)}={value}"] if value is not None else []
@@ -213,12 +220,15 @@ def _start(preset: str | None, config: str | None, env: str | None, found: Mappi
     return {"settings.agent": PRESETS[_family(env).preset]}
 
 
-def _unused(intrinsic: str, action_bonus: str, bonuses: Iterable[str], adapts: bool) -> dict[str, str]:
-    """The flags that have no effect with two bonuses and c as it is, by path, each with what it would need."""
+def _unused(intrinsic: str, action_bonus: str, bonuses: Iterable[str], adapts: bool, remembers: bool) -> dict[str, str]:
+    """The flags that have no effect with two bonuses, and c and the memory as they are, by path, each with what it
+    would need."""
     missing = {
         "a bonus with networks": {intrinsic, action_bonus, *bonuses} <= WITHOUT_NETWORKS,
         "a next-state bonus": intrinsic == NONE,
         "--action-coef auto": not adapts,
+        "--memory gru": not remembers,
+        "--memory none": remembers,
     }
     return {f"settings.agent.{path}": need for need, paths in NEEDS.items() if missing[need] for path in paths}
 

@@ -17,6 +17,8 @@ MinibatchOf = Literal["environments", "samples"]
 Trunks = Literal["shared", "separate"]
 #: Nonlinearity of the hidden layers of a policy for vectors.
 Activation = Literal["relu", "tanh"]
+#: What a policy remembers of an episode.
+Memory = Literal["none", "gru"]
 #: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
 
@@ -35,8 +37,8 @@ class PPOConfig:
     epochs: int = 4
     """Passes over a rollout per update."""
     minibatches: int = 4
-    """Minibatches per epoch. This number must divide the number of environments or, with --minibatch-of samples, the
-    number of samples in a rollout."""
+    """Minibatches per epoch. This number must divide the number of environments or, with --minibatch-of samples and
+    without memory, the number of samples in a rollout."""
     learning_rate: float = 3e-4
     """Adam learning rate of the policy and the bonus networks; RND used 1e-4."""
     clip: float = 0.1
@@ -62,7 +64,7 @@ class PPOConfig:
     """Where the intrinsic return ends: never (RND), at terminal states, or at the end of every episode."""
     minibatch_of: MinibatchOf = "environments"
     """What a minibatch consists of: all steps of some environments (RND), or samples shuffled across steps and
-    environments."""
+    environments. With --memory gru, it is always all steps of some environments."""
     learning_rate_end: float | None = None
     """Learning rate after the last update, annealed linearly over the planned updates (default: constant). Extending a
     run stretches the schedule to the new length: the rate rises once, to what the longer run would have had at this
@@ -235,6 +237,12 @@ class AgentConfig:
     """Environment steps per seed, rounded down to whole updates."""
     envs: int = 8
     """Number of parallel environments."""
+    memory: Memory = "none"
+    """Recurrent memory of the policy and the values, for environments that show only a part of their state: none, or
+    gru, a gated recurrent unit between the hidden layers and the outputs. It is reset at the beginning of every episode
+    and learns by backpropagation through a rollout. The bonus networks never see it."""
+    memory_units: int = 128
+    """Units of the recurrent memory."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
     bonus_settings: FrozenDict = field(default_factory=FrozenDict)
@@ -253,11 +261,12 @@ class AgentConfig:
         ):
             if chosen is not None and ":" not in chosen:
                 check_name(flag(name), chosen, (NONE, *known))
-        check_numbers(self, "steps", "envs", low=1, high=MOST)
-        divided = self.steps_per_update if self.ppo.minibatch_of == "samples" else self.envs
+        check_name(flag("memory"), self.memory, get_args(Memory))
+        check_numbers(self, "steps", "envs", "memory_units", low=1, high=MOST)
+        divided = self.steps_per_update if self.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
             raise UserError(
-                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.ppo.minibatch_of}: change "
+                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.minibatch_of}: change "
                 f"--minibatches or --envs"
             )
         if self.host.groups is not None and self.envs % self.host.groups:
@@ -283,6 +292,8 @@ class AgentConfig:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
         for name in _given(self.ppo, "epsilon", "entropy_coef") if self.uniform else ():
             raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
+        if self.uniform and self.recurrent_units:
+            raise UserError(f"{self.label} acts at random and does not learn: leave out --memory")
 
     def _check_products(self) -> None:
         """Raise a `UserError` if steps or minibatches cannot be counted in 32 bits."""
@@ -390,6 +401,16 @@ class AgentConfig:
         if self.host.groups is not None:
             return self.host.groups
         return 2 if self.envs % 2 == 0 and self.envs >= 16 else 1
+
+    @property
+    def recurrent_units(self) -> int:
+        """Units of the policy's memory; 0 without one."""
+        return 0 if self.memory == NONE else self.memory_units
+
+    @property
+    def minibatch_of(self) -> MinibatchOf:
+        """What a minibatch consists of: as set, but a memory learns from all steps of some environments."""
+        return "environments" if self.recurrent_units else self.ppo.minibatch_of
 
     @property
     def intrinsic_coef(self) -> float:

@@ -140,6 +140,10 @@ class EnvConfig:
         """
         raise NotImplementedError
 
+    @classmethod
+    def check_memory(cls) -> None:
+        """Raise a `UserError` if the engine does not train agents with a recurrent memory."""
+
     def host_defaults(self, host: "HostConfig") -> "HostConfig":
         """How environments step on the host, with the defaults of this environment and of this machine.
 
@@ -211,11 +215,17 @@ class DeviceEnvConfig(EnvConfig):
         return self.make(jax.random.key(0)).spec
 
     def check_spec(self, spec: "EnvSpec") -> None:
-        """An environment on the device returns whole observations, so that nothing is stacked."""
-        if spec.is_stack:
+        """An environment on the device returns frames; where its spec is a stack, the engine stacks them."""
+        if not spec.is_stack:
+            return
+        import jax
+
+        environment, key = self.make(jax.random.key(0)), jax.random.key(0)
+        frame = jax.eval_shape(lambda: environment.reset(key)[1])
+        if frame.shape != spec.frame_shape:
             raise UserError(
-                f"{self.name} steps on the device, but the kind of its spec is {spec.kind}: make it vector or image, "
-                f"and return whole observations"
+                f"{self.name} returns observations of shape {frame.shape}, but its spec of kind {spec.kind} has frames "
+                f"of shape {spec.frame_shape}: return single frames, which are stacked for the agent"
             )
 
     def check_host(self, host: "HostConfig") -> None:
@@ -255,6 +265,11 @@ class HostEnvConfig(EnvConfig):
         """Not every family steps in threads."""
         if host.threads and not self.uses_threads:
             raise UserError(f"{self.with_article()} has no threads: leave out --threads")
+
+    @classmethod
+    def check_memory(cls) -> None:
+        """Agents on the host have no recurrent memory."""
+        raise UserError(f"{cls.with_article()} steps on the host, where agents have no memory: leave out --memory")
 
     def host_defaults(self, host: "HostConfig") -> "HostConfig":
         """The lag is 1 on a GPU, where acting and learning overlap.

@@ -55,6 +55,8 @@ class TrainConfig:
         _ = self.conditions
         self._check_devices()
         self.env.check_host(self.agent.host)
+        if self.agent.recurrent_units:
+            self.env.check_memory()
         self._check_networks(self.env.has_images)
 
     @property

@@ -1,6 +1,7 @@
 """What evaluations on the device and on the host share: how actions are chosen, and what episodes come to.
 
-Axes: K agents, E episodes, T steps, A choices of all action components, S enumerable states.
+Axes: K agents, E episodes, T steps, A choices of all action components, S enumerable states, P cells of a policy's
+memory with U units each.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act
+from action_balance.agent.rollout import act_with_memory
 from action_balance.agent.state import Actor
 from action_balance.config.agent import AgentConfig
 
@@ -100,9 +101,39 @@ def decide(
     Returns:
         The action, the logits of pi and beta, and the action bonus.
     """
-    logits, _, bonus = act(actor, observation, index, algorithm, mask)
+    return decide_with_memory(actor, None, observation, index, key, mode, algorithm, with_bonus, mask)[0]
+
+
+def decide_with_memory(
+    actor: Actor,
+    memory: Float[Array, "P U"] | None,
+    observation: Real[Array, "..."],
+    index: Int[Array, ""] | int,
+    key: PRNGKeyArray,
+    mode: Int[Array, ""],
+    algorithm: Algorithm,
+    with_bonus: bool = True,
+    mask: Bool[Array, " A"] | None = None,
+) -> tuple[Decision, Float[Array, "P U"] | None]:
+    """Choose an action for one observation, given what the policy remembers of the episode.
+
+    Args:
+        actor: the agent.
+        memory: the policy's memory before this observation, zero at the beginning of an episode; None without memory.
+        observation: one observation.
+        index: number of the state; 0 where states cannot be enumerated.
+        key: random key of this decision.
+        mode: place of the action mode in `ACTION_MODES`.
+        algorithm: settings, distribution and bonuses.
+        with_bonus: as for `decide`.
+        mask: which choices are allowed; None if all of them are.
+
+    Returns:
+        What `decide` returns, and the memory with this observation.
+    """
+    (logits, _, bonus), memory = act_with_memory(actor, memory, observation, index, algorithm, mask)
     behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
     chosen = algorithm.distribution.mode(preferences)
-    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask)
+    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask), memory

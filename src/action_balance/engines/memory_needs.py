@@ -32,6 +32,9 @@ NUMBER, KEY, FLAG = 4, 8, 1
 #: Flags that a message names: those that were raised most.
 NAMED = 2
 
+#: Numbers that a unit of a recurrent memory keeps of every step for its gradient: three gates and its state.
+GATES = 4
+
 #: Losses that PPO logs for every minibatch; those of bonuses come on top.
 LOSSES = 6
 
@@ -130,7 +133,7 @@ def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     # The environments of every minibatch, its random key, and its losses.
     plan = ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
     length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
-    size = spec.size * np.dtype(spec.dtype).itemsize
+    size = (spec.size if config.env.engine == "host" else _frame_size(spec)) * np.dtype(spec.dtype).itemsize
     how = f"{agent.envs:,} environments x {ppo.rollout_steps:,} steps, {size:,} bytes for each observation"
     flags = ["--envs", "--rollout-steps"]
     flags += ["--max-image-side"] if config.env.engine == "host" and (spec.is_image or spec.is_mixed) else []
@@ -152,10 +155,13 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     """
     if agent.uniform:  # the rollout is not learned from
         return 0
-    observation = spec.size * np.dtype(spec.dtype).itemsize
-    # Observation and next observation; action, log-probability, logits, two values and the reward.
-    step = 2 * observation + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1)
+    frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
+    cells = 2 if agent.net.trunks == "separate" and not (spec.is_image or spec.is_mixed) else 1
+    units = agent.recurrent_units * cells
+    # Observation and next observation; action, log-probability, logits, two values, the reward and the memory.
+    step = 2 * frame + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1 + units)
     layers = 0 if spec.is_image or spec.is_mixed else NUMBER * agent.net.hidden * agent.net.layers
+    layers += NUMBER * GATES * units
     return agent.steps_per_update * step + agent.steps_per_update // agent.ppo.minibatches * layers
 
 
@@ -199,6 +205,7 @@ def _need(what: str, size: int, *flags: Mapping[str, float], otherwise: Sequence
 
 def _networks(agent: AgentConfig, spec: EnvSpec) -> dict[str, float]:
     image = _raised(agent.image) if spec.is_image or spec.is_mixed else {}
+    image |= _raised(agent, "memory_units") if agent.recurrent_units else {}
     return image | (_raised(agent.net) if not spec.is_image else {})
 
 
@@ -241,7 +248,7 @@ def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
     state = learner.init_agent(algorithm, empty_stats(spec), key)
     if config.env.engine == "host":
         return state
-    return learner.with_environments(state, config.environment(key), config.agent.envs, key)
+    return learner.with_environments(state, config.environment(key), algorithm, key)
 
 
 def _bytes(tree: Any) -> int:

@@ -15,7 +15,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
 
 from action_balance.core.embedding import action_channel
 from action_balance.nets.conv import Conv, convolve
+from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear
+from action_balance.nets.policy import PolicyNet, make_memory
 
 Tree = TypeVar("Tree")
 
@@ -118,7 +120,7 @@ class ImageEncoder(eqx.Module):
         return x.ravel().astype(jnp.float32)
 
 
-class ImageActorCritic(eqx.Module):
+class ImageActorCritic(PolicyNet):
     """The policy and its two values: ReLU convolutions, two layers, one residual layer each for actor and critic.
 
     Gains of the orthogonal initialisation: sqrt(2), but 0.1 in the residual layers and 0.01 in the heads.
@@ -130,6 +132,7 @@ class ImageActorCritic(eqx.Module):
     critic: Linear
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
+    memory: GRU | None
     dtype: jnp.dtype = eqx.field(static=True)
 
     def __init__(
@@ -140,9 +143,11 @@ class ImageActorCritic(eqx.Module):
         actions: int,
         *,
         dtype: str = "float32",
+        memory: int = 0,
         key: PRNGKeyArray,
     ) -> None:
-        """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths."""
+        """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths; with a
+        memory of so many units, or none."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
         self.convolutions = make_convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
         inputs = count_outputs(shape[1:3], self.convolutions)
@@ -151,27 +156,27 @@ class ImageActorCritic(eqx.Module):
             Linear(inputs, first, gain=_GAIN, key=first_key),
             Linear(first, width, gain=_GAIN, key=second_key),
         ]
+        self.memory, width = make_memory(memory, width, 1, key)
         self.actor = Linear(width, width, gain=0.1, key=actor_key)
         self.critic = Linear(width, width, gain=0.1, key=critic_key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
         self.dtype = jnp.dtype(dtype)
 
-    def __call__(self, observation: Real[Array, "K H W *c"]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
-        """Logits of pi, and the intrinsic and extrinsic values.
+    @property
+    def precision(self) -> str:
+        """See `PolicyNet.precision`; with convolutions of another number type, the device's default."""
+        return "highest" if self.dtype == jnp.float32 else "default"
 
-        With float32, products use full float32, as in `ActorCritic`.
+    def trunk_outputs(self, observation: Real[Array, "K H W *c"]) -> tuple[Array, ...]:
+        """See `PolicyNet.trunk_outputs`.
 
         Args:
             observation: A stack of frames; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
 
         Returns:
-            Logits, and both values.
+            One vector.
         """
-        with jax.default_matmul_precision("highest" if self.dtype == jnp.float32 else "default"):
-            return self._forward(observation)
-
-    def _forward(self, observation: Array) -> tuple[Array, Array]:
         x = jnp.moveaxis(observation, 0, -1)
         x = x.reshape(*x.shape[:2], -1).astype(self.dtype)  # colours of all frames become channels
         x = x / 255 if observation.dtype == jnp.uint8 else x
@@ -180,6 +185,11 @@ class ImageActorCritic(eqx.Module):
         x = x.ravel().astype(jnp.float32)
         for dense in self.trunk:
             x = jax.nn.relu(dense(x))
+        return (x,)
+
+    def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
+        """See `PolicyNet.head_outputs`."""
+        (x,) = parts
         actor = x + jax.nn.relu(self.actor(x))
         critic = x + jax.nn.relu(self.critic(x))
         return self.policy_head(actor), self.value_head(critic)

@@ -11,8 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
 
+from action_balance.nets.gru import GRU
 from action_balance.nets.image import ImageEncoder
 from action_balance.nets.layers import Linear
+from action_balance.nets.policy import PolicyNet, make_memory
 
 _GAIN = 2**0.5
 _SLOPE = 0.2
@@ -38,7 +40,7 @@ class MixedSizes(NamedTuple):
     """Width of the layers that see all of them."""
 
 
-class MixedActorCritic(eqx.Module):
+class MixedActorCritic(PolicyNet):
     """The policy and its two values: encoders side by side, then the trunk and the heads as in `ImageActorCritic`."""
 
     encoders: list[ImageEncoder]
@@ -49,6 +51,7 @@ class MixedActorCritic(eqx.Module):
     critic: Linear
     policy_head: Linear  # (A,)
     value_head: Linear  # (2,): intrinsic, extrinsic
+    memory: GRU | None
 
     def __init__(
         self,
@@ -59,9 +62,11 @@ class MixedActorCritic(eqx.Module):
         actions: int,
         *,
         dtype: str = "float32",
+        memory: int = 0,
         key: PRNGKeyArray,
     ) -> None:
-        """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers."""
+        """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers; with a memory of so many
+        units, or none."""
         image_key, vector_key, trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
         keys = jax.random.split(image_key, (len(images), 2))
         self.encoders = [
@@ -75,32 +80,38 @@ class MixedActorCritic(eqx.Module):
         self.vector = Linear(stack * numbers, sizes.hidden, gain=_GAIN, key=vector_key) if numbers else None
         inputs, width = sizes.features * len(images) + (sizes.hidden if numbers else 0), sizes.trunk
         self.trunk = Linear(inputs, width, gain=_GAIN, key=trunk_key)
+        self.memory, width = make_memory(memory, width, 1, key)
         self.actor = Linear(width, width, gain=0.1, key=actor_key)
         self.critic = Linear(width, width, gain=0.1, key=critic_key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
 
-    def __call__(self, observation: MixedObs) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
-        """Logits of pi, and the intrinsic and extrinsic values.
+    @property
+    def precision(self) -> str:
+        """See `PolicyNet.precision`; with convolutions of another number type, the device's default."""
+        exact = all(one.dtype == jnp.float32 for one in self.encoders)
+        return "highest" if exact else "default"
+
+    def trunk_outputs(self, observation: MixedObs) -> tuple[Array, ...]:
+        """See `PolicyNet.trunk_outputs`.
 
         Args:
             observation: Images, as bytes, and a normalised vector.
 
         Returns:
-            Logits, and both values.
+            One vector.
         """
-        exact = all(one.dtype == jnp.float32 for one in self.encoders)
-        with jax.default_matmul_precision("highest" if exact else "default"):
-            return self._forward(observation)
-
-    def _forward(self, observation: MixedObs) -> tuple[Array, Array]:
         parts = []
         for encoder, dense, stack in zip(self.encoders, self.dense, observation.images, strict=True):
             image = jnp.moveaxis(stack, 0, -1)
             parts.append(dense(encoder(image.reshape(*image.shape[:2], -1))))
         if self.vector is not None:
             parts.append(self.vector(observation.vector.ravel()))
-        x = jax.nn.relu(self.trunk(jax.nn.relu(jnp.concatenate(parts))))
+        return (jax.nn.relu(self.trunk(jax.nn.relu(jnp.concatenate(parts)))),)
+
+    def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
+        """See `PolicyNet.head_outputs`."""
+        (x,) = parts
         actor = x + jax.nn.relu(self.actor(x))
         critic = x + jax.nn.relu(self.critic(x))
         return self.policy_head(actor), self.value_head(critic)

@@ -1,6 +1,6 @@
 """Evaluation on the device: the episodes of an agent in one action mode are one compiled program.
 
-Axes: K agents, E episodes, T steps, S enumerable states.
+Axes: K agents, E episodes, T steps, S enumerable states, P cells of a policy's memory with U units each.
 """
 
 from dataclasses import replace
@@ -13,10 +13,18 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import make_actor
+from action_balance.agent.rollout import empty_memory, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
-from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation, Report, Trace, action_modes, decide
+from action_balance.engines.evaluate import (
+    ACTION_MODES,
+    ActionMode,
+    Evaluation,
+    Report,
+    Trace,
+    action_modes,
+    decide_with_memory,
+)
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.replay import EpisodeRecord
@@ -29,7 +37,10 @@ def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that fit into memory; see `factory.most_episodes`."""
     environment = config.environment(jax.random.key(config.seed))
     state, observation = jax.eval_shape(environment.reset, jax.random.key(0))
-    each = 4 * observation.size + 2 * sum(leaf.size for leaf in jax.tree.leaves(state))
+    units = 2 * config.agent.recurrent_units  # of policy and values
+    each = (
+        4 * max(observation.size, environment.spec.size) + units + 2 * sum(leaf.size for leaf in jax.tree.leaves(state))
+    )
     # Of each step: the reward and the random key. Everything else is kept of the first episode only.
     return max(1, ROOM // (3 * environment.episode_steps + each))
 
@@ -57,6 +68,7 @@ class _Progress(eqx.Module):
     time: Int[Array, ""]
     env_state: Any
     observation: Shaped[Array, "E ..."]
+    memory: Float[Array, "E P U"] | None  # of the policy; None without one
     running: Bool[Array, " E"]
     rewards: Float[Array, "T E"]
     lengths: Int[Array, " E"]
@@ -93,20 +105,28 @@ def evaluate_agent(
     def index(observation: Array) -> Array:
         return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
-    def step(env_state: Any, observation: Array, running: Array, key: Array) -> tuple[Any, Step, Trace]:
+    def step(
+        env_state: Any, observation: Array, memory: Array | None, running: Array, key: Array
+    ) -> tuple[Any, Step, Array, Array | None, Trace]:
         action_key, step_key = jax.random.split(key)
-        number = index(observation)
-        decision = decide(actor, observation, number, action_key, mode, algorithm)
+        number = index(algorithm.newest_frame(observation))
+        decision, memory = decide_with_memory(actor, memory, observation, number, action_key, mode, algorithm)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
-        return env_state, outcome, Trace(decision, reward, ended, number, index(outcome.next_obs))
+        over = outcome.terminated | outcome.truncated  # what the agent observes then means nothing
+        observation = algorithm.following_obs(observation, outcome.observation, over)
+        trace = Trace(decision, reward, ended, number, index(outcome.next_obs))
+        return env_state, outcome, observation, memory, trace
 
     def take_step(now: _Progress) -> _Progress:
-        env_state, outcome, made = jax.vmap(step)(now.env_state, now.observation, now.running, step_keys[:, now.time])
+        env_state, outcome, observation, memory, made = jax.vmap(step)(
+            now.env_state, now.observation, now.memory, now.running, step_keys[:, now.time]
+        )
         return _Progress(
             time=now.time + 1,
             env_state=env_state,
-            observation=outcome.observation,
+            observation=observation,
+            memory=memory,
             running=now.running & ~(outcome.terminated | outcome.truncated),
             rewards=now.rewards.at[now.time].set(made.reward),
             lengths=now.lengths + now.running,
@@ -116,13 +136,15 @@ def evaluate_agent(
             trace=jax.tree.map(lambda all_steps, one: all_steps.at[now.time].set(one[0]), now.trace, made),
         )
 
-    env_state, observation = jax.vmap(environment.reset)(reset_keys)
+    env_state, frame = jax.vmap(environment.reset)(reset_keys)
+    observation, memory = jax.vmap(algorithm.first_obs)(frame), empty_memory(actor.policy, episodes)
     running = jnp.ones(episodes, bool)
-    _, outcome, made = jax.eval_shape(jax.vmap(step), env_state, observation, running, step_keys[:, 0])
+    _, outcome, *_, made = jax.eval_shape(jax.vmap(step), env_state, observation, memory, running, step_keys[:, 0])
     begin = _Progress(
         time=jnp.zeros((), jnp.int32),
         env_state=env_state,
         observation=observation,
+        memory=memory,
         running=running,
         rewards=jnp.zeros((steps, episodes), made.reward.dtype),
         lengths=jnp.zeros(episodes, jnp.int32),

@@ -147,7 +147,7 @@ class CompiledUpdate:
         """
         self.config, self.algorithm = config, Algorithm(config, spec)
         self.group = config.envs // config.groups  # M
-        shuffled = config.ppo.minibatch_of == "samples"
+        shuffled = config.minibatch_of == "samples"
         samples = config.steps_per_update // config.ppo.minibatches
         each = samples if shuffled else config.envs // config.ppo.minibatches
         wanted = -(-samples // PIECE)

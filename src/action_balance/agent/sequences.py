@@ -1,0 +1,101 @@
+"""The policy on whole rollouts: sample by sample, or with a memory step by step through the episodes.
+
+Axes: T steps, N environments, n environments of a minibatch and B samples of all their steps, A choices of all action
+components, P cells of a policy's memory with U units each.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.minibatches import Samples
+from action_balance.agent.networks import Policy
+from action_balance.agent.rollout import forget
+from action_balance.agent.state import TrainState, Trajectory
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.frame_stack import Frames
+
+
+def policy_outputs(
+    policy: Policy, samples: Samples, stats: RunningMeanStd | None, algorithm: Algorithm
+) -> tuple[Float[Array, "B A"], Float[Array, "B 2"]]:
+    """Logits of pi and both values of a minibatch.
+
+    Only the recurrent part of a memory goes step by step: trunk and heads see all steps at once.
+
+    Args:
+        policy: The policy that learns.
+        samples: The minibatch; with a memory, all steps of n environments, one step after the other.
+        stats: The statistics that acted, where the policy sees normalised observations.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        Logits, and both values.
+    """
+    memory = policy.memory
+    if memory is None:
+        outputs = jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, stats)))
+        found: tuple[Array, Array] = outputs(samples.observation)
+        return found
+    if samples.memory is None or samples.began is None:
+        raise TypeError("this policy has a memory: pass its states and where episodes begin")
+    inputs = jax.vmap(lambda obs: memory.project(policy.features(algorithm.policy_obs(obs, stats))))
+
+    def step(state: Array, drawn: tuple[Array, Array]) -> tuple[Array, Array]:
+        projected, began = drawn
+        state = jax.vmap(memory.advance)(projected, forget(state, began))
+        return state, state
+
+    envs = len(samples.memory)
+    steps = [leaf.reshape(-1, envs, *leaf.shape[1:]) for leaf in (inputs(samples.observation), samples.began)]
+    states = jax.lax.scan(step, samples.memory, tuple(steps))[1]
+    return jax.vmap(policy.heads)(states.reshape(-1, *memory.shape))
+
+
+def values_after(state: TrainState, policy: Policy, algorithm: Algorithm) -> Float[Array, "N 2"]:
+    """Both values of the observations after a rollout.
+
+    Args:
+        state: The agent, with the environments after the rollout.
+        policy: The policy that acted.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The values.
+    """
+
+    def values(obs: Array, memory: Array | None) -> Array:
+        return policy.step(algorithm.policy_obs(obs, state.obs_stats), memory)[1]
+
+    return jax.vmap(values)(state.observation, state.memory)
+
+
+def final_values(
+    trajectory: Trajectory, policy: Policy, stats: RunningMeanStd | None, algorithm: Algorithm
+) -> Float[Array, "T N 2"]:
+    """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached.
+
+    Args:
+        trajectory: The rollout.
+        policy: The policy that learns.
+        stats: The statistics that acted, where the policy sees normalised observations.
+        algorithm: Settings, distribution and bonuses.
+
+    Returns:
+        The values. A memory is that of the episode that ended, with s_{t+1}.
+    """
+
+    def value(obs: Array, reached: Array, memory: Array | None) -> Array:
+        if memory is not None:
+            memory = policy.step(algorithm.policy_obs(obs, stats), memory)[2]
+        return policy.step(algorithm.policy_obs(reached, stats), memory)[1]
+
+    def values() -> Array:
+        obs, reached = trajectory.observation, trajectory.next_obs
+        if isinstance(obs, Frames):  # the frames that were acted from, and the one that was reached
+            obs = obs.stacks()
+            reached = jnp.concatenate([obs[:, :, 1:], reached[:, :, None]], axis=2)
+        return jax.vmap(jax.vmap(value))(obs, reached, trajectory.memory)
+
+    return jax.lax.cond(trajectory.truncated.any(), values, lambda: jnp.zeros_like(trajectory.values))
