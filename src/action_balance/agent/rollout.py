@@ -201,9 +201,8 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     )
     if algorithm.spec.is_stack:
         trajectory = replace(trajectory, observation=_frames(state.observation, trajectory))
-    return replace(state, env_state=environments, observation=observation, memory=memory, key=key), split(
-        trajectory, axis=1
-    )
+    state = replace(state, env_state=environments, observation=observation, memory=memory, key=key)
+    return state, split(trajectory, axis=1)
 
 
 def _frames(stacks: Real[Array, "N K ..."], trajectory: Trajectory) -> Frames:

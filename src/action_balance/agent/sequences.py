@@ -14,6 +14,7 @@ from action_balance.agent.networks import Policy
 from action_balance.agent.rollout import forget
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.sharding import split
 from action_balance.envs.frame_stack import Frames
 
 
@@ -48,8 +49,9 @@ def policy_outputs(
         return state, state
 
     envs = len(samples.memory)
-    steps = [leaf.reshape(-1, envs, *leaf.shape[1:]) for leaf in (inputs(samples.observation), samples.began)]
-    states = jax.lax.scan(step, samples.memory, tuple(steps))[1]
+    drawn = [leaf.reshape(-1, envs, *leaf.shape[1:]) for leaf in (inputs(samples.observation), samples.began)]
+    # Every device goes through all steps of its environments.
+    states = jax.lax.scan(step, split(samples.memory), split(tuple(drawn), axis=1))[1]
     return jax.vmap(policy.heads)(states.reshape(-1, *memory.shape))
 
 

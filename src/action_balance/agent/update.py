@@ -311,7 +311,7 @@ def prepare(
     order_keys = jax.random.split(order_key, config.ppo.epochs)
     orders = jax.vmap(lambda key: jax.random.permutation(key, members))(order_keys).reshape(count, -1)
     subset_keys = jax.random.split(subset_key, count)
-    if config.ppo.minibatch_of == "environments":
+    if config.minibatch_of == "environments":
         # Devices that have all environments at some steps exchange nothing when environments are picked.
         samples, transitions = split(split(samples, axis=1)), split(split(transitions, axis=1))
     rate = learning_rate_factor(state.updates, config)
