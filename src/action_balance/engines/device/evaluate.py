@@ -36,11 +36,9 @@ ROOM = 100_000_000
 def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that fit into memory; see `factory.most_episodes`."""
     environment = config.environment(jax.random.key(config.seed))
-    state, observation = jax.eval_shape(environment.reset, jax.random.key(0))
+    state, _ = jax.eval_shape(environment.reset, jax.random.key(0))
     units = 2 * config.agent.recurrent_units  # of policy and values
-    each = (
-        4 * max(observation.size, environment.spec.size) + units + 2 * sum(leaf.size for leaf in jax.tree.leaves(state))
-    )
+    each = 4 * config.env.spec.size + units + 2 * sum(leaf.size for leaf in jax.tree.leaves(state))
     # Of each step: the reward and the random key. Everything else is kept of the first episode only.
     return max(1, ROOM // (3 * environment.episode_steps + each))
 
