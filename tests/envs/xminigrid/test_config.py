@@ -50,3 +50,12 @@ def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: object
     with pytest.raises(UserError, match="nothing is downloaded here: run python -c") as error:
         _ = XMiniGridConfig(ROOMS, benchmark="trivial-21k").spec
     assert "\n" not in str(error.value)
+
+
+def test_a_library_with_another_interface_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("xminigrid.make")
+    with pytest.raises(
+        UserError, match=r"does not work with xminigrid .* \(AttributeError: module .* pip install"
+    ) as error:
+        _ = XMiniGridConfig(DOOR_KEY).spec
+    assert "\n" not in str(error.value)

@@ -1,13 +1,15 @@
 """Settings that the environment libraries written in JAX share; a library is imported when one is made."""
 
+import importlib.metadata
 import importlib.util
+import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.errors import MOST, UserError, check_numbers
-from action_balance.files import missing
+from action_balance.files import install, missing
 
 if TYPE_CHECKING:
     import jax
@@ -67,7 +69,17 @@ class LibraryEnvConfig(DeviceEnvConfig):
         self.check_installed()
         # Also while a program is traced: what a library computes when it is imported must not belong to that program.
         with jax.ensure_compile_time_eval():
-            return self.make_adapter()
+            try:
+                return self.make_adapter()
+            except (ImportError, AttributeError, TypeError) as error:
+                raise self._changed(error) from error
+
+    def _changed(self, error: Exception) -> UserError:
+        """The error for a library whose interface is not the one that is known here."""
+        version = importlib.metadata.version(self.library)
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 120, placeholder=" ...")
+        advice = f"{install(self.library)} for a version that does"
+        return UserError(f"{self.name} does not work with {self.library} {version} ({reason}): {advice}")
 
     @property
     def spec(self) -> "EnvSpec":

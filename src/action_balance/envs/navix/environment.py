@@ -13,7 +13,7 @@ from action_balance.envs.navix.library import navix
 from action_balance.envs.navix.views import View
 from action_balance.envs.spec import EnvSpec
 
-_EventsManager = type(navix.states.State(None, None, None).events)  # the module imports it without listing it
+_EventsManager = navix.states.EventsManager
 _RenderingCache = navix.rendering.cache.RenderingCache
 
 #: What actions do, in words, where the library's name does not say it.

@@ -49,7 +49,7 @@ class XMiniGrid:
         self._environment, self._params, self._show_carried = environment, params, show_carried
         self._compact = CompactState(
             lambda key: _without_key(environment.reset(params, key).state),
-            lambda key, state, action: self._advance(state, action).state,
+            lambda _, state, action: self._advance(state, action).state,
         )
 
     def _advance(self, state: State[Any], action: Int[Array, ""]) -> TimeStep[Any]:

@@ -1,0 +1,36 @@
+"""A tiny agent learns for two updates in an environment of each grid library."""
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from action_balance.agent import learner
+from action_balance.agent.algorithm import Algorithm
+from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.config.registry import env_config
+from action_balance.envs.library.config import LibraryEnvConfig
+
+TINY = AgentConfig(
+    method="rnd",
+    steps=64,
+    envs=4,
+    ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=1),
+    bonus=BonusConfig(warmup_rollouts=0),
+    net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+)
+
+
+@pytest.mark.parametrize("name", ["navix:Navix-Empty-5x5-v0", "xminigrid:MiniGrid-Empty-5x5"])
+def test_an_agent_learns_for_two_updates(name: str) -> None:
+    config = env_config(name, max_steps=4)
+    assert isinstance(config, LibraryEnvConfig)
+    environment = config.make(jax.random.key(0))
+    algorithm = Algorithm(TINY, config.spec)
+    step = eqx.filter_jit(lambda state: learner.train_step(environment, state, algorithm))
+    state = eqx.filter_jit(lambda key: learner.init_state(environment, algorithm, key))(jax.random.key(0))
+    for _ in range(2):
+        state, metrics = step(state)
+    assert np.isfinite([metrics["loss_policy"], metrics["bonus_mean"]]).all()
+    assert bool(metrics["parameters_finite"])
+    assert int(metrics["episodes"]) == 8  # 4 environments, two episodes of 4 steps each: the goal is further away
