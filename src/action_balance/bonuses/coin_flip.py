@@ -31,6 +31,7 @@ from action_balance.bonuses.networks import bonus_network
 from action_balance.config.bonuses import CoinFlipConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.sharding import split
 
 #: Factor of the trained network's outputs. The learning rate is that of the policy, and steps of Adam do not depend on
 #: the size of gradients: with this factor, outputs move that many times faster, so that estimates follow the counts.
@@ -175,7 +176,8 @@ class CoinFlips(Bonus):
         def one(visit: Visit) -> Array:
             return (self._taken(visit.action) * self.rareness(params, state, visit.frame, clip)).max()
 
-        return memory.lower(jax.vmap(one)(jax.tree.map(lambda leaf: leaf[memory.oldest(count)], memory.visits)))
+        oldest = split(jax.tree.map(lambda leaf: leaf[memory.oldest(count)], memory.visits))
+        return memory.lower(jax.vmap(one)(oldest))
 
     def loss(self, params: Any, state: CoinFlipState, batch: Batch) -> Float[Array, " P"]:
         """``||f - c||^2 / D`` of visits that are drawn from the memory.
@@ -193,7 +195,7 @@ class CoinFlips(Bonus):
             errors = ((found - target) ** 2).mean(axis=-1)
             return (self._taken(visit.action) * jnp.minimum(rareness / weight, 1.0) * errors).sum()
 
-        drawn = state.memory.draw(batch.key, len(batch.transitions.index))
+        drawn = split(state.memory.draw(batch.key, len(batch.transitions.index)))
         errors: Array = jax.vmap(one)(*drawn)
         return errors
 

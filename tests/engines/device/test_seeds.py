@@ -11,9 +11,10 @@ import pytest
 from action_balance.engines.device.seeds import Seeds
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_a_function_is_applied_to_each_seed(count: int) -> None:
+@pytest.mark.parametrize(("count", "one_batch"), [(1, False), (2, False), (3, False), (5, False), (3, True)])
+def test_a_function_is_applied_to_each_seed(count: int, one_batch: bool) -> None:
     seeds = Seeds(10, count, jax.devices()[:2])
+    seeds._one_batch = one_batch  # as on GPUs
     double = seeds.compile(lambda key, x: (jax.random.key_data(key)[-1], 2 * x), arguments=1)
     numbers, doubled = seeds.cut(seeds.run(double, seeds.place(np.arange(count, dtype=np.float32))))
     assert numbers.tolist() == list(range(10, 10 + count))

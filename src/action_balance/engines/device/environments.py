@@ -7,12 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-from jaxtyping import PyTree
+from jaxtyping import PRNGKeyArray, PyTree
 
-from action_balance.agent.state import TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.core.sharding import ENVS
 from action_balance.engines.device.placement import put
+
+#: From settings to the function from the key of a seed to its first state.
+Init = Callable[[TrainConfig], Callable[[PRNGKeyArray], PyTree]]
 
 #: Of an array that every device has as a whole.
 NO_AXIS = -1
@@ -26,15 +28,13 @@ class Environments:
     result is that of one device up to rounding, because random numbers do not depend on the device that draws them.
     """
 
-    def __init__(
-        self, config: TrainConfig, devices: list[jax.Device], init: Callable[[TrainConfig], Callable[..., TrainState]]
-    ) -> None:
+    def __init__(self, config: TrainConfig, devices: list[jax.Device], init: Init) -> None:
         """Find out which arrays have an axis of environments.
 
         Args:
             config: settings of the run, whose number of environments is a multiple of the number of devices.
             devices: D.
-            init: for settings, the function from the key of a seed to its first state.
+            init: makes the first states.
         """
         self.count = config.seeds
         self._one_batch = devices[0].platform != "cpu"
@@ -47,10 +47,9 @@ class Environments:
         """The sharding of an array of all seeds, whose first axis is S."""
         return self._all if axis == NO_AXIS else NamedSharding(self._mesh, PartitionSpec(*[None] * (axis + 1), ENVS))
 
-    def place(self, states: TrainState) -> TrainState:
+    def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to the devices."""
-        placed: TrainState = put(states, self._states)
-        return placed
+        return put(states, self._states)
 
     def cut(self, results: PyTree) -> PyTree:
         """The results of all seeds, (S, ...)."""
@@ -92,12 +91,12 @@ class Environments:
         return program(self.keys, *arguments)
 
 
-def env_axes(config: TrainConfig, init: Callable[[TrainConfig], Callable[..., TrainState]]) -> TrainState:
+def env_axes(config: TrainConfig, init: Init) -> PyTree:
     """Which axis of each array of a state is that of environments: the one that is twice as long for twice as many.
 
     Args:
         config: settings of the run.
-        init: for settings, the function from the key of a seed to its first state.
+        init: makes the first states.
 
     Returns:
         A state with numbers of axes in place of arrays, `NO_AXIS` for what all environments share.
@@ -110,8 +109,7 @@ def env_axes(config: TrainConfig, init: Callable[[TrainConfig], Callable[..., Tr
         return longer[0] if is_envs else NO_AXIS
 
     once, twice = jax.eval_shape(init(config), key), jax.eval_shape(init(twice_the_envs(config)), key)
-    axes: TrainState = jax.tree.map(axis, once, twice)
-    return axes
+    return jax.tree.map(axis, once, twice)
 
 
 def twice_the_envs(config: TrainConfig) -> TrainConfig:
