@@ -16,7 +16,7 @@ LEVELS = (
     {"packing"},
     {"core", "distributions"},
     {"config"},
-    {"nets", "runs", "tracking"},
+    {"nets", "runs", "tracking", "distributed"},
     {"envs"},
     {"bonuses", "catalog"},
     {"agent", "tabular"},

@@ -71,6 +71,8 @@ class Task:
     """Says when it will stop; empty while nothing is lost by ending at once."""
     save: Callable[[], object] = lambda: None
     """Saves what would be lost, because the process ends now."""
+    ending: Callable[[], object] = lambda: None
+    """Tells others that the process ends now; called first, and returns soon."""
 
 
 _tasks: list[Task] = []  # from the outermost to the innermost
@@ -98,6 +100,25 @@ def whole() -> Iterator[None]:
     """Write what belongs together: a process that ends at once waits for it, for a moment."""
     with _files:
         yield
+
+
+def request_stop() -> None:
+    """Stop what is under way as the first Ctrl-C does, because another process was asked to."""
+    graceful = _graceful()
+    if graceful is not None and graceful.stop is not None:
+        graceful.stop.set()
+
+
+def abandon(why: str, code: int) -> None:
+    """End the process now, after its last line; see `Watcher.abandon`. Without a watcher, nothing happens."""
+    for watcher in _watchers:
+        watcher.abandon(why, code)
+
+
+def leave_at_once() -> None:
+    """When all work is done, do not wait for what libraries would wait for."""
+    for watcher in _watchers:
+        watcher.hurries = True
 
 
 @contextmanager
@@ -219,6 +240,7 @@ class Watcher:
         self._waits = False  # for the main thread, which is known to end, until the next signal
         self._saying: threading.Thread | None = None  # the line that is being shown
         self._repeated = 0  # signals that `repeat` has sent, and that are not the user's
+        self.hurries = False  # libraries would wait for something that does not come
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
         """The signal handler of the main thread, whenever that can be called; only the first signal interrupts it."""
@@ -310,19 +332,31 @@ class Watcher:
         later = [moment - self._clock() for moment in moments]
         return min((one for one in later if one > 0), default=0.1 if later else None)
 
-    def _end(self, seconds: float) -> None:
+    def _end(self, seconds: float, why: str = "interrupted", code: int = INTERRUPTED) -> None:
         """End the process, after as much as can be saved and said in the given time."""
-        words = threading.Thread(target=self._last_words, daemon=True)
+        words = threading.Thread(target=self._last_words, args=(why, code), daemon=True)
         words.start()
         words.join(seconds)
         if words.is_alive():
-            os.write(2, f"action-balance: interrupted; {KEPT}\n".encode())
-        self._leave(INTERRUPTED)
+            os.write(2, f"action-balance: {why}; {KEPT}\n".encode(errors="replace"))
+        self._leave(code)
 
-    def _last_words(self) -> None:
+    def abandon(self, why: str, code: int) -> None:
+        """End the process from any thread, because the main thread waits for something that does not come.
+
+        Args:
+            why: the beginning of the last line.
+            code: the exit code.
+        """
+        self._end(LAST_WORDS_TERMINATED, why, code)
+
+    def _last_words(self, why: str, code: int) -> None:
         nothing = "nothing was written" if self.loading else "nothing was completed"
         if self._saying is not None:
             self._saying.join()
+        for one in reversed(_tasks):
+            with contextlib.suppress(Exception):
+                one.ending()
         with _files:
             for one in reversed(_tasks):
                 with contextlib.suppress(Exception):
@@ -333,9 +367,9 @@ class Watcher:
             except Exception:  # such as a disk that is gone
                 text = KEPT
             _leave_nothing_behind()
-            os.write(2, f"action-balance: interrupted; {text}\n".encode(errors="replace"))
+            os.write(2, f"action-balance: {why}; {text}\n".encode(errors="replace"))
             if self._leave is os._exit:
-                os._exit(INTERRUPTED)  # while no other thread can begin to write a file
+                os._exit(code)  # while no other thread can begin to write a file
 
     def finish(self, code: int) -> None:
         """End soon with an exit code, in the main thread: all work is done. A process that was interrupted ends now.
@@ -344,7 +378,7 @@ class Watcher:
             code: the exit code.
         """
         self._code = code
-        if code == INTERRUPTED:
+        if code == INTERRUPTED or self.hurries:
             _leave_nothing_behind()  # libraries would take their time, and wait for threads
             self._leave(code)
 

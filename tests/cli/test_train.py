@@ -164,7 +164,7 @@ def test_a_file_that_is_no_config_is_one_line(
 )
 def test_a_run_has_a_folder(words: tuple[str, ...], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Path] = []
-    monkeypatch.setattr("action_balance.terminal.training.train", lambda _, out, *__: found.append(out))
+    monkeypatch.setattr("action_balance.terminal.training.train", lambda _, out, *__, **___: found.append(out))
     train(*words).load()(Console())
     assert found == [Path(folder)]
 

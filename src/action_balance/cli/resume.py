@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from action_balance.cli.form import Command
+from action_balance.config.hosts import HostsConfig
 from action_balance.tracking.base import Name, TrackConfig
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ class Resume(Command):
     without this option."""
     track_project: str | None = None
     """Project to log the run to (default: the project used so far, or action-balance)."""
+    hosts: HostsConfig = field(default_factory=HostsConfig)
 
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""
         from action_balance.terminal.training import resume
 
         track = TrackConfig(self.track, self.track_project)
-        return partial(
-            resume, self.run_folder, self.trust, env=self.env, steps=self.steps, track=track, devices=self.devices
-        )
+        more = {"env": self.env, "steps": self.steps, "track": track, "devices": self.devices, "hosts": self.hosts}
+        return partial(resume, self.run_folder, self.trust, **more)

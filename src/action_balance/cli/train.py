@@ -15,6 +15,7 @@ from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.env import EnvConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.hosts import HostsConfig
 from action_balance.config.methods import (
     ACTION_BONUSES,
     AUTO,
@@ -98,6 +99,7 @@ class Train(Command):
     TensorBoard is installed."""
     track_project: str | None = None
     """With --track: project to log the run to (default: action-balance)."""
+    hosts: HostsConfig = field(default_factory=HostsConfig)
 
     @classmethod
     def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
@@ -186,7 +188,9 @@ class Train(Command):
         config = self.settings.with_defaults()
         label = re.sub(r"[^\w.+-]", "-", config.agent.label)
         out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
-        return partial(train, config, out, self.overwrite, TrackConfig(self.track, self.track_project))
+        return partial(
+            train, config, out, self.overwrite, TrackConfig(self.track, self.track_project), hosts=self.hosts
+        )
 
 
 def _print_config(command: Train, kind: Kind, console: "Console") -> None:

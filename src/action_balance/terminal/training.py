@@ -9,8 +9,9 @@ from typing import Literal
 
 from rich.console import Console
 
+from action_balance.config.hosts import HostsConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines import loop
+from action_balance.engines import following, loop
 from action_balance.engines.device.devices import for_resume
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
@@ -28,8 +29,15 @@ def command_line() -> list[str]:
     return ["action-balance", *sys.argv[1:]]
 
 
-def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
-    """Train a new run.
+def train(
+    config: TrainConfig,
+    out: Path,
+    overwrite: bool,
+    track: TrackConfig,
+    console: Console,
+    hosts: HostsConfig | None = None,
+) -> None:
+    """Train a new run, perhaps with other processes.
 
     Args:
         config: Settings of the run.
@@ -37,7 +45,13 @@ def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, c
         overwrite: Whether to replace a run that is in that folder.
         track: Which trackers follow the run.
         console: Where progress is shown.
+        hosts: Who the other processes are.
     """
+    alone = partial(_train, config, out, overwrite, track, console)
+    following.run(hosts or HostsConfig(), alone, partial(following.same_settings, config))
+
+
+def _train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
     with training_progress(console, config, path=out) as shown:
         messages = partial(say, console)
         loop.begin(out, config, command_line(), shown, overwrite, messages, track, on_start=shown.begin)
@@ -52,8 +66,9 @@ def resume(
     steps: int | None = None,
     track: TrackConfig | None = None,
     devices: int | Literal["all"] | None = None,
+    hosts: HostsConfig | None = None,
 ) -> None:
-    """Train the rest of a run, or extend it.
+    """Train the rest of a run, or extend it, perhaps with other processes, which need not have its folder.
 
     Args:
         path: Folder of the run.
@@ -63,7 +78,21 @@ def resume(
         steps: Environment steps of each seed that it is to have in the end; None for those that were planned.
         track: More trackers that follow the run from here on.
         devices: Number of devices to continue on; None for as many as before, or as many as there are.
+        hosts: Who the other processes are.
     """
+    alone = partial(_resume, path, trust, console, env, steps, track, devices)
+    following.run(hosts or HostsConfig(), alone, partial(TrainConfig.of_run, trust=trust, env=env))
+
+
+def _resume(
+    path: Path,
+    trust: bool,
+    console: Console,
+    env: str | None,
+    steps: int | None,
+    track: TrackConfig | None,
+    devices: int | Literal["all"] | None,
+) -> None:
     check_installed(track.names if track else ())
     folder = RunFolder.open(path)
     config, notes = for_resume(TrainConfig.of_run(folder.config, trust, env), devices)
