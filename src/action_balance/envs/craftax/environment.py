@@ -3,8 +3,10 @@
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Int, PRNGKeyArray, Shaped
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray, Shaped, UInt8
 
+from action_balance.envs.craftax.drawing import action_names, make_renderer
 from action_balance.envs.craftax.textures import prepared_textures
 from action_balance.envs.library.adapter import Transition
 from action_balance.envs.library.quiet import quiet
@@ -28,7 +30,8 @@ class CraftaxAdapter:
             from craftax.craftax_env import make_craftax_env_from_name
 
             self._pixels = "Pixels" in name
-            with prepared_textures(f"craftax.{'craftax_classic' if 'Classic' in name else 'craftax'}.constants"):
+            self._package = f"craftax.{'craftax_classic' if 'Classic' in name else 'craftax'}"
+            with prepared_textures(f"{self._package}.constants"):
                 self._env: Any = make_craftax_env_from_name(name, auto_reset=False)
         params = self._env.default_params
         self.episode_steps = max_steps or int(params.max_timesteps)
@@ -36,6 +39,7 @@ class CraftaxAdapter:
         kind, dtype = ("image", "uint8") if self._pixels else ("vector", "float32")
         shape = self._env.observation_space(self._params).shape
         self.spec = EnvSpec(kind, tuple(shape), (int(self._env.num_actions),), dtype=dtype)
+        self.action_names = action_names(self._package)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
         """A new world."""
@@ -49,6 +53,17 @@ class CraftaxAdapter:
             obs, reached, reward, done, _ = self._env.step_env(key, state, action, self._params)
         info = {"achievements": reached.achievements.sum().astype(jnp.float32)}
         return reached, self._encode(obs), reward, done, jnp.zeros((), bool), info
+
+    def render(self, state: Any) -> UInt8[np.ndarray, "H W 3"]:
+        """The map and the inventory, as people see them; the first call takes a while, for the textures.
+
+        Args:
+            state: of one environment.
+
+        Returns:
+            The picture.
+        """
+        return make_renderer(self._package)(state)
 
     def _encode(self, obs: Array) -> Array:
         """Pixels, which Craftax divides by 255, as bytes."""

@@ -35,9 +35,20 @@ def action_names(env: Any, nvec: tuple[int, ...], start: Any) -> tuple[str, ...]
     (count,), first = nvec, int(start if not getattr(start, "shape", ()) else start[0])
     spec = getattr(env, "spec", None)
     ident = str(getattr(spec, "id", "")).rpartition(":")[2].rpartition("/")[2]
-    known = next((names for beginning, names in _KNOWN.items() if ident.startswith(beginning)), None)
-    names = known or _of_environment(env.unwrapped, count, first)
+    names = known_names(ident) or _of_environment(env.unwrapped, count, first)
     return names if names and len(names) == count else tuple(f"action {first + one}" for one in range(count))
+
+
+def known_names(ident: str) -> tuple[str, ...] | None:
+    """Names of the actions of a well-known environment.
+
+    Args:
+        ident: its id, such as ``CartPole-v1``.
+
+    Returns:
+        The names; None if it is not known.
+    """
+    return next((names for beginning, names in _KNOWN.items() if ident.startswith(beginning)), None)
 
 
 def _of_environment(env: Any, count: int, first: int) -> tuple[str, ...] | None:

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
 from action_balance.config.registry import describe_error
+from action_balance.envs.gymnax.drawing import DRAWINGS, action_names
 from action_balance.envs.library.adapter import Transition
 from action_balance.envs.library.quiet import quiet
 from action_balance.envs.spec import EnvSpec
@@ -58,6 +59,10 @@ class GymnaxAdapter:
         # Since gymnax 1.0, an environment says when the task ends, and the time limit is applied outside.
         self.ends_alike = own is not None and not hasattr(type(env), "is_terminated")
         self.spec = self._find_spec(env)
+        short = name.partition(":")[2]
+        self.action_names = action_names(short, env)
+        if short in DRAWINGS:
+            self.render = DRAWINGS[short]
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
         """See `Adapter.reset`."""
@@ -100,6 +105,8 @@ class GymnaxAdapter:
     def _spec_of(self, leaves: list[Any], space: Any, nvec: tuple[int, ...]) -> EnvSpec:
         self._is_image = len(leaves) == 1 and len(leaves[0].shape) == 3
         self._values = int(getattr(space, "n", 0))
+        is_table = len(leaves) == 1 and len(leaves[0].shape) == 2 and leaves[0].shape[0] > 1
+        self.columns = leaves[0].shape[1] if is_table else 0
         if self._is_image:
             is_kept = leaves[0].dtype in (np.uint8, np.bool_)
             dtype = "bool" if self._name.endswith(MINATAR) else str(leaves[0].dtype) if is_kept else "float32"

@@ -25,7 +25,7 @@ CHANNELS = (
 
 
 def draw_observation(
-    observation: Shaped[np.ndarray, "..."], spec: EnvSpec, scale: Float[np.ndarray, " D"]
+    observation: Shaped[np.ndarray, "..."], spec: EnvSpec, scale: Float[np.ndarray, " D"], columns: int = 0
 ) -> UInt8[np.ndarray, "H W 3"]:
     """Draw what an agent observes.
 
@@ -33,6 +33,7 @@ def draw_observation(
         observation: one frame.
         spec: what it is.
         scale: for vectors, the largest size of each number, which fills its bar.
+        columns: of a vector that is a table in the library, its columns; 0 for others.
 
     Returns:
         Bars or squares of a vector; a pixel for each cell of an image or of symbols.
@@ -44,7 +45,7 @@ def draw_observation(
         colours = np.array([GROUND, *CHANNELS], np.uint8)
         return colours[np.where(ids == 0, 0, 1 + (ids - 1) % len(CHANNELS))]
     share = np.clip(observation / np.where(scale > 0, scale, 1), -1, 1).astype(np.float64)
-    return _bars(observation, share) if len(share) <= MOST_BARS else _squares(share)
+    return _squares(share, columns) if columns or len(share) > MOST_BARS else _bars(observation, share)
 
 
 def _image(image: Shaped[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:
@@ -72,9 +73,9 @@ def _bars(values: Shaped[np.ndarray, " D"], share: Float[np.ndarray, " D"]) -> U
     return np.array(canvas)
 
 
-def _squares(share: Float[np.ndarray, " D"]) -> UInt8[np.ndarray, "H W 3"]:
+def _squares(share: Float[np.ndarray, " D"], columns: int) -> UInt8[np.ndarray, "H W 3"]:
     """A square for each number, row by row, as strong as the number is large."""
-    columns = math.ceil(math.sqrt(len(share)))
+    columns = columns or math.ceil(math.sqrt(len(share)))
     cells = np.zeros(columns * math.ceil(len(share) / columns))
     cells[: len(share)] = share
     colour = np.where(cells[:, None] < 0, AGENT, TRAIL)

@@ -38,7 +38,8 @@ class LibraryReplay:
     """One whole episode; a `Replay`.
 
     Its adapter may have ``render(state)``, which draws a state of the library, (H, W, 3) uint8, outside of compiled
-    programs; ``action_names``; and ``steps_per_second``, the speed of a film. Without pictures, observations are drawn.
+    programs; ``action_names``; and ``steps_per_second``, the speed of a film. Without pictures, observations are drawn;
+    ``columns`` says how many a vector has that is a table in the library.
     """
 
     name: str
@@ -69,7 +70,7 @@ class LibraryReplay:
         not played.
         """
         draws = getattr(self.environment.adapter, "render", None)
-        spec = self.environment.spec
+        spec, columns = self.environment.spec, int(getattr(self.environment.adapter, "columns", 0))
         scale = np.zeros(spec.size if spec.kind == "vector" else 0)
         if draws is None and len(scale):
             for _, observation, _ in self._played():
@@ -77,7 +78,7 @@ class LibraryReplay:
         total = 0.0
         for step, (state, observation, info) in enumerate(self._played()):
             total += float(self.record.rewards[step - 1]) if step else 0.0
-            picture = draw_observation(observation, spec, scale) if draws is None else draws(state)
+            picture = draw_observation(observation, spec, scale, columns) if draws is None else draws(state)
             yield Moment(total, _checked(picture, self.name), info)
 
     def _played(self) -> Iterator[tuple[Any, np.ndarray, dict[str, float]]]:

@@ -1,5 +1,7 @@
 """Navix as an adapter: MiniGrid's tasks (Pignatelli et al., 2024). https://arxiv.org/abs/2407.19396."""
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -84,9 +86,18 @@ class Navix:
         Returns:
             The picture.
         """
-        _, whole = self._compact.unpack(state)
-        whole = whole.replace(cache=_RenderingCache.init(jnp.asarray(whole.grid)))
-        return np.asarray(navix.observations.rgb(whole))
+        return np.asarray(self._draw(state))
+
+    @cached_property
+    def _draw(self) -> Callable[[Any], UInt8[Array, "height width 3"]]:
+        def draw(state: Any) -> UInt8[Array, "height width 3"]:
+            _, whole = self._compact.unpack(state)
+            picture: UInt8[Array, "height width 3"] = navix.observations.rgb(
+                whole.replace(cache=_RenderingCache.init(whole.grid))
+            )
+            return picture
+
+        return jax.jit(draw)
 
 
 def _carried(timestep: Any) -> tuple[Any, Any]:
