@@ -17,9 +17,11 @@ from action_balance.config.registry import (
     load_object,
 )
 from action_balance.envs.atari.config import AtariConfig
+from action_balance.envs.craftax.config import CraftaxConfig
 from action_balance.envs.deep_sea.config import DeepSeaConfig
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.gymnasium.config import GymnasiumConfig
+from action_balance.envs.gymnax.config import GymnaxConfig
 from action_balance.envs.navix.config import NavixConfig
 from action_balance.envs.xminigrid.config import XMiniGridConfig
 from action_balance.errors import UserError
@@ -45,7 +47,10 @@ def test_a_name_or_its_prefix_leads_to_a_family(name: str, family: type[EnvConfi
 
 
 def test_families_are_listed_once_and_in_order() -> None:
-    assert families() == [GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig, NavixConfig, XMiniGridConfig]
+    assert families() == [
+        *(GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig),
+        *(GymnaxConfig, CraftaxConfig, NavixConfig, XMiniGridConfig),
+    ]
     assert known_names()[:4] == ["open", "goal", "corridor", "deep-sea"]
     assert "atari:montezuma_revenge" in known_names()
     assert all(family.forms for family in families())

@@ -129,7 +129,8 @@ class GymnaxConfig(LibraryEnvConfig):
 
 def _made(name: str, found: Any, kwargs: dict[str, Any]) -> Any:
     """The environment that a class or function makes, or that is already made."""
-    if not isinstance(found, type) and (isinstance(found, tuple) or hasattr(found, "step")):
+    is_made = isinstance(found, tuple) or hasattr(found, "step_env") or hasattr(found, "step")
+    if is_made and not isinstance(found, type):
         return found
     check_code(name, found)
     return _called(name, found, kwargs)
