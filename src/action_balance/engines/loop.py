@@ -145,7 +145,7 @@ def resume(
         shapes = trainer.state_shapes() if saved else None
         about = _about(trainer, config)
         before, now = folder.manifest.get(DEVICES), about.get(DEVICES)
-        if saved and before != now and None not in (before, now):
+        if saved and not notes and before != now and None not in (before, now):
             notes.append(f"the run was split over {before} devices, and now over {now}: results differ by rounding")
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
             del about[WARMUP]

@@ -1,13 +1,14 @@
 """Environments of one seed, split over devices. Axes: S seeds, N environments."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import Key, PRNGKeyArray, PyTree
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.sharding import ENVS
@@ -41,7 +42,17 @@ class Environments:
         self._mesh = jax.make_mesh((len(devices),), (ENVS,), (AxisType.Auto,), devices=devices)
         self._all = NamedSharding(self._mesh, PartitionSpec())
         self._states = jax.tree.map(self._sharding, env_axes(config, init))
-        self.keys = put(jax.vmap(jax.random.key)(config.seed + jnp.arange(self.count)), self._all)  # (S,)
+        self.keys = self._keys(config.seed)
+
+    def _keys(self, first: int) -> Key[jax.Array, " S"]:
+        placed: jax.Array = put(jax.vmap(jax.random.key)(first + jnp.arange(self.count)), self._all)
+        return placed
+
+    def beginning_with(self, first: int) -> Self:
+        """As many other seeds, on the same devices."""
+        other = copy(self)
+        other.keys = self._keys(first)
+        return other
 
     def _sharding(self, axis: int) -> NamedSharding:
         """The sharding of an array of all seeds, whose first axis is S."""

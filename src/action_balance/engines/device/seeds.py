@@ -1,12 +1,13 @@
 """Several seeds in one compiled program. Axes: S seeds, P places for them, equally many on every device."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-from jaxtyping import PyTree
+from jaxtyping import Key, PyTree
 
 from action_balance.engines.device.placement import put
 
@@ -35,8 +36,18 @@ class Seeds:
         self._mesh = jax.make_mesh((len(devices),), ("seeds",), (AxisType.Auto,), devices=devices)
         self._split = PartitionSpec("seeds")
         self._placed = NamedSharding(self._mesh, self._split)
-        keys = jax.vmap(jax.random.key)(first + self._seed)  # (P,)
-        self._spare, self.keys = put((spare, keys), self._placed)
+        self._spare = put(spare, self._placed)
+        self.keys = self._keys(first)
+
+    def _keys(self, first: int) -> Key[jax.Array, " P"]:
+        placed: jax.Array = put(jax.vmap(jax.random.key)(first + self._seed), self._placed)
+        return placed
+
+    def beginning_with(self, first: int) -> Self:
+        """As many other seeds, on the same devices."""
+        other = copy(self)
+        other.keys = self._keys(first)
+        return other
 
     def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to their places, (P, ...)."""

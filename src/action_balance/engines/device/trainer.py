@@ -27,8 +27,9 @@ from action_balance.engines.metrics_rows import HostMetrics
 
 
 class _Programs(NamedTuple):
-    """What is compiled for a run; `Seeds.run` or `Environments.run` runs the last two."""
+    """What is compiled for a run."""
 
+    layout: Seeds | Environments  # whose `run` runs the last two
     init_one: Callable[[PRNGKeyArray], TrainState]  # not compiled
     init: Callable[..., TrainState]
     step: Callable[..., tuple[TrainState, Metrics]]
@@ -59,7 +60,7 @@ def _programs(config: TrainConfig) -> _Programs:
     def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
         return learner.train_step(config.environment(key), state, algorithm)
 
-    return _Programs(init, layout.compile(init, arguments=0), layout.compile(step, arguments=1))
+    return _Programs(layout, init, layout.compile(init, arguments=0), layout.compile(step, arguments=1))
 
 
 class DeviceTrainer(Trainer):
@@ -67,8 +68,8 @@ class DeviceTrainer(Trainer):
 
     def __init__(self, config: TrainConfig) -> None:
         self._spec = config.env.spec
-        self.seeds = _layout(config)
         programs = _programs(replace(config, seed=0, checkpoint_every=None, stop_when=()))
+        self.seeds = programs.layout.beginning_with(config.seed)
         self._init_one = programs.init_one
         self._init = partial(self.seeds.run, programs.init)
         self.step = partial(self.seeds.run, programs.step)  # of states in their places
