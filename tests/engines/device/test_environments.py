@@ -1,7 +1,11 @@
 """Environments that are split over devices: the result is that of one device, up to rounding."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +14,7 @@ import numpy as np
 import pytest
 from jax.tree_util import keystr
 
+from action_balance import resume
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.registry import env_config
@@ -19,6 +24,7 @@ from action_balance.engines.device import trainer as device
 from action_balance.engines.device.environments import NO_AXIS, Environments, env_axes
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.metrics_rows import HostMetrics
+from action_balance.runs import RunFolder
 
 #: A next-state bonus with memories of episodes and with RND, and an action bonus with a table of counts.
 CONFIG = TrainConfig(
@@ -26,7 +32,7 @@ CONFIG = TrainConfig(
     AgentConfig(
         intrinsic="ngu",
         action_bonus="hash",
-        steps=1000,
+        steps=96,
         envs=4,
         ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2, learning_rate=1e-2, normalize_returns=True),
         bonus=BonusConfig(warmup_rollouts=1),
@@ -56,6 +62,24 @@ def test_two_devices_train_the_agent_that_one_device_trains() -> None:
             np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-3, atol=1e-4, err_msg=keystr(path))
     assert two.visits() is not None
     assert two.visits().sum() == 3 * 8 * 4  # updates, steps, environments
+
+
+def test_a_run_on_four_devices_is_resumed_on_two_and_its_metrics_are_those_of_one(tmp_path: Path) -> None:
+    run, two_updates = tmp_path / "run", "lambda update: update.update < 2"
+    program = (
+        f"from test_environments import CONFIG; from action_balance import train; train('deep-sea', {str(run)!r}, "
+        f"CONFIG.agent, size=4, devices=4, checkpoint_every=2, callbacks={two_updates})"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "4", "PYTHONPATH": paths}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True)
+    lines: list[str] = []
+    metrics = resume(run, on_message=lines.append).metrics(as_columns=True)
+    assert "the run used 4 devices, and this machine has 2 devices: it continues on 2" in lines
+    for name in ("loss_policy", "loss_next_state", "bonus_mean", "entropy_beta", "ngu_distance"):
+        np.testing.assert_allclose(metrics[name], [one[name][0] for one in trained(1)[1]], rtol=1e-3, err_msg=name)
+    assert RunFolder.open(run).manifest["devices"] == 2
+    assert RunFolder.open(run).config["devices"] == 4
 
 
 def test_what_belongs_to_environments_stays_on_their_device() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +48,7 @@ class Environments:
         placed: jax.Array = put(jax.vmap(jax.random.key)(first + jnp.arange(self.count)), self._all)
         return placed
 
-    def beginning_with(self, first: int) -> Self:
+    def beginning_with(self, first: int) -> "Environments":
         """As many other seeds, on the same devices."""
         other = copy(self)
         other.keys = self._keys(first)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ class Seeds:
         placed: jax.Array = put(jax.vmap(jax.random.key)(first + self._seed), self._placed)
         return placed
 
-    def beginning_with(self, first: int) -> Self:
+    def beginning_with(self, first: int) -> "Seeds":
         """As many other seeds, on the same devices."""
         other = copy(self)
         other.keys = self._keys(first)
