@@ -60,6 +60,7 @@ ABOUT_BONUSES = {
 #: The presets in a few words.
 ABOUT_PRESETS = {
     "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
+    "vectorized": "PPO for many environments on the device, the default in the libraries written in JAX",
     "study": "small networks and few environments, the default elsewhere",
     "atari-paper": "the paper's Atari experiments",
     "atari-rnd": "RND as its authors ran it on Atari",

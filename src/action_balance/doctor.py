@@ -40,6 +40,10 @@ NAME = "action-balance"
 EXTRAS = {
     "atari": "Atari games",
     "gym": "Gymnasium environments",
+    "gymnax": "environments of gymnax",
+    "craftax": "environments of Craftax",
+    "navix": "environments of Navix",
+    "xminigrid": "environments of XLand-MiniGrid",
     "tensorboard": "learning curves in TensorBoard",
     "wandb": "--track wandb",
     "mlflow": "--track mlflow",

@@ -35,7 +35,7 @@ def test_the_specification_of_symbols() -> None:
 
 
 def test_an_unknown_name_is_one_line() -> None:
-    with pytest.raises(UserError, match="did you mean Craftax-Symbolic-v1"):
+    with pytest.raises(UserError, match="did you mean craftax:Craftax-Symbolic-v1"):
         env_config("craftax:Craftax-symbolic")
     with pytest.raises(UserError, match="did you mean craftax:Craftax-Symbolic-v1"):
         env_config("Craftax-Symbolic-v1")

@@ -42,7 +42,7 @@ def test_images_of_minatar_are_kept_as_bits() -> None:
     ("name", "message"),
     [
         ("gymnax:", "needs the name of an environment, e.g. gymnax:CartPole-v1"),
-        ("gymnax:Cartpole-v1", "unknown environment of gymnax 'Cartpole-v1': did you mean CartPole-v1"),
+        ("gymnax:Cartpole-v1", "unknown environment 'gymnax:Cartpole-v1': did you mean gymnax:CartPole-v1"),
         ("gymnax:Pendulum-v1", "kind Box, and agents need discrete actions"),
         ("gymnax:MNISTBandit-bsuite", "downloads the MNIST data when it is made"),
         ("gymnax:no_module:Env", "needs the module no_module, which is not installed"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.errors import check_name
+from action_balance.envs.library.names import check_library_name, suggest_name
 
 if TYPE_CHECKING:
     import jax
@@ -39,7 +39,7 @@ class CraftaxConfig(LibraryEnvConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_name("environment of Craftax", self.short_name, NAMES)
+        check_library_name(self.name, PREFIX, NAMES)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class CraftaxConfig(LibraryEnvConfig):
     @classmethod
     def suggest(cls, name: str) -> str | None:
         """The environment of Craftax with this name."""
-        return f"{PREFIX}{name}" if name in NAMES else None
+        return suggest_name(PREFIX, name, NAMES)
 
     def make_adapter(self) -> "CraftaxAdapter":
         """The environment; see `LibraryEnvConfig.make_adapter`."""

@@ -11,7 +11,8 @@ from action_balance.config.trust import is_of_script
 from action_balance.envs.gymnax.names import DOWNLOADS, NAMES
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.errors import UserError, check_name
+from action_balance.envs.library.names import check_library_name
+from action_balance.errors import UserError
 
 if TYPE_CHECKING:
     import jax
@@ -89,7 +90,7 @@ class GymnaxConfig(LibraryEnvConfig):
             return self._adapt(_made(self.name, load_object(self.short_name), kwargs))
         import gymnax
 
-        check_name("environment of gymnax", self.short_name, gymnax.registered_envs)
+        check_library_name(self.name, PREFIX, gymnax.registered_envs)
         if self.short_name == DOWNLOADS:
             raise UserError(f"{self.name} downloads the MNIST data when it is made: choose another environment")
         return self._adapt(_called(self.name, partial(gymnax.make, self.short_name), kwargs))
