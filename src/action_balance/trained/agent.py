@@ -63,7 +63,12 @@ class Agent:
     program is compiled for each batch size that is a power of two; other sizes are padded.
 
     If an agent sees the newest K > 1 frames, an observation is their stack, oldest first, e.g. (4, 84, 84) for an Atari
-    game; `stack` builds it. Otherwise, the agent keeps only its random state between calls.
+    game; `stack` builds it.
+
+    An agent with a recurrent memory remembers the observations that `act` has seen, of one environment or of each
+    environment of a batch: call `act` once per step, and pass ``began=True`` with the first observation of an episode.
+    The other methods only look at what it remembers. Without memory, the agent keeps only its random state between
+    calls.
     """
 
     def __init__(self, saved: SavedAgent) -> None:
@@ -80,6 +85,7 @@ class Agent:
         # As in training on the device: with less precision another action may be chosen.
         self._precision = "highest" if isinstance(saved.config.env, DeviceEnvConfig) else None
         self._stack: np.ndarray | None = None
+        self._memory: np.ndarray | None = None  # (B, ...), of the episodes under way
         self._key, self._calls = jax.random.key(0), 0
 
     def __repr__(self) -> str:
@@ -117,15 +123,15 @@ class Agent:
         return self._saved.policy_only
 
     def reset(self, seed: int | None = None) -> None:
-        """Discard the frames kept by `stack`, and restart the random numbers.
+        """Discard the frames kept by `stack` and the recurrent memory, and restart the random numbers.
 
         Args:
             seed: seed of the random numbers from now on (default: 0, as after `action_balance.load`).
         """
-        self._stack = None
+        self._stack = self._memory = None
         self._key, self._calls = jax.random.key(as_whole("seed", seed or 0)), 0
 
-    def act(self, obs: Any, mode: Mode = "sample", mask: Any = None, *, key: Any = None) -> Any:
+    def act(self, obs: Any, mode: Mode = "sample", mask: Any = None, *, key: Any = None, began: Any = False) -> Any:
         """Choose actions, as ``action-balance evaluate`` does.
 
         Args:
@@ -137,6 +143,8 @@ class Agent:
             key: a seed or a JAX key for the draws of this call: of one observation the key itself, of a batch the key
                 with the number of the row folded in; or (B,) JAX keys. By default, the next draws of the agent's own
                 random numbers (see `reset`).
+            began: for agents with a recurrent memory: whether the observation is the first of an episode, one for all
+                or one for each environment. The first call after `reset` always begins.
 
         Returns:
             An action that the environment's ``step`` takes, or an array of them.
@@ -154,8 +162,9 @@ class Agent:
         seen, lead = self._translator.observations(obs)
         filled = padded(seen)
         key, kind, number = self._draw(key, lead, len(filled))
+        memory = self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):
-            made = choose(
+            made, memory = choose(
                 self._actor,
                 filled,
                 self._index(filled),
@@ -163,19 +172,24 @@ class Agent:
                 np.int32(number),
                 np.int32(ACTION_MODES.index(chosen)),
                 self._mask(mask, lead),
+                memory,
                 algorithm=self._algorithm,
                 keys=kind,
                 with_bonus=chosen == "behaviour",
             )
+        self._memory = None if memory is None else np.asarray(memory)[: len(seen)]
         return self._translator.actions(np.asarray(made)[: len(seen)], lead)
 
-    def probabilities(self, obs: Any, mode: Literal["sample", "behaviour"] = "sample", mask: Any = None) -> np.ndarray:
+    def probabilities(
+        self, obs: Any, mode: Literal["sample", "behaviour"] = "sample", mask: Any = None, *, began: Any = False
+    ) -> np.ndarray:
         """Probabilities of all actions, one after the other for each action component.
 
         Args:
             obs: one observation, or a batch.
             mode: ``sample`` for pi, ``behaviour`` for beta.
             mask: which actions are allowed, as for `act`.
+            began: whether episodes begin, as for `act`.
 
         Returns:
             An array with axis A, after axis B of a batch.
@@ -184,7 +198,7 @@ class Agent:
         self._need_mask(mask)
         if mode == "behaviour":
             self._need_bonuses("behaviour policy")
-        made, lead = self._view(obs, mask)
+        made, lead = self._view(obs, mask, began)
         logits = made.pi if mode == "sample" else made.beta
         distribution = self._algorithm.distribution
 
@@ -193,16 +207,17 @@ class Agent:
 
         return _cut(jax.vmap(softmax)(logits), lead)
 
-    def values(self, obs: Any) -> Values:
+    def values(self, obs: Any, *, began: Any = False) -> Values:
         """Values of observations, for both reward streams.
 
         Args:
             obs: one observation, or a batch.
+            began: whether episodes begin, as for `act`.
 
         Returns:
             The extrinsic and the intrinsic value of each.
         """
-        made, lead = self._view(obs)
+        made, lead = self._view(obs, began=began)
         unit = 1 if self._saved.state.reward_unit is None else self._saved.state.reward_unit
         return Values(_cut(made.values[:, 1] * unit, lead), _cut(made.values[:, 0], lead))
 
@@ -216,7 +231,7 @@ class Agent:
             The next-state bonus of reaching each observation, and the bonus of every action in it.
         """
         self._need_bonuses("bonuses")
-        made, lead = self._view(obs)
+        made, lead = self._view(obs, began=True)  # no bonus sees the memory
         rewards = self._algorithm.intrinsic
         intrinsic = None
         if rewards is not None and rewards.rewards_states:
@@ -266,14 +281,33 @@ class Agent:
     def _index(self, observations: np.ndarray) -> Any:
         if self._number_states is None:
             return np.zeros(len(observations), np.int32)
-        return self._number_states(observations)
+        return self._number_states(observations[:, -1] if self.spec.is_stack else observations)
 
-    def _view(self, obs: Any, mask: Any = None) -> tuple[View, tuple[int, ...]]:
+    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[View, tuple[int, ...]]:
         seen, lead = self._translator.observations(obs)
-        filled, rows = padded(seen), self._mask(mask, lead)
+        filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):
-            made = view(self._actor, filled, self._index(filled), rows, algorithm=self._algorithm)
+            made = view(self._actor, filled, self._index(filled), rows, memory, algorithm=self._algorithm)
         return made, lead
+
+    def _recall(self, lead: tuple[int, ...], began: Any) -> np.ndarray | None:
+        """The memory before some observations, padded; None of an agent without memory."""
+        cells = self._actor.policy.memory
+        if cells is None:
+            return None
+        try:
+            first = np.broadcast_to(np.asarray(began, bool), lead).reshape(-1, 1, 1)
+        except ValueError:
+            raise UserError("began must be one value, or one for each observation") from None
+        old = self._memory
+        if old is None or first.all():
+            old = np.zeros((len(first), *cells.shape), np.float32)
+        if len(old) != len(first):
+            raise UserError(
+                f"the agent remembers the episodes of {len(old)} environments, but {len(first)} observations were "
+                f"given: pass began=True where new episodes begin"
+            )
+        return padded(np.where(first, np.float32(0), old))
 
     def _draw(self, key: Any, lead: tuple[int, ...], room: int) -> tuple[Any, Keys, int]:
         """The random key of a call, what it is, and the number of the call."""

@@ -1,4 +1,7 @@
-"""What is compiled to use an agent, once for each size of a batch. Axes: B observations, A choices."""
+"""What is compiled to use an agent, once for each size of a batch.
+
+Axes: B observations, A choices, P cells of a policy's memory with U units each.
+"""
 
 from functools import partial
 from typing import Literal
@@ -9,10 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.algorithm import Algorithm
-from action_balance.agent.rollout import act
+from action_balance.agent.rollout import act_with_memory
 from action_balance.agent.state import Actor, TrainedAgent
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
-from action_balance.engines.evaluate import decide
+from action_balance.engines.evaluate import decide_with_memory
 
 #: Where the random keys of a batch come from: one number of a stream, one key for the batch, or a key for each.
 Keys = Literal["stream", "batch", "each"]
@@ -36,11 +39,12 @@ def choose(
     number: Int[Array, ""],
     mode: Int[Array, ""],
     mask: Bool[Array, "B A"] | None,
+    memory: Float[Array, "B P U"] | None,
     *,
     algorithm: Algorithm,
     keys: Keys,
     with_bonus: bool,
-) -> Int[Array, "B ..."]:
+) -> tuple[Int[Array, "B ..."], Float[Array, "B P U"] | None]:
     """Choose an action for each observation, as an evaluation does.
 
     Args:
@@ -51,22 +55,26 @@ def choose(
         number: Number of the batch in the stream.
         mode: Place of the action mode in `ACTION_MODES`.
         mask: Which actions are allowed; None for all.
+        memory: The policy's memory before each observation; None without one.
         algorithm: Settings, distribution and bonuses.
         keys: What ``key`` is.
         with_bonus: Whether beta is needed.
 
     Returns:
-        The choices, from 0 on.
+        The choices, from 0 on, and the memory with the observations.
     """
     if keys == "stream":
         key = jax.random.fold_in(key, number)
     if keys != "each":
         key = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.arange(len(obs)))
 
-    def one(obs: Array, index: Array, key: Array, mask: Array | None) -> Array:
-        return decide(actor, obs, index, key, mode, algorithm, with_bonus=with_bonus, mask=mask).action
+    def one(
+        obs: Array, index: Array, key: Array, mask: Array | None, memory: Array | None
+    ) -> tuple[Array, Array | None]:
+        decision, memory = decide_with_memory(actor, memory, obs, index, key, mode, algorithm, with_bonus, mask)
+        return decision.action, memory
 
-    return jax.vmap(one)(obs, index, key, mask)
+    return jax.vmap(one)(obs, index, key, mask, memory)
 
 
 @partial(jax.jit, static_argnames="algorithm")
@@ -75,6 +83,7 @@ def view(
     obs: Real[Array, "B ..."],
     index: Int[Array, " B"],
     mask: Bool[Array, "B A"] | None,
+    memory: Float[Array, "B P U"] | None,
     *,
     algorithm: Algorithm,
 ) -> View:
@@ -85,12 +94,15 @@ def view(
         obs: Observations as the agent sees them.
         index: Numbers of the states; 0 where states cannot be enumerated.
         mask: Which actions are allowed; None for all.
+        memory: The policy's memory before each observation; None without one.
         algorithm: Settings, distribution and bonuses.
 
     Returns:
         What the agent makes of them.
     """
-    logits, values, bonus = jax.vmap(lambda one, i, m: act(actor, one, i, algorithm, m))(obs, index, mask)
+    (logits, values, bonus), _ = jax.vmap(
+        lambda one, i, allowed, before: act_with_memory(actor, before, one, i, algorithm, allowed)
+    )(obs, index, mask, memory)
     beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
     return View(logits, beta, values, bonus)
 
