@@ -43,6 +43,7 @@ LONG = (
     "engines/test_loop",
     "engines/device/test_trainer",
     "extend/test_own_code",
+    "engines/test_following",
     "engines/test_learning",
     "studies/grid/test_page",
     "bonuses/test_hashing",

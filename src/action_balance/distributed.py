@@ -21,6 +21,7 @@ import numpy as np
 from action_balance.config.hosts import HostsConfig
 from action_balance.errors import UserError
 from action_balance.files import Data, reason
+from action_balance.signals import leave_at_once
 
 #: Seconds without a sign of life after which a process counts as dead, and all others end.
 HEARTBEAT = 60
@@ -177,6 +178,9 @@ def started(settings: HostsConfig) -> Iterator[Channel | None]:
         _initialize(settings)
         made = Channel(_store(), jax.process_index(), jax.process_count())
         _meet(made)
+    except BaseException:
+        leave_at_once()  # JAX would wait for the others
+        raise
     finally:
         timer.cancel()
     if made.processes > 1:
