@@ -78,9 +78,11 @@ def test_what_a_step_makes_anew_is_not_carried(adapter: Navix) -> None:
     state, observation = jax.eval_shape(adapter.reset, jax.random.key(0))
     assert sum(leaf.size * leaf.dtype.itemsize for leaf in state) < 200  # the rendering cache alone has 4,992 bytes
     assert (observation.shape, observation.dtype, adapter.episode_steps) == ((7, 7, 3), np.uint8, 9)
+    assert adapter.action_names == ("turn left", "turn right", "forward", "pick up", "drop", "toggle", "done")
 
 
 def test_a_picture_shows_the_whole_grid(adapter: Navix) -> None:
     picture = adapter.render(adapter.reset(jax.random.key(0))[0])
-    assert (picture.shape, picture.dtype) == ((40, 40, 3), np.uint8)
+    assert picture.shape == (40, 40, 3)
+    assert picture.dtype == np.uint8
     assert len(np.unique(picture[:8, :8].reshape(-1, 3), axis=0)) == 1  # a wall

@@ -85,6 +85,7 @@ def test_a_picture_shows_the_whole_grid() -> None:
     adapter = CONFIG.adapter
     assert isinstance(adapter, XMiniGrid)
     picture = adapter.render(adapter.reset(jax.random.key(0))[0])
-    assert (picture.shape, picture.dtype) == ((160, 160, 3), np.uint8)
+    assert picture.shape == (160, 160, 3)
+    assert picture.dtype == np.uint8
     wall = picture[:32, :32].reshape(-1, 3)
     assert (wall == wall[0, 0]).all()  # grey, lighter within the view

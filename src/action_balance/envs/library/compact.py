@@ -31,10 +31,11 @@ class CompactState:
         """
         key = jax.random.key(0)
         begin, shape = jax.make_jaxpr(first, return_shape=True)(key)
-        self._tree = jax.tree.structure(shape)
+        self._tree: Any = jax.tree.structure(shape)
         advance, after = jax.make_jaxpr(following, return_shape=True)(key, shape, jax.numpy.zeros((), int))
-        if jax.tree.structure(after) != self._tree:
-            raise TypeError(f"a step returns {jax.tree.structure(after)}, not {self._tree}")
+        found: Any = jax.tree.structure(after)
+        if found != self._tree:
+            raise TypeError(f"a step returns {found}, not {self._tree}")
         before = advance.jaxpr.invars[1:-1]  # without the key and the action
         kept = [old is new for old, new in zip(before, advance.jaxpr.outvars, strict=True)]
         drawn = _depends_on_arguments(begin.jaxpr)

@@ -72,6 +72,8 @@ class LibraryEnvConfig(DeviceEnvConfig):
             try:
                 return self.make_adapter()
             except (ImportError, AttributeError, TypeError) as error:
+                if importlib.util.find_spec(self.library) is None:  # an environment of the user
+                    raise
                 raise self._changed(error) from error
 
     def _changed(self, error: Exception) -> UserError:

@@ -66,13 +66,13 @@ class XMiniGridConfig(LibraryEnvConfig):
 
     def make_adapter(self) -> "Adapter":
         """The environment of the library."""
-        import xminigrid
+        from xminigrid.registration import make, registered_environments
 
         from action_balance.envs.xminigrid.environment import XMiniGrid
 
-        check_library_name(self.name, PREFIX, xminigrid.registered_environments())
+        check_library_name(self.name, PREFIX, registered_environments())
         changes: dict[str, Any] = {"view_size": self.view_size, "max_steps": self.max_steps}
-        environment, params = xminigrid.make(
+        environment, params = make(
             self.short_name, **{name: value for name, value in changes.items() if value is not None}
         )
         if self.benchmark:
@@ -80,16 +80,15 @@ class XMiniGridConfig(LibraryEnvConfig):
         return XMiniGrid(environment, params, self.show_carried)
 
     def _find_ruleset(self) -> Any:
-        import xminigrid
-        from xminigrid.benchmarks import DATA_PATH, NAME2HFFILENAME
+        from xminigrid.benchmarks import DATA_PATH, NAME2HFFILENAME, load_benchmark, registered_benchmarks
 
-        check_name("benchmark", self.benchmark, xminigrid.registered_benchmarks())
+        check_name("benchmark", self.benchmark, registered_benchmarks())
         if not os.path.exists(os.path.join(DATA_PATH, NAME2HFFILENAME[self.benchmark])):
             raise UserError(
                 f"the benchmark {self.benchmark} is not in {DATA_PATH}, and nothing is downloaded here: run "
                 f"python -c \"import xminigrid; xminigrid.load_benchmark('{self.benchmark}')\" first"
             )
-        found = xminigrid.load_benchmark(self.benchmark)
+        found = load_benchmark(self.benchmark)
         if self.ruleset >= found.num_rulesets():
             raise UserError(f"--ruleset must be below {found.num_rulesets():,}, not {self.ruleset:,}")
         return found.get_ruleset(self.ruleset)

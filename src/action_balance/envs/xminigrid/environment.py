@@ -28,6 +28,8 @@ class XMiniGrid:
     #: What the actions do, in words.
     action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
 
+    action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
+
     def __init__(self, environment: Environment[Any, Any], params: EnvParams, show_carried: bool = False) -> None:
         """Trace the environment once.
 
@@ -54,11 +56,13 @@ class XMiniGrid:
 
     def _advance(self, state: State[Any], action: Int[Array, ""]) -> TimeStep[Any]:
         # Of the time step before, the library reads the state only.
+        step_type: Any = StepType.MID
         zero: Float[Array, ""] = jnp.zeros(())
-        return self._environment.step(self._params, TimeStep(state, StepType.MID, zero, zero, zero), action)
+        return self._environment.step(self._params, TimeStep(state, step_type, zero, zero, zero), action)
 
     def _observe(self, timestep: TimeStep[Any]) -> UInt8[Array, "V V 2"]:
-        view: UInt8[Array, "V V 2"] = timestep.observation
+        view = timestep.observation
+        assert not isinstance(view, dict)  # as after some of the library's wrappers
         if not self._show_carried:
             return view
         row, column = view.shape[0] - 1, view.shape[1] // 2
@@ -74,8 +78,9 @@ class XMiniGrid:
         """One step, in which nothing is random; see `Adapter.step`."""
         del key
         timestep = self._advance(self._compact.unpack(state), action)
-        terminated = timestep.last() & (timestep.discount == 0)
-        truncated = timestep.last() & ~terminated
+        ended = jnp.equal(timestep.step_type, StepType.LAST)
+        terminated = ended & (timestep.discount == 0)
+        truncated = ended & ~terminated
         observation = self._observe(timestep)
         return self._compact.pack(timestep.state), observation, timestep.reward, terminated, truncated, {}
 
