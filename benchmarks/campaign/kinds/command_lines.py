@@ -28,6 +28,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "reproduce grid": (*TINY_GRID, *GRID),
     "reproduce neural": ("--seeds", "1", "--steps", "1024", "--studies", "deep-sea", "--methods", "ppo"),
     "reproduce bonuses": ("--seeds", "1", "--steps", "1024"),
+    "reproduce exploration": ("--seeds", "1", "--steps", "1024", "--tasks", "deep-sea-10"),
     "reproduce atari": ("--report-only",),
     "reproduce entropy": ("--report-only",),
     "explore": TINY_GRID,

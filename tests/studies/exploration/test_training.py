@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 
 from action_balance.studies.exploration.training import known, means, parts_of
@@ -22,4 +24,4 @@ def test_the_parts_of_a_training_are_all_of_it() -> None:
     assert len(parts) == 40
     assert parts[0].start == 0
     assert parts[-1].stop == 117
-    assert all(one.stop == two.start for one, two in zip(parts, parts[1:], strict=False))
+    assert all(one.stop == two.start for one, two in itertools.pairwise(parts))
