@@ -77,8 +77,8 @@ class Bonuses(Command):
 
 @dataclass(frozen=True)
 class Exploration(Command):
-    """All bonuses on hard-exploration tasks, with a leaderboard. It takes about 5 minutes on two cores. With --scale
-    full, it needs a GPU, and several processes with --train-only can share the work.
+    """All bonuses on hard-exploration tasks, with a leaderboard. It takes 5 to 10 minutes on two cores. With
+    --scale full, it needs a GPU, and several processes with --train-only can share the work.
     """
 
     out: Path = Path("results/exploration")
