@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices chaos audit dist clean
+.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices bench-split chaos audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -81,6 +81,10 @@ bench-baselines: .venv/.developer
 # Check that a GPU learns what a CPU learns.
 bench-devices: .venv/.developer
 	$(bin)/python benchmarks/devices.py $(ARGS)
+
+# How training scales with --devices.
+bench-split: .venv/.developer
+	$(bin)/python benchmarks/devices_split.py $(ARGS)
 
 # Kills, damage, hostile files and wild command lines, in less than five minutes. All of it, in hours: make chaos ARGS="--seed 0"
 chaos: .venv/.developer

@@ -130,7 +130,8 @@ def twice_the_envs(config: TrainConfig) -> TrainConfig:
         config: settings of a run.
 
     Returns:
-        Settings with as many updates.
+        Settings with steps for one update at least.
     """
     agent = config.agent
-    return replace(config, agent=replace(agent, envs=2 * agent.envs, steps=2 * agent.steps))
+    steps = max(agent.steps, 2 * agent.steps_per_update)
+    return replace(config, agent=replace(agent, envs=2 * agent.envs, steps=steps))
