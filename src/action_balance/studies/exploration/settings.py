@@ -123,7 +123,12 @@ TASKS: dict[str, Task] = {
 }
 
 #: Tasks that are too easy for the full study.
-EASY = ("deep-sea-10", "doorkey-5")
+EASY = {"deep-sea-10", "doorkey-5"}
+
+
+def _duration(task: str) -> tuple[int, int]:
+    """Orders tasks by how long they are trained, in updates of a preset, and then as in tables."""
+    return TASKS[task].steps // TASKS[task].envs, list(TASKS).index(task)
 
 
 @dataclass(frozen=True)
@@ -132,14 +137,15 @@ class Scale:
 
     seeds: int
     tasks: dict[str, int | None]
-    """The tasks, with the steps of each agent; None for those of the task."""
+    """The tasks in the order in which they are trained, with the steps of each agent; None for those of the task."""
     methods: tuple[str, ...]
 
 
 SCALES: dict[str, Scale] = {
     # Without libraries that have to be installed first.
     "small": Scale(6, {"deep-sea-10": 40_000, "deep-sea-20": 60_000}, (PLAIN, BASE, "hash", PAPER, "rnd+hash")),
-    "full": Scale(32, {name: None for name in TASKS if name not in EASY}, tuple(METHODS)),
+    # The longest tasks last: where time runs out, the others are complete.
+    "full": Scale(32, dict.fromkeys(sorted(TASKS.keys() - EASY, key=_duration)), tuple(METHODS)),
 }
 
 
@@ -191,9 +197,8 @@ class ExplorationSettings:
 
     @property
     def chosen_tasks(self) -> tuple[str, ...]:
-        """The tasks, in the order of tables."""
-        chosen = self.tasks or tuple(SCALES[self.scale].tasks)
-        return tuple(name for name in TASKS if name in chosen)
+        """The tasks, in the order in which they are trained."""
+        return self.tasks or tuple(SCALES[self.scale].tasks)
 
     def methods_in(self, task: str) -> tuple[str, ...]:
         """The chosen methods that can be used in a task, in the order of tables."""
