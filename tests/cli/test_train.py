@@ -79,6 +79,11 @@ def test_a_preset_may_have_settings_that_the_method_does_not_use() -> None:
     )
 
 
+def test_a_memory_works_with_a_preset_whose_minibatches_are_samples() -> None:
+    agent = train("open", "--preset", "vectorized", "--memory", "gru", "--memory-units", "16").settings.agent
+    assert (agent.recurrent_units, agent.minibatch_of) == (16, "environments")
+
+
 def test_flags_override_a_preset() -> None:
     agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
     preset = PRESETS["atari-paper"]
@@ -123,6 +128,9 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
         (("--unknown", "3", "open"), ("unknown option --unknown",)),
         (("open", "--action-coef", "atuo"), ("--action-coef takes a number, auto or none, not 'atuo'",)),
         (("open", "--target-kl", "0.1"), ("--target-kl needs --action-coef auto: leave it out, or add",)),
+        (("open", "--memory", "gru", "--minibatch-of", "samples"), ("--minibatch-of needs --memory none",)),
+        (("open", "--memory-units", "8"), ("--memory-units needs --memory gru",)),
+        (("gym:CartPole-v1", "--memory", "gru"), ("on the host", "leave out --memory")),
         (("open", "--action-coef", "auto", "--action-coef-end", "1"), ("leave out --action-coef-end",)),
         (("open", "--action-bonus", "ucb", "--counter", "hsh", "--coins", "3"), ("--counter", "did you mean hash?")),
         (("open", "--action-bonus", "ucb", "--counter", "hash", "--coins", "3"), ("--coins", "--counter coin-flip")),

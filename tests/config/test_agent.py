@@ -19,7 +19,7 @@ from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
 
 COUNTS = [
-    *((AgentConfig, name) for name in ("steps", "envs")),
+    *((AgentConfig, name) for name in ("steps", "envs", "memory_units")),
     *((PPOConfig, name) for name in ("rollout_steps", "epochs", "minibatches")),
     *((NetConfig, name) for name in ("hidden", "layers", "bonus_hidden", "bonus_outputs")),
     *((ImageConfig, name) for name in ("channels", "features", "trunk", "bonus_features")),
@@ -184,3 +184,14 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
 def test_steps_and_minibatches_are_counted_in_32_bits(changed: dict[str, Any], flags: str) -> None:
     with pytest.raises(UserError, match=f"{flags} must be at most 2147483647"):
         AgentConfig(**changed)
+
+
+def test_a_memory_learns_from_whole_environments_whatever_the_preset() -> None:
+    vectorized = PRESETS["vectorized"]
+    assert (vectorized.recurrent_units, vectorized.minibatch_of) == (0, "samples")
+    recurrent = replace(vectorized, memory="gru")
+    assert (recurrent.recurrent_units, recurrent.minibatch_of) == (128, "environments")
+    with pytest.raises(UserError, match="16 minibatches do not divide 8 environments"):
+        replace(PRESETS["classic"], memory="gru")
+    with pytest.raises(UserError, match="does not learn: leave out --memory"):
+        AgentConfig(method="random", memory="gru")

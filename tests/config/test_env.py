@@ -1,12 +1,13 @@
 """Families outside of the package: one on the device and one on the host, each in one file."""
 
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from recall_env import RecallConfig
 
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.registry import env_class, env_config
@@ -118,3 +119,10 @@ def test_environments_are_listed_by_family_then_by_name_and_settings() -> None:
     ]
     shuffled = [*ordered[1::2], *ordered[::2]]
     assert sorted(shuffled, key=lambda one: one.sort_key) == ordered
+
+
+def test_a_device_environment_whose_spec_is_a_stack_returns_single_frames() -> None:
+    stacked = RecallConfig("recall", stack=4)
+    stacked.check_spec(stacked.spec)
+    with pytest.raises(UserError, match=r"observations of shape \(3,\).*frames of shape \(4,\): return single frames"):
+        stacked.check_spec(replace(stacked.spec, shape=(2, 4)))

@@ -69,6 +69,14 @@ def test_a_table_of_counts_is_its_rows() -> None:
     assert needs(TrainConfig(SEA, agent))["its bonuses"] - without >= 4 * 2**10
 
 
+def test_a_memory_is_kept_of_every_step_and_a_stack_is_not() -> None:
+    recurrent, steps = replace(TINY, memory="gru", memory_units=5), TINY.steps_per_update
+    each = 4 * 5 * (steps + 4 * steps // TINY.ppo.minibatches)  # its states, and what a minibatch keeps of its gates
+    assert device_rollout(recurrent, SEA.spec) - device_rollout(TINY, SEA.spec) == each
+    stacked = replace(SEA.spec, kind="vector-stack", shape=(3, *SEA.spec.shape), states=0)
+    assert device_rollout(TINY, stacked) == device_rollout(TINY, SEA.spec)
+
+
 def test_an_agent_that_learns_nothing_keeps_no_rollout() -> None:
     assert device_rollout(replace(TINY, method="random"), SEA.spec) == 0
 
@@ -84,7 +92,9 @@ def test_buffers_on_the_host_are_what_is_allocated() -> None:
     assert host_rollout(replace(TINY, method="random"), spec) == 2 * (allocated - 2 * 4)
 
 
-@pytest.mark.parametrize("agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd")])
+@pytest.mark.parametrize(
+    "agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd", memory="gru")]
+)
 def test_the_estimate_is_below_what_a_program_needs(agent: AgentConfig) -> None:
     config, algorithm = TrainConfig(SEA, agent), Algorithm(agent, SEA.spec)
     sea = config.environment(jax.random.key(0))

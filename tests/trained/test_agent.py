@@ -167,6 +167,28 @@ def test_an_agent_that_was_trained_with_masks_does_not_act_without_one(agent: ab
     assert masked.act(CELLS[0], mask=[0, 1]) == 1
 
 
+def test_an_agent_with_memory_remembers_what_it_has_acted_on_since_the_episode_began(tmp_path: Path) -> None:
+    recurrent = replace(untrained_run.VECTORS, memory="gru", memory_units=4)
+    agent = ab.load(untrained_run.make(tmp_path / "run", "deep-sea", recurrent, size=4))
+    fresh = agent.values(CELLS[5]).extrinsic
+    agent.act(CELLS[0])
+    later = agent.values(CELLS[5]).extrinsic
+    assert abs(later - fresh) > 1e-5
+    assert agent.values(CELLS[5]).extrinsic == later  # only acting changes the memory
+    assert agent.values(CELLS[5], began=True).extrinsic == fresh
+    np.testing.assert_array_equal(agent.bonuses(CELLS[:3]).action, ab.load(tmp_path / "run").bonuses(CELLS[:3]).action)
+    agent.save(tmp_path / "mine.agent")
+    other = ab.load(tmp_path / "mine.agent")
+    other.act(CELLS[[0, 7, 0]])
+    found = other.values(CELLS[[5, 5, 5]], began=[False, True, False]).extrinsic
+    np.testing.assert_allclose(found, [later, fresh, later], rtol=1e-5)
+    with pytest.raises(UserError, match="episodes of 3 environments, but 2 observations"):
+        other.act(CELLS[:2])
+    assert other.act(CELLS[:2], began=True).shape == (2,)
+    other.reset()
+    np.testing.assert_allclose(other.values(CELLS[5]).extrinsic, fresh, rtol=1e-5)
+
+
 def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
     """Nothing was counted: 1 / sqrt(1 + 0) everywhere."""
     counting = replace(untrained_run.VECTORS, intrinsic="count", action_bonus="count")
