@@ -2,7 +2,7 @@ import pytest
 
 from action_balance.config.registry import env_config
 from action_balance.envs.xminigrid.config import XMiniGridConfig
-from action_balance.envs.xminigrid.names import NAMES
+from action_balance.envs.xminigrid.names import NAMES, OWN
 from action_balance.errors import UserError
 
 DOOR_KEY = "xminigrid:MiniGrid-DoorKey-5x5"
@@ -12,7 +12,7 @@ ROOMS = "xminigrid:XLand-MiniGrid-R4-9x9"
 def test_all_names_of_the_library_are_known_without_it() -> None:
     from xminigrid.registration import registered_environments
 
-    assert sorted(NAMES) == sorted(registered_environments())
+    assert sorted(NAMES) == sorted([*registered_environments(), *OWN])
     assert DOOR_KEY in XMiniGridConfig.names()
 
 

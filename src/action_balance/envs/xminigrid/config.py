@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.envs.library.names import check_library_name, suggest_name
-from action_balance.envs.xminigrid.names import NAMES
+from action_balance.envs.xminigrid.names import NAMES, OWN
 from action_balance.errors import MOST, UserError, check_name, check_numbers
 
 if TYPE_CHECKING:
+    from xminigrid.environment import Environment
+
     from action_balance.envs.library.adapter import Adapter
 
 PREFIX = "xminigrid:"
@@ -69,12 +71,16 @@ class XMiniGridConfig(LibraryEnvConfig):
         from xminigrid.registration import make, registered_environments
 
         from action_balance.envs.xminigrid.environment import XMiniGrid
+        from action_balance.envs.xminigrid.tasks import make_task
 
-        check_library_name(self.name, PREFIX, registered_environments())
-        changes: dict[str, Any] = {"view_size": self.view_size, "max_steps": self.max_steps}
-        environment, params = make(
-            self.short_name, **{name: value for name, value in changes.items() if value is not None}
-        )
+        check_library_name(self.name, PREFIX, [*registered_environments(), *OWN])
+        given: dict[str, Any] = {"view_size": self.view_size, "max_steps": self.max_steps}
+        changes = {name: value for name, value in given.items() if value is not None}
+        if self.short_name in OWN:
+            environment: Environment[Any, Any] = make_task(self.short_name)
+            params = environment.default_params(**changes)
+        else:
+            environment, params = make(self.short_name, **changes)
         if self.benchmark:
             params = params.replace(ruleset=self._find_ruleset())
         return XMiniGrid(environment, params, self.show_carried)
