@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,7 +32,7 @@ def test_reward_and_loss_are_the_squared_error_of_the_normalised_next_state() ->
     seen = (np.array([[0.0, 1.0], [1.0, 1.0]]) - 0.5) / 0.5
     errors = [np.mean((np.asarray(predictor(x)) - np.asarray(target(x))) ** 2) for x in jnp.asarray(seen, jnp.float32)]
     np.testing.assert_allclose(reward[:, 0], errors, rtol=1e-5)
-    assert state is target
+    assert eqx.tree_equal(state, target)
     flat = rollout([[0.0, 1.0], [1.0, 1.0]])
     np.testing.assert_allclose(bonus.loss(predictor, target, flat), errors, rtol=1e-5)
 

@@ -1,11 +1,14 @@
 """Linear layers with orthogonal weights, optionally with an action as a further input. Axes: A actions."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
+@partial(jax.jit, static_argnums=(0, 1))  # layers of the same size are traced once
 def orthogonal(rows: int, columns: int, key: PRNGKeyArray) -> Float[Array, "rows columns"]:
     """A random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2014).
 

@@ -4,13 +4,11 @@ import os
 from dataclasses import replace
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
-
 from action_balance.agent.state import TrainedAgent
 from action_balance.arguments import as_path, as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
+from action_balance.core.stacked import take
 from action_balance.engines.factory import state_shapes
 from action_balance.engines.loop import SPACES, trained_on
 from action_balance.engines.restore import checkpoint_name, restore
@@ -72,7 +70,7 @@ def of_run(
     spec, spaces = trained_on(folder) or config.env.spec, folder.manifest.get(SPACES)
     restored = restore(folder, config, checkpoint_name(checkpoint), lambda: state_shapes(config, spec))
     place = number - config.seed
-    state = TrainedAgent.of(jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], restored.state))
+    state = TrainedAgent.of(take(restored.state, place))
     alone = replace(config, seed=number, seeds=1)
     known = spaces if isinstance(spaces, dict) else config.env.spaces()
     return Agent(SavedAgent(alone, spec, known, state, config.agent.label))

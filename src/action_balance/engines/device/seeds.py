@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import Key, PyTree
 
+from action_balance.core.stacked import first, take
 from action_balance.engines.device.placement import put
 
 
@@ -51,12 +52,11 @@ class Seeds:
 
     def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to their places, (P, ...)."""
-        filled = jax.tree.map(lambda leaf: jnp.asarray(leaf)[self._seed], states)
-        return put(filled, self._placed)
+        return put(take(states, self._seed), self._placed)
 
     def cut(self, results: PyTree) -> PyTree:
         """The results in the places, (P, ...), without the spare ones, (S, ...)."""
-        return jax.tree.map(lambda leaf: leaf[: self.count], results)
+        return results if len(self._seed) == self.count else first(results, self.count)
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
         """Compile a function of one seed for all places.
@@ -74,8 +74,10 @@ class Seeds:
         def batch(_: jax.Array, *seeds: Any) -> Any:
             return jax.vmap(function)(*seeds)
 
+        traced = jax.jit(function, inline=True)  # once, for its shapes and for the program
+
         def one(spare: jax.Array, *seed: Any) -> Any:
-            return jax.lax.cond(spare, lambda: _zeros(jax.eval_shape(function, *seed)), lambda: function(*seed))
+            return jax.lax.cond(spare, lambda: _zeros(jax.eval_shape(traced, *seed)), lambda: traced(*seed))
 
         def one_by_one(*seeds: Any) -> Any:
             return jax.lax.map(lambda seed: one(*seed), seeds)

@@ -97,7 +97,7 @@ class DeviceTrainer(Trainer):
     def advance(self) -> HostMetrics:
         """See `Trainer.advance`."""
         self._state, metrics = self.step(self._state)
-        return {name: np.asarray(values) for name, values in gather(self.seeds.cut(metrics)).items()}
+        return {name: np.asarray(values)[: self.seeds.count] for name, values in gather(metrics).items()}
 
     def state(self) -> TrainState:
         """See `Trainer.state`."""

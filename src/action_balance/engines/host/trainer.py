@@ -18,7 +18,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent.learner import init_agent
@@ -27,6 +26,7 @@ from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import loop, warm_up, warmup_steps
 from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.stacked import stack, take
 from action_balance.engines.base import Trainer, never
 from action_balance.engines.host.actor import HostActor, HostRollout, with_episodes
 from action_balance.engines.host.compiled_update import CompiledUpdate, default_sharding
@@ -117,7 +117,8 @@ class HostTrainer(Trainer):
         for seed, environment in zip(self._seeds, self._environments, strict=True):
             stats = self._warm_up(environment, seed, stopped)
             states.append(self.compiled.init(stats, jax.random.fold_in(jax.random.key(seed), 2)))
-        return _stack(states)
+        stacked: TrainState = stack(states)
+        return stacked
 
     def _open(self, update: int, stopped: Callable[[], bool] = never) -> None:
         if self._environments:
@@ -165,7 +166,7 @@ class HostTrainer(Trainer):
         self._open(done)
         self._left = self.config.updates - done
         for row, environment in enumerate(self._environments):
-            state = jax.tree.map(lambda leaf, row=row: jnp.asarray(leaf)[row], states)
+            state = take(states, row)
             state = self.compiled.new_episodes(state)
             self.actors.append(HostActor(self.compiled, environment, jax.device_put(state, self.compiled.sharding)))
         self.begin_rollout()
@@ -282,7 +283,8 @@ class HostTrainer(Trainer):
         # Only now, because it waits for the device.
         known = jax.device_get(metrics)
         pairs = zip(known, learned_from, strict=True)
-        found: HostMetrics = _stack([with_episodes(one, rollout) for one, rollout in pairs], np)
+        rows = [with_episodes(one, rollout) for one, rollout in pairs]
+        found: HostMetrics = jax.tree.map(lambda *values: np.stack(values), *rows)
         return found
 
     def _learner(self, rollouts: list[HostRollout]) -> Learner:
@@ -293,7 +295,8 @@ class HostTrainer(Trainer):
 
     def state(self) -> TrainState:
         """See `Trainer.state`."""
-        return _stack([actor.state for actor in self.actors])
+        states: TrainState = stack([actor.state for actor in self.actors])
+        return states
 
     def visits(self) -> None:
         """States on the host are not enumerated."""
@@ -319,8 +322,3 @@ def _finish(learner: Learner) -> list[Metrics]:
         except StopIteration as end:
             metrics: list[Metrics] = end.value
             return metrics
-
-
-def _stack(trees: list[Any], library: Any = jnp) -> Any:
-    """The trees of all seeds as one, with the leading axis S."""
-    return jax.tree.map(lambda *leaves: library.stack(leaves), *trees)
