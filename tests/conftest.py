@@ -104,11 +104,14 @@ def compiler(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from whole_programs import compile_bonuses
+
     from action_balance.core.program_cache import use_program_cache
     from action_balance.engines.device.devices import use_all_cores
 
     use_all_cores()
     use_program_cache()
+    compile_bonuses()
     # Tracing makes millions of objects, few of them garbage: by default, looking for it takes a twentieth of the time.
     gc.set_threshold(50_000, 20, 50)
     config.option.loadscopereorder = False  # by the number of tests, which says little about their time

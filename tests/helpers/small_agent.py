@@ -1,7 +1,7 @@
 """One small agent of Algorithm 1, trained for a few updates and shared by the tests of `action_balance.agent`."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import equinox as eqx
@@ -40,7 +40,7 @@ def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, M
 @cache
 def begun(config: AgentConfig = SMALL, seed: int = 0) -> TrainState:
     """A state before any update."""
-    return learner.init_state(WORLD, algorithm(config), jax.random.key(seed))
+    return jax.jit(partial(learner.init_state, WORLD, algorithm(config)))(jax.random.key(seed))
 
 
 @cache
