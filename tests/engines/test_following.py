@@ -108,15 +108,14 @@ def test_two_processes_that_are_killed_and_resumed_train_the_agent_of_one_proces
     run, alone, port = tmp_path / "run", tmp_path / "alone", free_port()
     train = ["-c", DIES, *AGENT, f"--out={run}", f"--coordinator=127.0.0.1:{port}", "--processes=2"]
     with two_processes([[*train, f"--process-id={n}"] for n in range(2)], [{}, {}]) as processes:
-        said = processes[0].communicate()
-        assert processes[0].returncode == -signal.SIGKILL, said
+        assert processes[0].wait() == -signal.SIGKILL
     assert (run / METRICS).read_bytes().count(b"\n") == 5  # more than the checkpoint has
 
     # The process that follows needs no folder: it gets everything from the other.
     resume, port = ["-m", "action_balance", "resume", "--distributed"], free_port()
     places = [str(run), str(tmp_path / "nowhere")]
     with two_processes([[*resume, place] for place in places], [slurm(n, port) for n in range(2)]) as processes:
-        said = processes[0].communicate(), processes[1].communicate()
+        said = [one.communicate() for one in processes]
         assert [one.returncode for one in processes] == [0, 0], said
     assert said[1] == ("", "")  # only the leader prints
 

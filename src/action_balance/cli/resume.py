@@ -43,5 +43,13 @@ class Resume(Command):
         from action_balance.terminal.training import resume
 
         track = TrackConfig(self.track, self.track_project)
-        more = {"env": self.env, "steps": self.steps, "track": track, "devices": self.devices, "hosts": self.hosts}
-        return partial(resume, self.run_folder, self.trust, **more)
+        return partial(
+            resume,
+            self.run_folder,
+            self.trust,
+            env=self.env,
+            steps=self.steps,
+            track=track,
+            devices=self.devices,
+            hosts=self.hosts,
+        )

@@ -187,7 +187,7 @@ def _obey(channel: Channel, config_of: Callable[[Data], TrainConfig], stop: Stop
                 raise _Ended(_line(what))
             return
         else:
-            calls = {"init_state": trainer.init_state, "advance": trainer.advance}
+            calls: dict[str, Callable[[], object]] = {"init_state": trainer.init_state, "advance": trainer.advance}
             calls |= {"state": trainer.state, "visits": trainer.visits}
             calls[do]()
 
