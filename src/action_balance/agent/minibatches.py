@@ -16,7 +16,7 @@ from action_balance.bonuses.base import Transitions
 from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import split
+from action_balance.core.sharding import replicate, split
 from action_balance.envs.frame_stack import Frames
 
 
@@ -92,7 +92,7 @@ def _whole_environments(
     batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int
 ) -> _Picked:
     """All steps of some environments."""
-    environments, steps = batch.order[number], len(batch.samples.action)
+    environments, steps = replicate(batch.order[number]), len(batch.samples.action)
     whole = batch.samples.advantage[:, environments]
     chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), config)
     totals = Totals(steps * len(environments), len(chosen) * len(environments))

@@ -47,6 +47,18 @@ def split(tree: Tree, axis: int = 0) -> Tree:
     return divided
 
 
+def replicate(tree: Tree) -> Tree:
+    """Give every device the whole of all arrays, such as the numbers of samples that all of them pick.
+
+    Args:
+        tree: Arrays.
+
+    Returns:
+        The same values.
+    """
+    return tree if _devices() == 1 else jax.lax.with_sharding_constraint(tree, PartitionSpec())
+
+
 def each_environment(function: Function, in_axes: Axes = 0, out_axes: Axes = 0) -> Function:
     """``jax.vmap`` of a function of one environment. Where environments are split over devices, every device computes
     its own without regard to the others: the compiler does not divide every operation, and the loops of a batch end
