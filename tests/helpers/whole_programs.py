@@ -30,7 +30,7 @@ def compile_bonuses() -> None:
                 setattr(kind, name, _one_program(vars(kind)[name]))
 
 
-def _subclasses(kind: type) -> Iterator[type]:
+def _subclasses(kind: type[Any]) -> Iterator[type[Any]]:
     for one in kind.__subclasses__():
         yield one
         yield from _subclasses(one)
