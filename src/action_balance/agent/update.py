@@ -280,7 +280,9 @@ def prepare(
     config = algorithm.config
     transitions = bonus_transitions(trajectory)
     rewards, bonus_states = intrinsic_rewards(state, transitions, algorithm)
-    obs_stats = state.obs_stats.update(merge_axes(trajectory.next_obs))
+    obs_stats = state.obs_stats
+    if algorithm.uses_obs_stats:
+        obs_stats = obs_stats.update(merge_axes(trajectory.next_obs))
     return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
     reward_scale, scaled = state.reward_scale, trajectory
     if reward_scale is not None:

@@ -42,7 +42,6 @@ _PRESETS: dict[str, AgentConfig] = {
         envs=64,
         ppo=replace(_CLASSIC, epochs=4, minibatches=8, learning_rate=1e-3),
         bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
-        net=NetConfig(hidden=128),
         image=ImageConfig(channels=16, features=128, trunk=128, bonus_features=128),
     ),
     # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.

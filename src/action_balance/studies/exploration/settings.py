@@ -94,7 +94,7 @@ _DOOR_KEY = f"Find a key, open a door with it and reach the goal. {_PARTIAL}"
 
 def _minigrid(title: str, name: str, steps: int, note: str) -> Task:
     # Without memory, a policy can know that it carries a key only if it sees it.
-    return Task(title, f"xminigrid:MiniGrid-{name}", steps, {"show_carried": True}, note=note)
+    return Task(title, f"xminigrid:{name}", steps, {"show_carried": True}, note=note)
 
 
 #: The tasks by name, in the order of tables.
@@ -102,16 +102,18 @@ TASKS: dict[str, Task] = {
     "deep-sea-10": _deep_sea(10, 120_000),
     "deep-sea-20": _deep_sea(20, 240_000),
     "deep-sea-30": _deep_sea(30, 480_000),
-    "doorkey-5": _minigrid("DoorKey 5x5", "DoorKey-5x5", 500_000, f"{_DOOR_KEY} Easy: a check that agents learn."),
-    "doorkey-8": _minigrid("DoorKey 8x8", "DoorKey-8x8", 1_000_000, _DOOR_KEY),
-    "doorkey-16": _minigrid("DoorKey 16x16", "DoorKey-16x16", 2_000_000, _DOOR_KEY),
-    "unlock-pick-up": _minigrid(
-        *("UnlockPickUp", "UnlockPickUp", 1_000_000),
-        f"Find a key, open a locked door with it and pick up the box behind it, as in KeyCorridor. {_PARTIAL}",
+    "doorkey-5": _minigrid(
+        "DoorKey 5x5", "MiniGrid-DoorKey-5x5", 500_000, f"{_DOOR_KEY} Easy: a check that agents learn."
     ),
-    "four-rooms": _minigrid(
-        *("FourRooms", "FourRooms", 1_000_000),
-        f"Find a goal in one of four connected rooms within 100 steps; the closest to MultiRoom. {_PARTIAL}",
+    "doorkey-8": _minigrid("DoorKey 8x8", "MiniGrid-DoorKey-8x8", 1_000_000, _DOOR_KEY),
+    "doorkey-16": _minigrid("DoorKey 16x16", "MiniGrid-DoorKey-16x16", 2_000_000, _DOOR_KEY),
+    "key-corridor": _minigrid(
+        *("KeyCorridor S3R2", "KeyCorridor-S3R2", 1_000_000),
+        f"Search rooms along a corridor for a key, and unlock the one with the ball to pick it up. {_PARTIAL}",
+    ),
+    "multi-room": _minigrid(
+        *("MultiRoom N4-S5", "MultiRoom-N4-S5", 1_000_000),
+        f"Open three doors one after the other to reach a goal in the fourth room. {_PARTIAL}",
     ),
     "craftax-classic": Task(
         *("Craftax-Classic", "craftax:Craftax-Classic-Symbolic-v1", 1_000_000),
