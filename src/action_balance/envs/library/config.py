@@ -5,7 +5,7 @@ import importlib.util
 import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.errors import MOST, UserError, check_numbers
@@ -87,7 +87,8 @@ class LibraryEnvConfig(DeviceEnvConfig):
     def spec(self) -> "EnvSpec":
         """What the adapter says; or a stack of it."""
         one = self.adapter.spec
-        return one if self.stack == 1 else replace(one, kind=f"{one.kind}-stack", shape=(self.stack, *one.shape))
+        kind: Any = f"{one.kind}-stack"
+        return one if self.stack == 1 else replace(one, kind=kind, shape=(self.stack, *one.shape))
 
     def make(self, key: "jax.Array") -> "Environment":
         """The environment, whose observations are not stacked yet; nothing is drawn from the key."""

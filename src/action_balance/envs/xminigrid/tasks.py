@@ -21,9 +21,11 @@ from xminigrid.environment import Environment, EnvParams
 from xminigrid.types import AgentState, EnvCarry, State
 
 _COLORS = (Colors.RED, Colors.GREEN, Colors.BLUE, Colors.PURPLE, Colors.YELLOW, Colors.GREY)
-_WALL = TILES_REGISTRY[Tiles.WALL, Colors.GREY]
-_GOAL = TILES_REGISTRY[Tiles.GOAL, Colors.GREEN]
-_BALL = TILES_REGISTRY[Tiles.BALL, Colors.BLUE]
+#: All tiles by kind and colour; an array, which the library declares as a list.
+_TILES: Any = TILES_REGISTRY
+_WALL = _TILES[Tiles.WALL, Colors.GREY]
+_GOAL = _TILES[Tiles.GOAL, Colors.GREEN]
+_BALL = _TILES[Tiles.BALL, Colors.BLUE]
 _NO_RULES = EmptyRule().encode()[None]
 
 
@@ -75,7 +77,7 @@ class MultiRoom(_Rooms):
         y = jax.random.randint(doors_key, (self.columns - 1,), 1, self.pitch)
         x = jnp.arange(1, self.columns) * self.pitch
         colors = jax.random.choice(colors_key, jnp.array(_COLORS), (self.columns - 1,))
-        grid = grid.at[y, x].set(TILES_REGISTRY[Tiles.DOOR_CLOSED, colors])
+        grid = grid.at[y, x].set(_TILES[Tiles.DOOR_CLOSED, colors])
         grid = grid.at[tuple(self._place(goal_key, 0, self.columns - 1))].set(_GOAL)
         return self._state(key, grid, self._place(agent_key, 0, 0))
 
@@ -109,8 +111,8 @@ class KeyCorridor(_Rooms):
         key_row, ball_row = jax.random.randint(rows_key, (2,), 0, self.rows)
         locked = jnp.stack([jnp.zeros(self.rows, bool), jnp.arange(self.rows) == ball_row])
         kinds = jnp.where(locked, Tiles.DOOR_LOCKED, Tiles.DOOR_CLOSED)
-        grid = grid.at[y, x].set(TILES_REGISTRY[kinds, colors])
-        key_tile = TILES_REGISTRY[Tiles.KEY, colors[1, ball_row]]
+        grid = grid.at[y, x].set(_TILES[kinds, colors])
+        key_tile = _TILES[Tiles.KEY, colors[1, ball_row]]
         grid = grid.at[tuple(self._place(key_key, key_row, 0))].set(key_tile)
         grid = grid.at[tuple(self._place(ball_key, ball_row, 2))].set(_BALL)
         return self._state(key, grid, self._place(agent_key, self.rows // 2, 1))
