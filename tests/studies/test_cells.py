@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 from bonus_records import record
+from rich.console import Console
 
 from action_balance.errors import UserError
 from action_balance.studies import cells
 from action_balance.studies.bonuses.records import Record
-from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Setup
+from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Cell, Setup
 from action_balance.studies.cells import claimed, record_path
 
 
@@ -54,3 +55,24 @@ def test_a_claim_ends_without_a_trace(tmp_path: Path) -> None:
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
     assert not lock.exists()
     del fcntl
+
+
+def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = BonusesSettings(
+        seeds=1, steps=2048, worlds=("deep-sea-10",), intrinsic=("none", "rnd"), studies=("worth",)
+    )
+    plan = {name: cell for name, cell in settings.plan().items() if cell.setup.action == "none"}
+    reported: list[bool] = []
+
+    def train(cell: Cell, report: object) -> Record:
+        del report
+        if cell.setup.name == "none":
+            raise UserError("it needs more memory")
+        return record(cell.world, cell.setup.name, [1])
+
+    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, reported.append, lambda: None)
+    with pytest.raises(UserError, match="could not train deep-sea-10--none"):
+        cells.run(study, tmp_path, cells.Wanted(), Console())
+    assert record_path(tmp_path, "deep-sea-10--rnd").exists()
+    assert reported == [False]
+    assert "deep-sea-10--none could not be trained: it needs more memory" in capsys.readouterr().out

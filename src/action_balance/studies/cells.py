@@ -18,6 +18,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data, check_inside, reason, write_atomically
+from action_balance.machine import failure
 from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.locks import FileLock
@@ -27,6 +28,7 @@ from action_balance.studies.parts import same_command
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import training_progress
+from action_balance.web.format import listed
 
 #: The folder of a study that holds its records.
 CELLS = "cells"
@@ -230,15 +232,17 @@ def run(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
         wanted: what to do of that.
         console: the screen.
     """
-    if not wanted.report_only:
-        _train(study, out, wanted, console)
-    if not wanted.train_only:
+    failed = [] if wanted.report_only else _train(study, out, wanted, console)
+    if not wanted.train_only and (record_paths(out) or not failed):
         study.write_report(wanted.report_only)
         study.conclude()
         say(console, f"Open {out / 'report.html'} in a browser for all numbers.")
+    if failed:
+        raise UserError(f"could not train {listed(failed, 3)}, as said above: the same command tries again")
 
 
-def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
+def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> list[str]:
+    """Train what is missing, as far as possible; the names of the cells that failed."""
     plan, overwrite = study.plan, wanted.overwrite
     trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell, study.load)]
     if not wanted.train_only:
@@ -251,7 +255,7 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> Non
     kept = f"finished groups of agents are kept in {out / CELLS}; {rest}"
     with task(Task(lambda: kept)):
         try:
-            _train_missing(study, out, console)
+            return _train_missing(study, out, console)
         except KeyboardInterrupt:
             if wanted.train_only or not record_paths(out):
                 raise KeyboardInterrupt(kept) from None
@@ -259,20 +263,32 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> Non
             raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
 
 
-def _train_missing(study: CellStudy, out: Path, console: Console) -> None:
-    """Train the cells that have no record and that no other process trains."""
-    plan = study.plan
-    if missing := sum(not is_trained(out, cell, study.load) for cell in plan.values()):
-        say(console, training_line(missing, out / CELLS))
+def _train_missing(study: CellStudy, out: Path, console: Console) -> list[str]:
+    """Train the cells that have no record and that no other process trains; the names of those that failed."""
+    plan, failed = study.plan, []
+    missing = [cell for cell in plan.values() if not is_trained(out, cell, study.load)]
+    for env in dict.fromkeys(cell.config.env for cell in missing):
+        env.check_spec(env.spec)  # a library that is not installed is an error before anything is trained
+    if missing:
+        say(console, training_line(len(missing), out / CELLS))
     for place, (name, cell) in enumerate(plan.items(), start=1):
         if is_trained(out, cell, study.load):
             continue
         with claimed(out, name) as free:
             if not free or is_trained(out, cell, study.load):
                 continue
-            with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
-                record = study.train(cell, report)
+            try:
+                with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
+                    record = study.train(cell, report)
+            except (UserError, MemoryError, RuntimeError) as error:
+                why = reason(error) if isinstance(error, UserError) else failure(error)
+                if why is None:
+                    raise
+                say(console, f"{name} could not be trained: {why}")
+                failed.append(name)
+                continue
             record.save(record_path(out, name))
+    return failed
 
 
 def made_by(records: Collection[Any]) -> list[Data]:
