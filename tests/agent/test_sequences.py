@@ -92,6 +92,8 @@ def test_acting_goes_through_episodes_and_forgets_them_at_their_ends(made: Made)
     ended = np.asarray(trajectory.terminated | trajectory.truncated)
     assert ended.any()
     assert before.memory is not None
+    assert after.memory is not None
+    assert trajectory.memory is not None
     assert np.abs(before.memory).max() > 0  # the rollout begins within episodes
     step = jax.jit(jax.vmap(before.params.policy.step))
     memory = before.memory
@@ -100,7 +102,7 @@ def test_acting_goes_through_episodes_and_forgets_them_at_their_ends(made: Made)
         logits, values, memory = step(trajectory.observation[time], memory)
         np.testing.assert_allclose(trajectory.logits[time], logits, atol=1e-6)
         np.testing.assert_allclose(trajectory.values[time], values, atol=1e-6)
-        memory = np.where(ended[time][:, None, None], 0, memory)
+        memory = jnp.where(ended[time][:, None, None], 0, memory)
     np.testing.assert_allclose(after.memory, memory, atol=1e-6)
 
 
@@ -111,9 +113,11 @@ def test_the_first_ratio_of_every_update_is_one_with_a_memory() -> None:
 def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(made: Made) -> None:
     after, trajectory, _, _ = made
     policy = after.params.policy
+    assert trajectory.memory is not None
     found = jax.jit(lambda one: sequences.final_values(one, policy, None, algorithm(GRU)))(trajectory)
     time, env = np.argwhere(np.asarray(trajectory.truncated))[0]
     memory = policy.step(trajectory.observation[time, env], trajectory.memory[time, env])[2]
+    assert memory is not None
     _, expected, _ = policy.step(trajectory.next_obs[time, env], memory)
     np.testing.assert_allclose(found[time, env], expected, atol=1e-6)
     fresh = policy.step(trajectory.next_obs[time, env], jnp.zeros_like(memory))[1]
@@ -122,6 +126,7 @@ def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(mad
 
 def test_bonuses_do_not_see_the_memory(made: Made) -> None:
     after, trajectory, _, _ = made
+    assert after.memory is not None
     balanced = [replace(config, method="action-balance-rnd") for config in (NONE, GRU)]
     plain, recurrent = (begun(config) for config in balanced)
     assert same(plain.params.bonuses, recurrent.params.bonuses)

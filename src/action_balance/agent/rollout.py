@@ -128,17 +128,17 @@ def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None
     return None if policy.memory is None else jnp.zeros((*lead, *policy.memory.shape))
 
 
-def forget(memory: Float[Array, "*e P U"] | None, began: Bool[Array, "*e"]) -> Float[Array, "*e P U"] | None:
+def forget(memory: Float[Array, "*e P U"], began: Bool[Array, "*e"]) -> Float[Array, "*e P U"]:
     """A memory in which new episodes are empty.
 
     Args:
-        memory: Of one or more environments; None if the policy has no memory.
+        memory: Of one or more environments.
         began: Where an episode begins.
 
     Returns:
         The memory.
     """
-    return None if memory is None else jnp.where(began[..., None, None], 0.0, memory)
+    return jnp.where(began[..., None, None], 0.0, memory)
 
 
 def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:
@@ -194,7 +194,8 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
         )
         ended = outcome.terminated | outcome.truncated
         following = jax.vmap(algorithm.following_obs)(observation, outcome.observation, ended)
-        return (environments, following, forget(remembered, ended)), made
+        memory = None if remembered is None else forget(remembered, ended)
+        return (environments, following, memory), made
 
     (environments, observation, memory), trajectory = jax.lax.scan(
         step, (state.env_state, state.observation, state.memory), (noise, step_keys)

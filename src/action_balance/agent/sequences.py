@@ -4,6 +4,8 @@ Axes: T steps, N environments, n environments of a minibatch and B samples of al
 components, P cells of a policy's memory with U units each.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -35,24 +37,34 @@ def policy_outputs(
         Logits, and both values.
     """
     memory = policy.memory
+
+    def seen(obs: Array) -> Any:
+        return algorithm.policy_obs(obs, stats)
+
+    def outputs(obs: Array) -> tuple[Array, Array]:
+        return policy(seen(obs))
+
     if memory is None:
-        outputs = jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, stats)))
-        found: tuple[Array, Array] = outputs(samples.observation)
-        return found
+        return jax.vmap(outputs)(samples.observation)
     if samples.memory is None or samples.began is None:
         raise TypeError("this policy has a memory: pass its states and where episodes begin")
-    inputs = jax.vmap(lambda obs: memory.project(policy.features(algorithm.policy_obs(obs, stats))))
+    cells, envs = memory, len(samples.memory)
+
+    def inputs(obs: Array) -> Array:
+        return cells.project(policy.features(seen(obs)))
 
     def step(state: Array, drawn: tuple[Array, Array]) -> tuple[Array, Array]:
         projected, began = drawn
-        state = jax.vmap(memory.advance)(projected, forget(state, began))
+        state = jax.vmap(cells.advance)(projected, forget(state, began))
         return state, state
 
-    envs = len(samples.memory)
-    drawn = [leaf.reshape(-1, envs, *leaf.shape[1:]) for leaf in (inputs(samples.observation), samples.began)]
-    # Every device goes through all steps of its environments.
-    states = jax.lax.scan(step, split(samples.memory), split(tuple(drawn), axis=1))[1]
-    return jax.vmap(policy.heads)(states.reshape(-1, *memory.shape))
+    def by_step(leaf: Array) -> Array:
+        # Every device goes through all steps of its environments.
+        return split(leaf.reshape(-1, envs, *leaf.shape[1:]), axis=1)
+
+    drawn = by_step(jax.vmap(inputs)(samples.observation)), by_step(samples.began)
+    states = jax.lax.scan(step, split(samples.memory), drawn)[1]
+    return jax.vmap(policy.heads)(states.reshape(-1, *cells.shape))
 
 
 def values_after(state: TrainState, policy: Policy, algorithm: Algorithm) -> Float[Array, "N 2"]:
