@@ -1,6 +1,7 @@
 """Which devices a run uses; the tests have two CPU devices."""
 
 from dataclasses import replace
+from typing import Literal
 
 import jax
 import pytest
@@ -16,7 +17,9 @@ CONFIG = TrainConfig(env_config("deep-sea", size=4), AgentConfig(envs=4, ppo=PPO
 
 def test_seeds_are_split_where_there_are_enough_and_environments_otherwise() -> None:
     both = jax.devices()[:2]
-    for seeds, devices, expected in ((1, 2, True), (1, "all", True), (2, 2, False), (3, 2, False), (1, 1, False)):
+    cases: list[tuple[int, int | Literal["all"], bool]]
+    cases = [(1, 2, True), (1, "all", True), (2, 2, False), (3, 2, False), (1, 1, False)]
+    for seeds, devices, expected in cases:
         config = replace(CONFIG, seeds=seeds, devices=devices)
         chosen = choose_devices(config)
         assert chosen == (both[:1] if devices == 1 else both)

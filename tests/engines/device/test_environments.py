@@ -60,8 +60,9 @@ def test_two_devices_train_the_agent_that_one_device_trains() -> None:
     for (path, expected_leaf), (_, leaf) in states:
         if not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             np.testing.assert_allclose(leaf, expected_leaf, rtol=1e-3, atol=1e-4, err_msg=keystr(path))
-    assert two.visits() is not None
-    assert two.visits().sum() == 3 * 8 * 4  # updates, steps, environments
+    visits = two.visits()
+    assert visits is not None
+    assert visits.sum() == 3 * 8 * 4  # updates, steps, environments
 
 
 def test_a_run_on_four_devices_is_resumed_on_two_and_its_metrics_are_those_of_one(tmp_path: Path) -> None:
@@ -89,7 +90,8 @@ def test_what_belongs_to_environments_stays_on_their_device() -> None:
     memory = state.bonus_states["intrinsic"].memory.embeddings
     assert memory.sharding.shard_shape(memory.shape) == (1, 2, 8, 4)
     assert all(leaf.is_fully_replicated for leaf in jax.tree.leaves((state.params, state.optimizer, state.obs_stats)))
-    program = device._programs(replace(CONFIG, devices=2)).step.lower(trainer.seeds.keys, state).compile().as_text()
+    step: Any = device._programs(replace(CONFIG, devices=2)).step
+    program = step.lower(trainer.seeds.keys, state).compile().as_text()
     # Gradients and statistics are added up, samples move to the device that learns from them; nothing is copied.
     assert "all-reduce" in program
     assert "all-gather" not in program

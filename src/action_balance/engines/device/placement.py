@@ -49,7 +49,7 @@ def gather(tree: PyTree) -> PyTree:
 def _gather(leaf: Any) -> Any:
     if not isinstance(leaf, jax.Array) or leaf.is_fully_addressable:
         return leaf
-    if not leaf.is_fully_replicated:
+    if isinstance(leaf.sharding, NamedSharding) and not leaf.is_fully_replicated:
         leaf = _everywhere(leaf.sharding.mesh)(leaf)
     return leaf.addressable_data(0)
 
