@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from action_balance.config.hosts import HostsConfig
 from action_balance.errors import UserError
@@ -266,8 +268,17 @@ def _meet(made: Channel) -> None:
                 f"has {jax.local_device_count()} and JAX {jax.__version__}: all processes need the same"
             )
     if made.processes > 1:
-        with _quiet():
+        with _quiet():  # the two groups of devices that programs use
+            _add_up()
             _from_leader(np.zeros(1, np.uint8))
+
+
+def _add_up() -> None:
+    """Add a number of every device, for which all of them connect to each other."""
+    mesh = jax.make_mesh((jax.device_count(),), ("all",), (AxisType.Auto,))
+    split, whole = NamedSharding(mesh, PartitionSpec("all")), NamedSharding(mesh, PartitionSpec())
+    ones = jax.make_array_from_callback((jax.device_count(),), split, lambda _: np.ones(1, np.float32))
+    jax.block_until_ready(jax.jit(jnp.sum, out_shardings=whole)(ones))
 
 
 @contextmanager
