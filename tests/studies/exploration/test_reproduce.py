@@ -63,7 +63,7 @@ def test_a_report_of_some_cells_names_the_others(tmp_path: Path, browser: Browse
     page = (tmp_path / "report.html").read_text()
     assert "Deep sea 30: exact counts, hash counts and RND + distillation (paper)." in page
     assert "Not every method is trained yet in deep sea 30" in page
-    assert "Hash counts scores highest in 1 task" in page
+    assert "The highest scores in 1 task are those of hash counts" in page
     assert "up to 4 processes shared the device" in page
     check_page(browser, tmp_path / "report.html")
 

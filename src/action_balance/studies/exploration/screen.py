@@ -10,7 +10,7 @@ from action_balance.files import Data
 from action_balance.studies.exploration.settings import BALANCED, BASE, PAPER, label
 from action_balance.studies.verdict_text import with_interval, wrapped
 from action_balance.terminal.console import say
-from action_balance.web.format import Side, as_float, capitalized, count, listed, side
+from action_balance.web.format import Side, as_float, count, listed, side
 
 #: What adding an action bonus to RND does, by where its probability of improvement lies.
 EFFECTS: dict[Side, str] = {
@@ -73,12 +73,11 @@ def leader_sentence(ours: Data) -> str:
     leaders, one = found["leaders"], rows[found["leaders"][0]]
     tasks = count(len(ours["ranked_tasks"]), "task")
     if len(rows) == 1:
-        return f"{capitalized(label(leaders[0]))} has an interquartile mean score of {in_words(one['iqm'])} in {tasks}."
+        return f"The interquartile mean score of {label(leaders[0])} is {in_words(one['iqm'])} in {tasks}."
     if round(as_float(one["iqm"]["value"]), 2) == 0:
         return f"No method stands out in {tasks}: the interquartile mean of every method is 0."
-    verb = "scores highest" if len(leaders) == 1 else "score highest"
-    text = f"{capitalized(listed([label(name) for name in leaders]))} {verb} in {tasks}: interquartile mean "
-    text += in_words(one["iqm"])
+    names = listed([label(name) for name in leaders])
+    text = f"The highest scores in {tasks} are those of {names}: interquartile mean {in_words(one['iqm'])}"
     if BASE in rows and BASE not in leaders:
         text += f", compared with {in_words(rows[BASE]['iqm'])} for RND"
     if not found["unclear"]:
