@@ -19,6 +19,9 @@ NEVER = 2**30
 class CraftaxAdapter:
     """One environment of Craftax, without its automatic resets."""
 
+    #: Generating a world takes as long as some hundred steps.
+    slow_reset = True
+
     def __init__(self, name: str, max_steps: int | None = None) -> None:
         """Make it.
 

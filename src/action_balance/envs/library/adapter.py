@@ -14,7 +14,10 @@ Transition = tuple[Any, Shaped[Array, "..."], Float[Array, ""], Bool[Array, ""],
 
 
 class Adapter(Protocol):
-    """One environment of a library. An adapter keeps no state and may be any object; ``vmap`` outside."""
+    """One environment of a library. An adapter keeps no state and may be any object; ``vmap`` outside.
+
+    With ``slow_reset = True``, new episodes are computed only for the environments that need one; see `begin`.
+    """
 
     @property
     def spec(self) -> EnvSpec:

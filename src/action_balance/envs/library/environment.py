@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Int, PRNGKeyArray, PyTree, Shaped
 
 from action_balance.envs.base import Step
 from action_balance.envs.library.adapter import Adapter
+from action_balance.envs.library.begin import begin_few, begin_if
 from action_balance.envs.spec import EnvSpec
 
 
@@ -75,7 +76,8 @@ class LibraryEnvironment(eqx.Module):
         reached, outcome = self.advance(state, action, key)
         _, reset_key = jax.random.split(key)
         ended = outcome.terminated | outcome.truncated
-        following, observation = _begin_if(ended, self.reset, reset_key, (reached, outcome.next_obs))
+        begin = begin_few if getattr(self.adapter, "slow_reset", False) else begin_if
+        following, observation = begin(ended, self.reset, reset_key, (reached, outcome.next_obs))
         return following, replace(outcome, observation=observation)
 
     def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
@@ -90,8 +92,3 @@ def _strong(leaf: Any) -> Array:
     return (
         array if jnp.issubdtype(array.dtype, jax.dtypes.prng_key) else jax.lax.convert_element_type(array, array.dtype)
     )
-
-
-def _begin_if(ended: Bool[Array, ""], reset: Any, key: PRNGKeyArray, reached: PyTree) -> PyTree:
-    """The first state and observation of a new episode where one ended, and those that were reached elsewhere."""
-    return jax.tree.map(lambda new, old: jnp.where(ended, new, jnp.asarray(old, new.dtype)), reset(key), reached)
