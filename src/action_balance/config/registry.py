@@ -198,7 +198,7 @@ def env_from_function(make: Any, **settings: Any) -> EnvConfig:
 def _is_jax_env(made: Any) -> bool:
     """Whether something has the interface of gymnax: its step takes a key, a state and an action."""
     env = made[0] if isinstance(made, tuple) and made else made
-    kind = env if isinstance(env, type) else type(env)
+    kind: Any = env if isinstance(env, type) else type(env)
     if hasattr(kind, "step_env"):
         return True
     try:

@@ -82,11 +82,11 @@ def test_who_steps_it_does_not_matter_to_a_comparison() -> None:
 def test_an_environment_in_place_of_a_function_is_one_line() -> None:
     several = "single environment, a Counter, but training creates several: pass a function .* lambda: Counter\\(\\)"
     with pytest.raises(UserError, match=several):
-        env_from_function(gymnasium.wrappers.TimeLimit(gym_cases.Counter(), 5))  # type: ignore[arg-type]  # the test
+        env_from_function(gymnasium.wrappers.TimeLimit(gym_cases.Counter(), 5))
     with pytest.raises(UserError, match=several):
         GymnasiumConfig("gym:x").with_function(gym_cases.Counter())  # type: ignore[arg-type]  # that is the test
     with pytest.raises(UserError, match="3 is neither a name nor a function"):
-        env_from_function(3)  # type: ignore[arg-type]  # that is the test
+        env_from_function(3)
 
 
 def test_a_function_that_returns_the_same_environment_twice_is_one_line() -> None:

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +24,11 @@ def test_few_new_episodes_are_those_that_all_would_be(share: float) -> None:
 
     @jax.jit
     def both(ended: jax.Array, keys: jax.Array, reached: Episode) -> list[Episode]:
-        each = [lambda e, k, r, one=one: one(e, begin, k, r) for one in (begin_if, begin_few)]
-        return [jax.vmap(jax.vmap(one))(ended, keys, reached) for one in each]
+        def of(one: Callable[..., Episode]) -> Episode:
+            found: Episode = jax.vmap(jax.vmap(lambda e, k, r: one(e, begin, k, r)))(ended, keys, reached)
+            return found
+
+        return [of(begin_if), of(begin_few)]
 
     naive, few = both(ended, keys, reached)
     assert np.array_equal(naive["draw"], few["draw"])

@@ -307,7 +307,7 @@ def trajectory(
 
     masks = ["mask"] if algorithm.spec.masked else []
     names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values", *masks)
-    made = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
+    made: dict[str, Any] = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
     frame = joined(*(one.frames.frame for one in buffers))
     began = joined(*(one.frames.began for one in buffers))
     depth = buffers[0].frames.depth

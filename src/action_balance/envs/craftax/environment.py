@@ -39,9 +39,13 @@ class CraftaxAdapter:
         params = self._env.default_params
         self.episode_steps = max_steps or int(params.max_timesteps)
         self._params = params.replace(max_timesteps=NEVER)
-        kind, dtype = ("image", "uint8") if self._pixels else ("vector", "float32")
         shape = self._env.observation_space(self._params).shape
-        self.spec = EnvSpec(kind, tuple(shape), (int(self._env.num_actions),), dtype=dtype)
+        self.spec = EnvSpec(
+            "image" if self._pixels else "vector",
+            tuple(shape),
+            (int(self._env.num_actions),),
+            dtype="uint8" if self._pixels else "float32",
+        )
         self.action_names = action_names(self._package)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
