@@ -5,6 +5,7 @@
 CHARTS = {
     "episode_return": "Episode return, mean over episodes",
     "best_return": "Highest episode return in an update",
+    "achievements": "Achievements, mean over episodes",
     "states": "Distinct states reached so far",
     "bonus_mean": "Intrinsic reward before scaling",
     "kl_beta_pi": "KL divergence of behaviour policy \u03b2 from policy \u03c0 (nats)",

@@ -47,10 +47,14 @@ def test_the_server_gives_the_page_and_listed_files_and_nothing_else(runs: list[
 
 def test_the_media_that_an_evaluation_lists_are_served_and_nothing_that_could_run(tmp_path: Path) -> None:
     folder, _ = begin(tmp_path / "run", config_of())
-    summary = {"checkpoint": {"update": 1}, "modes": {"greedy": {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}}}}
+    greedy = {"score": {"mean": 1.0, "median": 1.0, "max": 1.0}, "info": {"keys_found": 2.5}}
+    summary = {"checkpoint": {"update": 1}, "modes": {"greedy": greedy}}
     with served([folder.path], live=True) as port:
         folder.save_evaluation(summary, {"my plot.png": b"picture", "own.html": b"script", "own.svg": b"script"})
-        assert b'src="/files/0/my%20plot.png"' in get(port, "/")[1]
+        page = get(port, "/")[1]
+        assert b'src="/files/0/my%20plot.png"' in page
+        assert b"Mean keys found" in page
+        assert b"<td>2.50</td>" in page
         assert get(port, "/files/0/my%20plot.png")[:2] == (200, b"picture")
         for name in ("own.html", "own.svg", "evaluation.json"):
             assert get(port, f"/files/0/{name}")[0] == 404

@@ -119,6 +119,7 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
         "name": run.name,
         "update": update,
         "scores": scores,
+        "info_names": list(dict.fromkeys(name for score in scores.values() for name in score["info"])),
         "rooms": rooms["all"] if isinstance(rooms, dict) and isinstance(rooms.get("all"), list) else None,
         "rooms_each": _rooms_each(found_inside(run.path, folder / EPISODES)),
         "media": [_medium(path, link(run.path, path)) for path in media(run.path)],
@@ -147,7 +148,15 @@ def _score(one: Data) -> Data:
     """The score of an action mode, with numbers only."""
     score = one["return"] if "return" in one else one["score"]
     mean, low, high = ends({**score, "value": score["mean"]})
-    return {"value": mean, "low": low, "high": high, "median": as_float(score["median"]), "max": as_float(score["max"])}
+    info = one.get("info")
+    return {
+        "value": mean,
+        "low": low,
+        "high": high,
+        "median": as_float(score["median"]),
+        "max": as_float(score["max"]),
+        "info": {str(name): as_float(value) for name, value in info.items()} if isinstance(info, dict) else {},
+    }
 
 
 def _rooms_each(episodes: Path | None) -> list[int]:
