@@ -27,8 +27,9 @@ def make_renderer(package: str) -> Callable[[Any], UInt8[np.ndarray, "H W 3"]]:
     Returns:
         A function of a state.
     """
-    renderer, constants = import_module(f"{package}.renderer"), import_module(f"{package}.constants")
-    load_all: Any = renderer.load_all_textures
+    renderer: Any = import_module(f"{package}.renderer")
+    constants: Any = import_module(f"{package}.constants")
+    load_all = renderer.load_all_textures
     renderer.load_all_textures = lambda: {BLOCK: constants.load_all_textures_given_size(BLOCK)}
     try:
         with quiet():
