@@ -10,7 +10,7 @@ What is measured, in one process, for DoorKey of XLand-MiniGrid, Freeway of MinA
 - *What bounds it*: the share of the time of an update that is the environment alone, acting beyond it, and learning.
 - *Seeds*: one agent with 64 environments, and 32 of them in one program.
 
-All programs are compiled first, several at once. They are measured in turn, one block of calls per round, so that other
+The programs of a table are compiled first, several at once. They are measured in turn, one block of calls per round, so that other
 load affects all of them; each number is the median over the rounds, and ratios are taken within a round first.
 """
 
@@ -42,6 +42,7 @@ TASKS = {
 }
 METHODS = ("ppo", "rnd", "action-balance-rnd")
 ALONE, ACTING, PEER = "environment alone", "acting only", "minimal PPO"
+ROWS = (ALONE, ACTING, *METHODS, PEER)
 
 #: Environments of one agent, and those of each seed where several are trained.
 WIDE, NARROW, SEEDS = 4096, 64, 32
@@ -55,6 +56,11 @@ class Program:
     state: Any
     steps: int
     compile_seconds: float
+
+
+#: Compiled functions by name, and rounds and seconds of a block of calls.
+Programs = dict[str, Program]
+Effort = tuple[int, float]
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,8 @@ def alone(environment: Environment, algorithm: Algorithm, carry: tuple[Any, jax.
     return state, key
 
 
-def sources(task: str, envs: int) -> dict[str, Source]:
-    """All programs of one agent."""
+def sources(task: str, envs: int, rows: Sequence[str] = ROWS) -> dict[str, Source]:
+    """The programs of one agent, in the order of the table."""
     found: dict[str, Source] = {}
     key = jax.random.key(0)
     for method in METHODS:
@@ -114,7 +120,7 @@ def sources(task: str, envs: int) -> dict[str, Source]:
             peer = MinimalPPO(environment, algorithm)
             found[PEER] = Source(peer.step, peer.init, steps, key)
         found[method] = Source(partial(learner.train_step, environment, algorithm=algorithm), init, steps, key)
-    return found
+    return {name: found[name] for name in ROWS if name in rows}
 
 
 def seed_sources(task: str, seeds: Sequence[int], envs: int) -> dict[str, Source]:
@@ -129,41 +135,40 @@ def seed_sources(task: str, seeds: Sequence[int], envs: int) -> dict[str, Source
     return found
 
 
-def compiled(wanted: Mapping[str, Source]) -> dict[str, Program]:
-    """Compile programs, several at once."""
+def compiled(wanted: Mapping[str, Source]) -> Programs:
+    """Compile the programs of a table, several at once."""
     with ThreadPoolExecutor() as pool:
         return dict(zip(wanted, pool.map(Source.compile, wanted.values()), strict=True))
 
 
-def timings(programs: Mapping[str, Program], rounds: int, block_seconds: float) -> dict[str, list[float]]:
+def timings(programs: Programs, rounds: int, block_seconds: float) -> dict[str, list[float]]:
     """Seconds of a call of every program, one number per round."""
     return measure({name: partial(one.call, one.state) for name, one in programs.items()}, rounds, block_seconds)
 
 
-def show_agent(console: Console, task: str, envs: int, rounds: int, block_seconds: float) -> None:
+def show_agent(console: Console, task: str, envs: int, programs: Programs, effort: Effort) -> None:
     """A table of one agent with many environments."""
-    programs = compiled(sources(task, envs))
-    seconds = timings(programs, rounds, block_seconds)
+    seconds = timings(programs, *effort)
     title = f"{TASKS[task]}: one agent, {envs:,} environments"
     shown = table(title, ("", "compile s", "ms/update", "million steps/s", "environment", "acting", "learning"))
-    for name in (ALONE, ACTING, *METHODS, PEER):
+    for name in programs:
         mine, total = programs[name], median(seconds[name])
         parts = ["", "", ""]
-        if name in METHODS:
+        if name in METHODS and {ALONE, ACTING} <= programs.keys():
             env = ratio(seconds[ALONE], seconds[name])
             act = ratio(seconds[ACTING], seconds[name]) - env
             parts = [f"{env:.0%}", f"{act:.0%}", f"{1 - env - act:.0%}"]
         rate = mine.steps / total / 1e6
         shown.add_row(name, f"{mine.compile_seconds:.0f}", f"{1e3 * total:.1f}", f"{rate:.2f}", *parts)
     console.print(shown)
-    times = ratio(seconds["ppo"], seconds[PEER])
-    console.print(f"Time of our PPO compared with the minimal one: {times:.2f}")
+    if {"ppo", PEER} <= programs.keys():
+        times = ratio(seconds["ppo"], seconds[PEER])
+        console.print(f"Time of our PPO compared with the minimal one: {times:.2f}")
 
 
-def show_seeds(console: Console, task: str, seeds: Sequence[int], envs: int, rounds: int, block_seconds: float) -> None:
+def show_seeds(console: Console, task: str, envs: int, programs: Programs, effort: Effort) -> None:
     """A table of several agents in one program."""
-    programs = compiled(seed_sources(task, seeds, envs))
-    seconds = timings(programs, rounds, block_seconds)
+    seconds = timings(programs, *effort)
     title = f"{TASKS[task]}: {METHODS[-1]}, {envs} environments per seed"
     shown = table(title, ("", "compile s", "ms/update", "million steps/s", "time of one seed = 1"))
     first = seconds[next(iter(programs))]
@@ -180,18 +185,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few environments and rounds, to check that it works")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--envs", type=int, default=None, help=f"environments of one agent (default: {WIDE:,})")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="what to measure of one agent")
     parser.add_argument("--no-seeds", action="store_true", help="leave out the table of several seeds")
     flags = parser.parse_args()
     jax.config.update("jax_compilation_cache_dir", None)  # measure compiling, not reading a cache
     console = wide_console()
     console.print(machine(f"{jax.device_count()} x {jax.devices()[0].device_kind}"))
     envs = flags.envs or (16 if flags.quick else WIDE)
-    rounds, block_seconds = (2, 0.0) if flags.quick else (5, 0.5)
+    effort: Effort = (2, 0.0) if flags.quick else (5, 0.5)
+    seeds, narrow = ((1, 2), 8) if flags.quick else ((1, SEEDS), NARROW)
     for task in flags.tasks:
-        show_agent(console, task, envs, rounds, block_seconds)
+        show_agent(console, task, envs, compiled(sources(task, envs, flags.rows)), effort)
     if not flags.no_seeds:
-        seeds, narrow = ((1, 2), 8) if flags.quick else ((1, SEEDS), NARROW)
-        show_seeds(console, flags.tasks[0], seeds, narrow, rounds, block_seconds)
+        show_seeds(console, flags.tasks[0], narrow, compiled(seed_sources(flags.tasks[0], seeds, narrow)), effort)
 
 
 if __name__ == "__main__":
