@@ -10,8 +10,9 @@ What is measured, in one process, for DoorKey of XLand-MiniGrid, Freeway of MinA
 - *What bounds it*: the share of the time of an update that is the environment alone, acting beyond it, and learning.
 - *Seeds*: one agent with 64 environments, and 32 of them in one program.
 
-The programs of a table are compiled first, several at once. They are measured in turn, one block of calls per round, so that other
-load affects all of them; each number is the median over the rounds, and ratios are taken within a round first.
+The programs of a table are compiled first, several at once. They are measured in turn, one block of calls per round, so
+that other load affects all of them; each number is the median over the rounds, and ratios are taken within a round
+first.
 """
 
 import argparse

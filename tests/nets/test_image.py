@@ -207,6 +207,16 @@ def test_small_images_keep_their_resolution(side: int, kernel: int) -> None:
     assert jax.eval_shape(all_actions, KEY).shape == (ACTIONS, 6)
 
 
+def test_small_images_have_as_many_convolutions_as_wanted() -> None:
+    single = jax.eval_shape(
+        lambda key: ImageActorCritic((1, 10, 10, 4), 2, (7, 6), ACTIONS, small_layers=1, key=key), KEY
+    )
+    assert [conv.weight.shape for conv in single.convolutions] == [(3, 3, 4, 2)]
+    assert single.trunk[0].weight.shape == (7, 8 * 8 * 2)
+    large = jax.eval_shape(lambda key: ImageActorCritic((1, 84, 84), 2, (7, 6), ACTIONS, small_layers=1, key=key), KEY)
+    assert len(large.convolutions) == 3
+
+
 def test_bytes_are_scaled_and_other_numbers_are_not() -> None:
     net = filled(lambda key: ImageActorCritic((1, 5, 5), 2, (7, 6), ACTIONS, key=key))
     image = np.random.default_rng(0).integers(0, 256, (1, 5, 5)).astype(np.uint8)

@@ -23,20 +23,20 @@ def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy
     Returns:
         A convolutional network for images, a fully connected one for vectors; both side by side for both.
     """
-    actions = MultiCategorical(spec.nvec).choices
+    actions, image = MultiCategorical(spec.nvec).choices, config.image
     if spec.is_mixed:
-        sizes = MixedSizes(config.image.channels, config.image.features, config.net.hidden, config.image.trunk)
+        sizes = MixedSizes(image.channels, image.features, config.net.hidden, image.trunk, image.small_layers)
         stack = spec.shape[0] if spec.is_stack else 1
-        precision = config.image.precision
-        return MixedActorCritic(
-            spec.images, spec.vector, stack, sizes, actions, dtype=precision, memory=config.recurrent_units, key=key
-        )
+        numbers = (spec.images, spec.vector, stack, sizes, actions)
+        return MixedActorCritic(*numbers, dtype=image.precision, memory=config.recurrent_units, key=key)
     if spec.is_image:
-        widths = (config.image.features, config.image.trunk)
         shape = spec.shape if spec.is_stack else (1, *spec.shape)
-        channels, precision = config.image.channels, config.image.precision
         return ImageActorCritic(
-            shape, channels, widths, actions, dtype=precision, memory=config.recurrent_units, key=key
+            *(shape, image.channels, (image.features, image.trunk), actions),
+            dtype=image.precision,
+            memory=config.recurrent_units,
+            small_layers=image.small_layers,
+            key=key,
         )
     net = config.net
     kind = SeparateActorCritic if net.trunks == "separate" else ActorCritic

@@ -58,6 +58,7 @@ def bonus_network(
             layers=image_layers,
             outputs=outputs,
             dtype=precision,
+            small_layers=sizes.small_layers,
             key=key,
         )
     if spec.is_image:
@@ -70,6 +71,7 @@ def bonus_network(
             outputs=outputs,
             layers=image_layers,
             dtype=precision,
+            small_layers=sizes.small_layers,
             key=key,
         )
     net = agent.net

@@ -188,6 +188,8 @@ class ImageConfig:
 
     channels: int = 32
     """Channels of the first convolution; the second and third have twice as many."""
+    small_layers: int = 3
+    """Number of convolutions for images that are too small for those of RND, such as MinAtar's 10 x 10 pixels."""
     features: int = 256
     """Width of the policy's first fully connected layer."""
     trunk: int = 448
@@ -200,6 +202,7 @@ class ImageConfig:
 
     def __post_init__(self) -> None:
         check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
+        check_numbers(self, "small_layers", low=1, high=MOST_LAYERS)
         check_name(flag("precision"), self.precision, get_args(Precision))
 
 

@@ -25,11 +25,13 @@ _SLOPE = 0.2
 _GAIN = 2**0.5
 
 
-def make_convolutions(inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray) -> list[Conv]:
-    """Three convolutions for images of this height and width.
+def make_convolutions(
+    inputs: int, shape: Sequence[int], channels: int, last: int, key: PRNGKeyArray, small_layers: int = 3
+) -> list[Conv]:
+    """The convolutions for images of this height and width.
 
     Those of RND have 8x8 pixels with stride 4, 4x4 with stride 2, and ``last`` x ``last`` with stride 1. Small images,
-    such as symbolic grids, keep their resolution: at most 3x3 pixels, with stride 1.
+    such as those of MinAtar, keep their resolution: at most 3x3 pixels, with stride 1.
 
     Args:
         inputs: Channels of the images.
@@ -37,14 +39,16 @@ def make_convolutions(inputs: int, shape: Sequence[int], channels: int, last: in
         channels: Channels of the first convolution; the others have twice as many.
         last: Side of the last kernel.
         key: Random key of the weights.
+        small_layers: Number of convolutions of small images.
 
     Returns:
         The convolutions.
     """
     side, needed = min(shape), 8 + 4 * (4 + 2 * (last - 1) - 1)  # so that one output is left
-    kernels = [(8, 4), (4, 2), (last, 1)] if side >= needed else [(min(3, 1 + (side - 1) // 3), 1)] * 3
-    widths = (inputs, channels, 2 * channels, 2 * channels)
-    keys = jax.random.split(key, 3)
+    small = (min(3, 1 + (side - 1) // small_layers), 1)
+    kernels = [(8, 4), (4, 2), (last, 1)] if side >= needed else [small] * small_layers
+    widths = (inputs, channels, *[2 * channels] * (len(kernels) - 1))
+    keys = jax.random.split(key, len(kernels))
     return [Conv(a, b, *kernel, key=k) for a, b, kernel, k in zip(widths[:-1], widths[1:], kernels, keys, strict=True)]
 
 
@@ -96,10 +100,18 @@ class ImageEncoder(eqx.Module):
     dtype: jnp.dtype = eqx.field(static=True)
 
     def __init__(
-        self, shape: tuple[int, int, int], channels: int, last: int, slope: float, dtype: str, *, key: PRNGKeyArray
+        self,
+        shape: tuple[int, int, int],
+        channels: int,
+        last: int,
+        slope: float,
+        dtype: str,
+        *,
+        small_layers: int = 3,
+        key: PRNGKeyArray,
     ) -> None:
         """For images of this shape, (H, W, C); ``slope`` is that of the ReLU below 0."""
-        self.convolutions = make_convolutions(shape[2], shape[:2], channels, last, key)
+        self.convolutions = make_convolutions(shape[2], shape[:2], channels, last, key, small_layers)
         self.features = count_outputs(shape[:2], self.convolutions)
         self.slope = slope
         self.dtype = jnp.dtype(dtype)
@@ -144,12 +156,14 @@ class ImageActorCritic(PolicyNet):
         *,
         dtype: str = "float32",
         memory: int = 0,
+        small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
         """For stacks of this shape, (K, H, W) or (K, H, W, C) in colour, with dense layers of these widths; with a
         memory of so many units, or none."""
         conv_key, first_key, second_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
-        self.convolutions = make_convolutions(shape[0] * math.prod(shape[3:]), shape[1:3], channels, 4, conv_key)
+        channels_in = shape[0] * math.prod(shape[3:])
+        self.convolutions = make_convolutions(channels_in, shape[1:3], channels, 4, conv_key, small_layers)
         inputs = count_outputs(shape[1:3], self.convolutions)
         first, width = widths
         self.trunk = [
@@ -221,6 +235,7 @@ class ImageBonusNet(eqx.Module):
         layers: int = 1,
         outputs: int | None = None,
         dtype: str = "float32",
+        small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
         """For frames of this shape, (H, W) or (H, W, C). A network of a pair has ``actions``.
@@ -229,7 +244,7 @@ class ImageBonusNet(eqx.Module):
         """
         conv_key, joined_key = jax.random.split(key)
         colours = math.prod(shape[2:])
-        self.convolutions = make_convolutions(colours + as_channel, shape[:2], channels, 3, conv_key)
+        self.convolutions = make_convolutions(colours + as_channel, shape[:2], channels, 3, conv_key, small_layers)
         self.channel = None
         if as_channel:
             # Both are drawn together, so that the whole kernel is orthogonal.

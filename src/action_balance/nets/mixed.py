@@ -38,6 +38,8 @@ class MixedSizes(NamedTuple):
     """Width of the layer of the vector."""
     trunk: int
     """Width of the layers that see all of them."""
+    small_layers: int = 3
+    """Number of convolutions of small images."""
 
 
 class MixedActorCritic(PolicyNet):
@@ -70,7 +72,15 @@ class MixedActorCritic(PolicyNet):
         image_key, vector_key, trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
         keys = jax.random.split(image_key, (len(images), 2))
         self.encoders = [
-            ImageEncoder((height, width, stack * colours), sizes.channels, 4, 0.0, dtype, key=pair[0])
+            ImageEncoder(
+                (height, width, stack * colours),
+                sizes.channels,
+                4,
+                0.0,
+                dtype,
+                small_layers=sizes.small_layers,
+                key=pair[0],
+            )
             for (height, width, colours), pair in zip(images, keys, strict=True)
         ]
         self.dense = [
@@ -137,6 +147,7 @@ class MixedBonusNet(eqx.Module):
         layers: int = 1,
         outputs: int | None = None,
         dtype: str = "float32",
+        small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
         """For images of these shapes, (H, W, C), and a vector of so many numbers; else as in `ImageBonusNet`.
@@ -146,7 +157,8 @@ class MixedBonusNet(eqx.Module):
         image_key, vector_key, joined_key = jax.random.split(key, 3)
         keys = jax.random.split(image_key, len(images))
         self.encoders = [
-            ImageEncoder(shape, channels, 3, _SLOPE, dtype, key=k) for shape, k in zip(images, keys, strict=True)
+            ImageEncoder(shape, channels, 3, _SLOPE, dtype, small_layers=small_layers, key=k)
+            for shape, k in zip(images, keys, strict=True)
         ]
         self.vector = Linear(numbers, hidden, gain=_GAIN, key=vector_key) if numbers else None
         inputs = sum(one.features for one in self.encoders) + (hidden if numbers else 0)
