@@ -72,7 +72,7 @@ class Algorithm:
         if self.spec.is_mixed:
             return self._mixed_obs(observation, stats)
         if self.spec.is_symbolic:
-            return one_hot_frame(observation, self.spec.categories).astype(jnp.float32)
+            return one_hot_frame(observation, self.spec.categories)
         if self.spec.normalize_obs:
             if stats is None:
                 raise ValueError("this policy expects normalised observations: pass the statistics")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+import jax.numpy as jnp
+from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear
@@ -21,6 +22,23 @@ def _hidden_layers(inputs: int, hidden: int, layers: int, key: PRNGKeyArray) -> 
     widths = [inputs] + [hidden] * layers
     keys = jax.random.split(key, layers)
     return [Linear(a, b, gain=2**0.5, key=k) for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)]
+
+
+def _hidden_outputs(layers: list[Linear], observation: Shaped[Array, "..."], nonlinear: Activation) -> Array:
+    """What the last of some layers finds in an observation.
+
+    One-hot observations are Booleans. Their products with the weights of the first layer, by far the largest, use the
+    default precision of the device: the inputs are exact, so that it rounds the weights alone, which is the same
+    rounding when acting and when learning.
+    """
+    x = observation.ravel()
+    if x.dtype == bool and layers:
+        with jax.default_matmul_precision("default"):
+            x = nonlinear(layers[0](x.astype(jnp.float32)))
+        layers = layers[1:]
+    for layer in layers:
+        x = nonlinear(layer(x))
+    return x
 
 
 class ActorCritic(PolicyNet):
@@ -58,12 +76,9 @@ class ActorCritic(PolicyNet):
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=0.01, key=value_key)
 
-    def trunk_outputs(self, observation: Float[Array, "..."]) -> tuple[Array, ...]:
+    def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
         """See `PolicyNet.trunk_outputs`; an observation may have any shape."""
-        x, nonlinear = observation.ravel(), ACTIVATIONS[self.activation]
-        for layer in self.trunk:
-            x = nonlinear(layer(x))
-        return (x,)
+        return (_hidden_outputs(self.trunk, observation, ACTIVATIONS[self.activation]),)
 
     def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
         """See `PolicyNet.head_outputs`."""
@@ -107,15 +122,11 @@ class SeparateActorCritic(PolicyNet):
         self.value_head = Linear(width, 2, gain=1.0, key=value_key)
         self.activation = activation
 
-    def trunk_outputs(self, observation: Float[Array, "..."]) -> tuple[Array, ...]:
+    def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
         """See `PolicyNet.trunk_outputs`; an observation may have any shape."""
-        policy = value = observation.ravel()
         nonlinear = ACTIVATIONS[self.activation]
-        for layer in self.policy_trunk:
-            policy = nonlinear(layer(policy))
-        for layer in self.value_trunk:
-            value = nonlinear(layer(value))
-        return policy, value
+        policy = _hidden_outputs(self.policy_trunk, observation, nonlinear)
+        return policy, _hidden_outputs(self.value_trunk, observation, nonlinear)
 
     def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
         """See `PolicyNet.head_outputs`."""
