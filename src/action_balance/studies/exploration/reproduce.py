@@ -65,8 +65,15 @@ def write_report(out: Path, settings: ExplorationSettings, keep: bool = False) -
     with ResultFolder.renew(out, KIND) as folder:
         given = json.loads(json.dumps(asdict(settings)))
         kept = keep and settings == ExplorationSettings()
-        folder.summary["settings"] = folder.before.get("settings", given) if kept else given
-        _write(folder, records)
+        shown = folder.before.get("settings", given) if kept else given
+        folder.summary["settings"] = shown
+        _write(folder, [one for one in records if _is_shown(one, shown)] or records)
+
+
+def _is_shown(record: Record, settings: Data) -> bool:
+    """Whether a report is about a record: all of them, unless tasks or methods were chosen."""
+    chosen = {"task": settings.get("tasks"), "method": settings.get("methods")}
+    return all(not names or getattr(record, kind) in names for kind, names in chosen.items())
 
 
 def _write(folder: ResultFolder, records: Sequence[Record]) -> None:

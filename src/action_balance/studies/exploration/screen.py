@@ -81,8 +81,13 @@ def leader_sentence(ours: Data) -> str:
     if BASE in rows and BASE not in leaders:
         text += f", compared with {in_words(rows[BASE]['iqm'])} for RND"
     if not found["unclear"]:
-        return f"{text}. The lead over every other method is significant." if len(rows) > len(leaders) else f"{text}."
-    return f"{text}. The lead over {listed([label(name) for name in found['unclear']])} is not significant."
+        return (
+            f"{text}. Single agents score significantly more often higher than those of every other method."
+            if len(rows) > len(leaders)
+            else f"{text}."
+        )
+    others = listed([label(name) for name in found["unclear"]])
+    return f"{text}. Single agents do not score significantly more often higher than those of {others}."
 
 
 def other_bonuses(balanced: Data, others: list[str]) -> str:

@@ -179,10 +179,10 @@ class ExplorationSettings:
     steps: int | None = None
     """Environment steps per agent (default: depends on the task)."""
     tasks: tuple[str, ...] = ()
-    """Tasks (default: depends on the scale; full: all)."""
+    """Tasks to train and to report (default: depends on the scale; full: all)."""
     methods: tuple[str, ...] = ()
-    """Methods (default: depends on the scale; full: all). Those that need enumerable states are left out of other
-    tasks."""
+    """Methods to train and to report (default: depends on the scale; full: all). Those that need enumerable states are
+    left out of other tasks."""
 
     def __post_init__(self) -> None:
         check_seeds(self.seed, self.agents)
