@@ -81,13 +81,11 @@ def leader_sentence(ours: Data) -> str:
     if BASE in rows and BASE not in leaders:
         text += f", compared with {in_words(rows[BASE]['iqm'])} for RND"
     if not found["unclear"]:
-        return (
-            f"{text}. Single agents score significantly more often higher than those of every other method."
-            if len(rows) > len(leaders)
-            else f"{text}."
-        )
-    others = listed([label(name) for name in found["unclear"]])
-    return f"{text}. Single agents do not score significantly more often higher than those of {others}."
+        clear = " Seed by seed, the lead over every other method is significant."
+        return f"{text}.{clear if len(rows) > len(leaders) else ''}"
+    return (
+        f"{text}. Seed by seed, the lead over {listed([label(name) for name in found['unclear']])} is not significant."
+    )
 
 
 def other_bonuses(balanced: Data, others: list[str]) -> str:
