@@ -38,6 +38,9 @@ def test_the_first_reward_counts_the_steps_of_all_environments(xp: ModuleType) -
     assert int(first_reward(xp.array(-1), reward, xp.array(4))) == 14 * 2
     assert int(first_reward(xp.array(7), reward, xp.array(4))) == 7
     assert int(first_reward(xp.array(-1), xp.zeros((3, 2)), xp.array(4))) == -1
+    # The last rollout whose steps fit into 32 bits, and the one after it.
+    assert int(first_reward(xp.array(-1), reward, xp.array(357_913_940))) == (357_913_940 * 3 + 2) * 2
+    assert int(first_reward(xp.array(-1), reward, xp.array(357_913_941))) == 2**31 - 1
 
 
 def test_compiled_functions_agree() -> None:

@@ -25,9 +25,17 @@ COUNTS = [
     *((ImageConfig, name) for name in ("channels", "features", "trunk", "bonus_features")),
     (HostConfig, "groups"),
 ]
+OTHER_LIMITS = ("steps", "layers")
 BAD = [
     *((kind, name, 0, "must be 1 or more") for kind, name in COUNTS),
-    *((kind, name, 99999999999, "must be at most 2147483647") for kind, name in COUNTS if name != "layers"),
+    *((kind, name, 99999999999, "must be at most 2147483647") for kind, name in COUNTS if name not in OTHER_LIMITS),
+    (AgentConfig, "steps", 2**53 + 1, "must be at most 9007199254740992"),
+    (
+        AgentConfig,
+        "steps",
+        2**53,
+        "takes 8796093022208 updates of 1024 steps, but a run has at most 2147483647 updates",
+    ),
     (NetConfig, "layers", 101, "must be at most 100, not 101"),
     (NetConfig, "predictor_layers", -1, "must be 0 or more"),
     (BonusConfig, "warmup_rollouts", -1, "must be 0 or more"),

@@ -83,3 +83,11 @@ def test_single_stacks_are_those_of_their_times_and_environments(depth: int) -> 
     frames = Frames(jnp.asarray(frame), began, depth)
     times, environments = jnp.array([5, 2, 0, 3]), jnp.array([0, 2, 3, 2])
     np.testing.assert_array_equal(frames.at(times, environments), frames.stacks()[times, environments])
+
+
+def test_stacks_of_zeros_and_ones_need_no_more_memory_than_their_frames() -> None:
+    frame, began = jnp.ones((3, 1, 2), bool), jnp.zeros((3, 1), bool).at[1].set(True)
+    stacks, pushed_last = Frames(frame, began, 2).stacks(), push(frame[:2, 0], frame[2, 0], jnp.array(True))
+    assert stacks.dtype == pushed_last.dtype == jnp.bool_
+    assert stacks[:, 0].tolist() == [[[False] * 2, [True] * 2], [[True] * 2] * 2]
+    assert pushed_last.tolist() == [[False] * 2, [True] * 2]

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float, Int, Shaped
 
+from action_balance.errors import MOST
+
 #: An array of JAX or of NumPy; the functions use the library that it belongs to.
 Array = Any
 
@@ -78,10 +80,11 @@ def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: I
         updates: Rollouts before this one.
 
     Returns:
-        The number after this rollout; -1 if there still was none.
+        The number after this rollout, at most 2^31 - 1; -1 if there still was none.
     """
     xp = reward.__array_namespace__()
     steps, envs = reward.shape
     positive = (reward > 0).any(axis=1)
     when = (updates * steps + positive.argmax() + 1) * envs
+    when = xp.where(updates < MOST // (steps * envs), when, MOST)  # more does not fit
     return xp.where((before < 0) & positive.any(), when, before)

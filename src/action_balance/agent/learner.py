@@ -22,6 +22,7 @@ from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
 from action_balance.core.sharding import each_environment, split
+from action_balance.core.visits import add_visits
 from action_balance.envs.base import Environment
 from action_balance.envs.mixed import empty_stats
 
@@ -168,8 +169,8 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
         taken = jax.vmap(jax.vmap(algorithm.distribution.one_hot))(trajectory.action).astype(jnp.int32)
         state = replace(
             state,
-            visits=state.visits.at[trajectory.index].add(taken),
-            state_visits=state.state_visits.at[trajectory.next_index].add(1),
+            visits=add_visits(state.visits, trajectory.index, taken),
+            state_visits=add_visits(state.state_visits, trajectory.next_index),
         )
     state, episodes = track_episodes(state, trajectory)
     reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)

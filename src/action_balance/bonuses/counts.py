@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.counter import PairCounter
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.visits import add_visits
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -53,7 +54,7 @@ class StateCounts(Bonus):
         """The bonus of every state that was reached, and the counts with this rollout."""
         del params
         reached = rollout.transitions.next_index
-        return 1 / jnp.sqrt(1.0 + state[reached]), state.at[reached].add(1)
+        return 1 / jnp.sqrt(1.0 + state[reached]), add_visits(state, reached)
 
 
 @dataclass(frozen=True)
@@ -84,4 +85,4 @@ class PairCounts(PairCounter):
         left = rollout.transitions.index
         taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
         bonus = (taken / jnp.sqrt(1.0 + state[left])).sum(axis=-1)
-        return bonus, state.at[left].add(taken.astype(jnp.int32))
+        return bonus, add_visits(state, left, taken.astype(jnp.int32))

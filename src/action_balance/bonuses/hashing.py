@@ -25,6 +25,7 @@ from action_balance.bonuses.counter import PairCounter
 from action_balance.config.bonuses import HashConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.core.visits import add_visits
 from action_balance.envs.mixed import component_values, state_number
 from action_balance.errors import UserError
 
@@ -241,7 +242,7 @@ class Hashed(Bonus):
         assert state.owners is not None
         empty: Bool[Array, "T N"] = state.owners[rows] == 0
         owners = state.owners.at[rows].max(jnp.where(empty, fingerprints, 0))
-        counts = state.counts.at[rows].add(visits)
+        counts = add_visits(state.counts, rows, visits)
         # m visits of a row that was empty add m times 1 / m.
         shares = jnp.where(empty, 1 / counts[rows, : self.total].sum(axis=-1), 0)
         return HashTable(

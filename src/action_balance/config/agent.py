@@ -17,6 +17,8 @@ MinibatchOf = Literal["environments", "samples"]
 Trunks = Literal["shared", "separate"]
 #: Nonlinearity of the hidden layers of a policy for vectors.
 Activation = Literal["relu", "tanh"]
+#: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
+MOST_STEPS = 10**15
 #: What a policy remembers of an episode.
 Memory = Literal["none", "gru"]
 #: Number type of the convolutions.
@@ -265,7 +267,8 @@ class AgentConfig:
             if chosen is not None and ":" not in chosen:
                 check_name(flag(name), chosen, (NONE, *known))
         check_name(flag("memory"), self.memory, get_args(Memory))
-        check_numbers(self, "steps", "envs", "memory_units", low=1, high=MOST)
+        check_numbers(self, "steps", low=1, high=MOST_STEPS)
+        check_numbers(self, "envs", "memory_units", low=1, high=MOST)
         divided = self.steps_per_update if self.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
             raise UserError(
@@ -299,8 +302,13 @@ class AgentConfig:
             raise UserError(f"{self.label} acts at random and does not learn: leave out --memory")
 
     def _check_products(self) -> None:
-        """Raise a `UserError` if steps or minibatches cannot be counted in 32 bits."""
+        """Raise a `UserError` if updates or minibatches cannot be counted in 32 bits."""
         ppo = self.ppo
+        if self.updates > MOST:
+            raise UserError(
+                f"--steps {self.steps} takes {self.updates} updates of {self.steps_per_update} steps, but a run has at "
+                f"most {MOST} updates: use more --envs or --rollout-steps"
+            )
         for one, first, other, second in (
             ("warmup_rollouts", self.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
             ("epochs", ppo.epochs, "minibatches", ppo.minibatches),

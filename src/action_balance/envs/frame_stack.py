@@ -19,7 +19,7 @@ def push(stack: Shaped[Array, "K ..."], frame: Shaped[Array, "..."], began: Bool
     Returns:
         The new stack.
     """
-    return jnp.concatenate([jnp.where(began, 0, stack[1:]), frame[None]])
+    return jnp.concatenate([jnp.where(began, jnp.zeros_like(stack[1:]), stack[1:]), frame[None]])
 
 
 class Frames(eqx.Module):
@@ -56,6 +56,8 @@ class Frames(eqx.Module):
         parts = []
         for place in reversed(places):
             part = self.frame[place]
-            parts.append(jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - hidden.ndim)), 0, part))
+            parts.append(
+                jnp.where(hidden.reshape(hidden.shape + (1,) * (part.ndim - hidden.ndim)), jnp.zeros_like(part), part)
+            )
             hidden = hidden | self.began[place]
         return jnp.stack(parts[::-1], axis=axis)

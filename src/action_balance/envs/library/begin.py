@@ -3,8 +3,8 @@
 With ``vmap``, a choice between the state that was reached and a new one computes a new one for every environment at
 every step. That is the fastest way where a new episode costs little. Where a library generates a whole world for each,
 it would take most of the time: there, new episodes are computed only for the environments that need one, in chunks of
-a fixed size until all of them have one. Both give the same result, because every environment has a random key of its
-own.
+a fixed size until all of them have one. Every environment has a random key of its own, so that both ways begin the same
+episodes, unless the program of a library rounds differently in batches of another size.
 """
 
 from collections.abc import Callable

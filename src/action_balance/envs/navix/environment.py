@@ -18,9 +18,6 @@ from action_balance.envs.spec import EnvSpec
 _EventsManager = navix.states.EventsManager
 _RenderingCache = navix.rendering.cache.RenderingCache
 
-#: What the actions are called, where their functions have shorter names.
-_NAMES = {"rotate_ccw": "turn left", "rotate_cw": "turn right", "pickup": "pick up"}
-
 #: What actions do, in words, where the library's name does not say it.
 _WORDS = {"rotate_cw": "turn right", "rotate_ccw": "turn left", "pickup": "pick up", "noop": "nothing"}
 
@@ -41,7 +38,6 @@ class Navix:
         """
         self._environment, self._view = environment, view
         self.episode_steps = int(environment.max_steps)
-        self.action_names = tuple(_NAMES.get(one.__name__, one.__name__) for one in environment.action_set)
         self.action_names = tuple(_WORDS.get(one.__name__, one.__name__) for one in environment.action_set)
         seen = jax.eval_shape(lambda key: self._observe(environment._reset(key)), jax.random.key(0))
         self.spec = EnvSpec(

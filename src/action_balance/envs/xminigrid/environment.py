@@ -28,8 +28,6 @@ class XMiniGrid:
     #: What the actions do, in words.
     action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
 
-    action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
-
     def __init__(self, environment: Environment[Any, Any], params: EnvParams, show_carried: bool = False) -> None:
         """Trace the environment once.
 
