@@ -245,6 +245,7 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "every row": lambda *_: True,
     "every method": lambda *_: True,
     "enumerable states": lambda _, states: states,
+    "Craftax": lambda *_: False,  # see `envs/craftax/test_environment.py`
     "PPO": lambda config, _: not config.uniform,
     "`--normalize-returns`": lambda config, _: config.ppo.normalize_returns,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,

@@ -96,7 +96,8 @@ def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
         return array[()]
     if isinstance(leaf, np.ndarray):
         return array
-    value = jnp.array(array)  # a copy, because a program may reuse the memory of its state
+    # A copy, because a program may reuse the memory of its state; `jnp.array` would compile a program for each shape.
+    value = jax.device_put(array.copy())
     if what.key_impl is not None:
         value = jax.random.wrap_key_data(value, impl=what.key_impl)
         if (str(value.dtype), value.shape) != (what.dtype, what.shape):
