@@ -16,6 +16,7 @@ from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import empty_memory, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
+from action_balance.core.stacked import take
 from action_balance.engines.evaluate import (
     ACTION_MODES,
     ActionMode,
@@ -182,15 +183,15 @@ def evaluate(
     algorithm, modes = Algorithm(config.agent, config.env.spec), action_modes(config.agent)
 
     @jax.jit
-    def play(number: Array, mode: Array, state: TrainState | TrainedAgent) -> Evaluation:
+    def play(place: Int[Array, ""], mode: Int[Array, ""], states: TrainState | TrainedAgent) -> Evaluation:
+        number = config.seed + place
         environment = config.environment(jax.random.key(number))
-        actor = make_actor(state, algorithm)
+        actor = make_actor(take(states, place), algorithm)
         return evaluate_agent(environment, actor, algorithm, mode, episodes, mode_key(seed, number, mode))
 
     def one_agent(place: int, mode: ActionMode) -> Evaluation:
         # One after the other: only the episodes of one agent need memory, and they are as if it were alone.
-        own = jax.tree.map(lambda leaf: leaf[place], states)
-        found = play(jnp.asarray(config.seed + place), jnp.asarray(ACTION_MODES.index(mode)), own)
+        found = play(jnp.asarray(place), jnp.asarray(ACTION_MODES.index(mode)), states)
         made: Evaluation = jax.tree.map(np.asarray, found if place == 0 else replace(found, trace=None))
         report(episodes)
         return made
@@ -217,6 +218,11 @@ def first_record(config: TrainConfig, seed: int, mode: ActionMode, trace: Trace)
         Its random keys and actions.
     """
     steps = config.environment(jax.random.key(config.seed)).episode_steps
-    reset_key, keys = episode_keys(mode_key(seed, config.seed, ACTION_MODES.index(mode)), 0, steps)
-    step_keys = jax.vmap(lambda key: jax.random.split(key)[1])(keys[: len(trace.reward)])
+
+    @jax.jit
+    def draw() -> tuple[PRNGKeyArray, Shaped[PRNGKeyArray, " T"]]:
+        reset_key, keys = episode_keys(mode_key(seed, config.seed, ACTION_MODES.index(mode)), 0, steps)
+        return reset_key, jax.vmap(lambda key: jax.random.split(key)[1])(keys[: len(trace.reward)])
+
+    reset_key, step_keys = draw()
     return EpisodeRecord(reset_key, step_keys, trace.decision.action, trace.reward, bool(trace.terminated[-1]))

@@ -18,6 +18,7 @@ from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
+from action_balance.core.stacked import take
 from action_balance.engines.evaluate import (
     ACTION_MODES,
     ActionMode,
@@ -224,11 +225,13 @@ def evaluate(
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
     algorithm = Algorithm(config.agent, env.spec)
-    actors = jax.vmap(lambda state: make_actor(state, algorithm))(states)
+
+    @jax.jit
+    def actor_of(states: TrainState | TrainedAgent, place: Int[Array, ""]) -> Actor:
+        return make_actor(take(states, place), algorithm)
 
     def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> list[Evaluation]:
-        # On the device: arrays of the host would be copied there for every step.
-        actor = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], actors)
+        actor = actor_of(states, jnp.asarray(place))
         number = config.seed + place
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), ACTION_MODES.index(mode))
         parts, abandoned = [], 0

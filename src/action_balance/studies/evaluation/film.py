@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import islice
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +11,7 @@ import numpy as np
 from action_balance.config.train import TrainConfig
 from action_balance.core.balance import normalize
 from action_balance.distributions import MultiCategorical
-from action_balance.engines.evaluate import Trace
+from action_balance.engines.evaluate import Decision, Trace
 from action_balance.envs.replay import Replay
 from action_balance.envs.scene import Scene
 from action_balance.films.film import map_film, replay_film, screen_shots
@@ -109,15 +107,16 @@ def _story(config: TrainConfig, method: str, trace: Trace, names: tuple[str, ...
         distance = normalized - normalized.mean(where=mask)
         return distance if mask is None else jnp.where(mask, distance, 0)
 
-    def of_components(function: Callable[..., jax.Array], *vectors: Any) -> jax.Array:
-        return jax.vmap(partial(distribution.per_component, function))(*jax.tree.map(jnp.asarray, vectors))
+    @jax.jit
+    @jax.vmap
+    def rows(made: Decision) -> tuple[jax.Array, ...]:
+        return (
+            distribution.per_component(jax.nn.softmax, made.logits),
+            distribution.per_component(jax.nn.softmax, made.behaviour),
+            distribution.per_component(deviation, made.action_bonus, made.mask),
+        )
 
-    parts = (
-        of_components(jax.nn.softmax, decision.logits),
-        of_components(jax.nn.softmax, decision.behaviour),
-        of_components(deviation, decision.action_bonus, decision.mask),
-    )
-    pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in parts)
+    pi, beta, bonus = (np.take_along_axis(np.asarray(part), order, axis=1) for part in rows(decision))
     starts = np.cumsum([0, *distribution.nvec[:-1]])
     chosen = np.asarray(decision.action).reshape(len(order), -1) + starts
     taken = (order[:, None] == chosen[..., None]).argmax(axis=2)

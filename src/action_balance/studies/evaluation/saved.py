@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import jax
 from rich.console import Console
 
+from action_balance.core.stacked import stack
 from action_balance.errors import UserError
 from action_balance.files import Data, NotWritable, to_json, write_atomically
 from action_balance.reading import exists
@@ -46,7 +46,7 @@ def evaluate_file(
     folder = out or path.with_name(f"{path.stem}-evaluation")
     update = int(agent.state.updates)
     say(console, f"evaluating {path} ...")
-    states = jax.tree.map(lambda leaf: leaf[None], agent.state)
+    states = stack([agent.state])
     summary, files = play(config, agent.method, update, states, episodes, seed, console)
     about = {"agent": path.name, "method": agent.method, "environment": asdict(config.env)}
     made = {"update": update, "steps": update * config.agent.steps_per_update}
