@@ -1,4 +1,4 @@
-"""What there is: environments, methods, bonuses, presets and games. Nothing here imports JAX."""
+"""What there is: environments, methods, bonuses, presets, tasks and games. Nothing here imports JAX."""
 
 import importlib
 import importlib.util
@@ -15,11 +15,12 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import families
 from action_balance.config.trust import GYM
 from action_balance.envs.atari.games import PAPER_GAMES, games, title
+from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.errors import UserError, flag
 from action_balance.files import missing
 
 #: What can be listed.
-Kind = Literal["environments", "methods", "bonuses", "presets", "games"]
+Kind = Literal["environments", "methods", "bonuses", "presets", "tasks", "games"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: An entry: ``name`` and ``about`` first, then what else there is to say, as plain data.
@@ -155,6 +156,16 @@ def _presets() -> list[Item]:
     ]
 
 
+def _tasks() -> list[Item]:
+    """The environments of the libraries written in JAX, whether they are installed or not."""
+    return [
+        {"name": name, "about": family.label, "example": name == f"{family.prefix}{family.example}"}
+        for family in families()
+        if issubclass(family, LibraryEnvConfig)
+        for name in family.names()
+    ]
+
+
 def _games() -> list[Item]:
     try:
         names = games()
@@ -167,5 +178,6 @@ _LISTS: Mapping[str, Callable[[], list[Item]]] = {
     "methods": _methods,
     "bonuses": _bonuses,
     "presets": _presets,
+    "tasks": _tasks,
     "games": _games,
 }

@@ -30,7 +30,7 @@ def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == catalog("bonuses")
 
 
-def test_a_terminal_gets_tables_and_the_games_of_the_paper() -> None:
+def test_a_terminal_gets_tables_with_the_games_of_the_paper_and_a_task_of_each_library() -> None:
     console = Console(width=100, force_terminal=True, no_color=True)
     with console.capture() as capture:
         show(None, False, False, console)
@@ -39,6 +39,8 @@ def test_a_terminal_gets_tables_and_the_games_of_the_paper() -> None:
     assert "action-balance-rnd " in shown
     assert "atari:pitfall" in shown
     assert "atari:pong" not in shown
+    assert "craftax:Craftax-Classic-Symbolic-v1" in shown
+    assert f"{len(catalog('tasks')) - 4} more: action-balance list tasks" in shown
     assert f"{len(catalog('games')) - 6} more: action-balance list games" in shown
 
 

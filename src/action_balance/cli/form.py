@@ -252,7 +252,9 @@ def _flags(form: Form, kind: type[Any], path: str, base: Any, group: Group | Non
 
 
 def _title(kind: type[Any]) -> str:
-    """``PPO settings`` of ``PPOConfig``, ``my bonus settings`` of ``MyBonus.Config``."""
+    """``PPO settings`` of ``PPOConfig``, ``my bonus settings`` of ``MyBonus.Config``; a class may have a title."""
+    if title := getattr(kind, "settings_title", None):
+        return str(title)
     name = re.sub(r"[.]?(Config|Settings)$", "", kind.__qualname__).rpartition(".")[2]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).split()
     return " ".join([*(word if word.isupper() else word.lower() for word in words), "settings"])

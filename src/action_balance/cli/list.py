@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class List(Command):
-    """List environments, methods, bonuses, presets and games."""
+    """List environments, methods, bonuses, presets, tasks of the JAX libraries, and Atari games."""
 
-    kind: Literal["environments", "methods", "bonuses", "presets", "games"] | None = field(
+    kind: Literal["environments", "methods", "bonuses", "presets", "tasks", "games"] | None = field(
         default=None, metadata={"positional": True}
     )
-    """List only this kind: environments, methods, bonuses, presets or games."""
+    """List only this kind: environments, methods, bonuses, presets, tasks or games."""
     gym: bool = False
     """Also list the environments registered with Gymnasium on this machine."""
     json: bool = False

@@ -40,6 +40,8 @@ class EnvConfig:
     order: ClassVar[int] = 100
     #: How names of the family are written, for help texts.
     forms: ClassVar[tuple[str, ...]] = ()
+    #: Heading of its settings in help texts; None for the name of the class in lower case.
+    settings_title: ClassVar[str | None] = None
     #: Set of settings that agents in the family have by default, by its name in `config.presets.PRESETS`.
     preset: ClassVar[str] = "study"
     #: Packages whose versions a run records, because results may depend on them.

@@ -17,6 +17,7 @@ COLUMNS: Mapping[Kind, Mapping[str, str]] = {
     "methods": {"intrinsic": "--intrinsic", "action_bonus": "--action-bonus"},
     "bonuses": {"intrinsic": "--intrinsic", "action_bonus": "--action-bonus"},
     "presets": {"envs": "--envs", "steps": "--steps"},
+    "tasks": {},
     "games": {},
 }
 
@@ -47,7 +48,7 @@ def show(kind: Kind | None, gym: bool, as_json: bool, console: Console) -> None:
 
 
 def _show_table(console: Console, kind: Kind, items: Sequence[Item], whole: bool) -> None:
-    shown = [item for item in items if whole or item.get("of_paper", True)]
+    shown = [item for item in items if whole or item.get("of_paper", item.get("example", True))]
     table = Table(title=kind.capitalize(), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     table.add_column("name", no_wrap=True)
     for heading in COLUMNS[kind].values():

@@ -17,8 +17,9 @@ def check_library_name(name: str, prefix: str, known: Collection[str]) -> None:
     if wanted in known:
         return
     exact = {one.lower(): one for one in known}
-    near = exact.get(wanted.lower()) or nearest(wanted, known)
-    hint = f"did you mean {prefix}{near}?" if near else f"it has {', '.join(sorted(known)[:3])} and others"
+    begins = [one for one in known if wanted and one.lower().startswith(wanted.lower())]
+    near = exact.get(wanted.lower()) or next(iter(begins), None) or nearest(wanted, known)
+    hint = f"did you mean {prefix}{near}?" if near else f"run action-balance list tasks for all names of {prefix}"
     raise UserError(f"unknown environment '{name}': {hint}")
 
 

@@ -35,6 +35,7 @@ class XMiniGridConfig(LibraryEnvConfig):
     """Number of the ruleset in the benchmark."""
 
     label: ClassVar[str] = "XLand-MiniGrid task"
+    settings_title: ClassVar[str | None] = "XLand-MiniGrid settings"
     order: ClassVar[int] = 7
     forms: ClassVar[tuple[str, ...]] = ("xminigrid:ID",)
     packages: ClassVar[tuple[str, ...]] = ("xminigrid",)

@@ -154,7 +154,11 @@ class Chart {
     const width = this.drawing.clientWidth;
     if (!width || !this.series.length) { this.scale = null; this.drawing.replaceChildren(); return; }
     const { left, right, low, high, logarithmic } = this.#limits();
-    const [height, top, bottom, margin, end] = [this.height, 8, 40, 52, 14];
+    const [height, top, bottom, end] = [this.height, 8, 40, 14];
+    const values = logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 45)));
+    const labels = values.map((y) => make("text", { "text-anchor": "end" }, this.yTick(y)));
+    this.drawing.replaceChildren(...labels); // numbers with many digits are wider than the usual margin
+    const margin = Math.ceil(Math.max(52, ...labels.map((label) => label.getComputedTextLength() + 12)));
     const fx = this.log ? Math.log : (value) => value;
     const [a, b] = [fx(left), fx(right)];
     const px = (x) => margin + ((fx(Math.max(x, left)) - a) / (b - a)) * (width - margin - end);
@@ -163,9 +167,10 @@ class Chart {
     const inverse = (pixel) => a + ((pixel - margin) / (width - margin - end)) * (b - a);
     this.scale = { px, py, logarithmic, back: (pixel) => Math.min(right, Math.max(left, this.log ? Math.exp(inverse(pixel)) : inverse(pixel))) };
     const parts = [];
-    for (const y of logarithmic ? valueTicks(low, high) : ticks(low, high, Math.max(4, Math.round(height / 45)))) {
-      parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }),
-        make("text", { x: margin - 8, y: py(y) + 4, "text-anchor": "end" }, this.yTick(y)));
+    for (const [i, y] of values.entries()) {
+      labels[i].setAttribute("x", margin - 8);
+      labels[i].setAttribute("y", py(y) + 4);
+      parts.push(make("line", { class: "grid", x1: margin, x2: width - end, y1: py(y), y2: py(y) }), labels[i]);
     }
     const room = Math.max(2, Math.floor((width - margin) / 90));
     for (const x of this.log ? logTicks(left, right, room) : ticks(left, right, room)) {
