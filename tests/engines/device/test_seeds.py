@@ -26,7 +26,7 @@ def test_a_function_is_applied_to_each_seed(count: int, one_batch: bool) -> None
 
 def test_a_program_is_compiled_once_although_some_of_its_results_are_empty() -> None:
     seeds = Seeds(0, 2, jax.devices()[:2])
-    step = seeds.compile(lambda key, state: {"empty": state["empty"], "sum": state["sum"] + 1}, arguments=1)
+    step = seeds.compile(lambda _, state: {"empty": state["empty"], "sum": state["sum"] + 1}, arguments=1)
     state = seeds.place({"empty": np.zeros((2, 0)), "sum": np.zeros(2)})
     for _ in range(3):
         state = seeds.run(step, state)

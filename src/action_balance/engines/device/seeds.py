@@ -88,8 +88,8 @@ class Seeds:
         distributed = jax.shard_map(each, mesh=self._mesh, in_specs=split, out_specs=split, check_vma=False)
         # On a CPU, a matrix product that several cores share would be summed in another order.
         options = {} if self._one_batch else {"xla_cpu_multi_thread_eigen": False}
-        # JAX would place empty arrays, such as visits where states cannot be enumerated, on all devices, and compile the
-        # program a second time for them.
+        # Without shardings, JAX replicates empty results (visits, where states cannot be enumerated), and compiles the
+        # program again when it gets them back.
         return jax.jit(distributed, out_shardings=self._placed, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
