@@ -134,6 +134,10 @@ class EnvConfig:
         """
         raise NotImplementedError
 
+    def describe(self) -> str:
+        """One line that users should read at the beginning of a run; empty if the name says it all."""
+        return ""
+
     def check_host(self, host: "HostConfig") -> None:
         """Raise a `UserError` if a setting of how environments step on the host has no effect.
 
@@ -306,10 +310,6 @@ class HostEnvConfig(EnvConfig):
             The environments.
         """
         raise NotImplementedError
-
-    def describe(self) -> str:
-        """One line about what the agent observes, for the beginning of a run; empty if the name says it all."""
-        return ""
 
     def replay(
         self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool

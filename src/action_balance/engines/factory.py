@@ -37,20 +37,24 @@ class Engine:
 
 
 def _device_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
-    del on_message
+    _describe(config, on_message)
     return DeviceTrainer(config)
 
 
 def _host_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
     env, agent = cast(HostEnvConfig, config.env), config.with_defaults().agent
-    if text := env.describe():
-        on_message(text)
+    _describe(config, on_message)
 
     def make(seed: int, update: int) -> HostEnvironment:
         return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
 
     in_thread = env.in_process and agent.groups == 1
     return HostTrainer(agent, env.spec, make, config.seed, config.seeds, in_thread)
+
+
+def _describe(config: TrainConfig, on_message: OnMessage) -> None:
+    if text := config.env.describe():
+        on_message(text)
 
 
 #: The engines, by what families of environments call them.

@@ -31,6 +31,11 @@ def test_an_unknown_environment_has_a_suggestion() -> None:
         _ = NavixConfig("navix:DoorKey-8x8").spec
 
 
+def test_a_task_without_a_solution_is_announced() -> None:
+    assert NavixConfig("navix:Navix-KeyCorridorS3R3-v0").describe().endswith("use xminigrid:KeyCorridor-S3R3")
+    assert not NavixConfig("navix:Navix-DoorKey-8x8-v0").describe()
+
+
 @pytest.mark.parametrize(
     ("observation", "shape", "categories"),
     [

@@ -20,7 +20,7 @@ def test_all_names_of_the_library_are_known_without_it() -> None:
     ("settings", "hint"),
     [
         ({"name": "xminigrid"}, "needs the name of an environment, e.g. xminigrid:MiniGrid-DoorKey-8x8"),
-        ({"name": DOOR_KEY, "view_size": 4}, "--view-size 4 has no middle: use an odd number"),
+        ({"name": DOOR_KEY, "view_size": 4}, "--view-size must be an odd number, not 4"),
         ({"name": DOOR_KEY, "view_size": 1}, "--view-size"),
         ({"name": ROOMS, "ruleset": 3}, "--ruleset 3 needs a benchmark"),
         ({"name": DOOR_KEY, "benchmark": "trivial-21k"}, "has its own goal: leave out --benchmark"),
@@ -43,6 +43,12 @@ def test_settings_that_do_not_fit_are_one_line(settings: dict[str, object], hint
 def test_an_unknown_environment_or_benchmark_has_a_suggestion(config: XMiniGridConfig, hint: str) -> None:
     with pytest.raises(UserError, match=hint):
         _ = config.spec
+
+
+def test_a_task_without_a_goal_is_announced() -> None:
+    assert "gives no reward: choose a ruleset with --benchmark" in XMiniGridConfig(ROOMS).describe()
+    assert not XMiniGridConfig(ROOMS, benchmark="trivial-21k").describe()
+    assert not XMiniGridConfig(DOOR_KEY).describe()
 
 
 def test_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:

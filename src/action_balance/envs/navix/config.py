@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 
 from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.envs.library.names import check_library_name, suggest_name
-from action_balance.envs.navix.names import NAMES, Observation
+from action_balance.envs.navix.names import NAMES, UNSOLVABLE, Observation
 from action_balance.errors import check_name, flag
 
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ class NavixConfig(LibraryEnvConfig):
     def suggest(cls, name: str) -> str | None:
         """The same with the prefix."""
         return suggest_name(PREFIX, name, NAMES)
+
+    def describe(self) -> str:
+        """That there is no reward in tasks without a solution."""
+        if self.short_name not in UNSOLVABLE:
+            return ""
+        return f"{self.name} has no solution and gives no reward: use {UNSOLVABLE[self.short_name]}"
 
     def make_adapter(self) -> "Adapter":
         """The environment of the library."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.envs.library.names import check_library_name, suggest_name
-from action_balance.envs.xminigrid.names import NAMES, OWN
+from action_balance.envs.xminigrid.names import NAMES, OWN, XLAND
 from action_balance.errors import MOST, UserError, check_name, check_numbers
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class XMiniGridConfig(LibraryEnvConfig):
         if self.view_size is not None:
             check_numbers(self, "view_size", low=3, high=LARGEST_VIEW)
             if self.view_size % 2 == 0:
-                raise UserError(f"--view-size {self.view_size} has no middle: use an odd number")
+                raise UserError(f"--view-size must be an odd number, not {self.view_size}")
         check_numbers(self, "ruleset", high=MOST)
         if self.ruleset and not self.benchmark:
             raise UserError(f"--ruleset {self.ruleset} needs a benchmark, e.g. --benchmark trivial-21k")
@@ -66,6 +66,12 @@ class XMiniGridConfig(LibraryEnvConfig):
     def suggest(cls, name: str) -> str | None:
         """The same with the prefix."""
         return suggest_name(PREFIX, name, NAMES)
+
+    def describe(self) -> str:
+        """That there is no reward without a goal."""
+        if self.benchmark or self.short_name not in XLAND:
+            return ""
+        return f"{self.name} has no goal and gives no reward: choose a ruleset with --benchmark and --ruleset"
 
     def make_adapter(self) -> "Adapter":
         """The environment of the library."""
