@@ -28,7 +28,6 @@ WALKS = {
     "cli/test_main",
     *(f"studies/grid/test_{name}" for name in ("corridor", "coverage", "goals", "page")),
     "test_docs",
-    "engines/test_learning",
 }
 #: Files that take longest, by their CPU time, start first, so that no process waits for another at the end.
 LONG = (

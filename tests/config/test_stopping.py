@@ -64,4 +64,7 @@ def test_all_documented_metrics_can_be_compared() -> None:
     section = PAGE.read_text().partition("\n## All metrics\n")[2].partition("\n## ")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", section, re.MULTILINE))
     numbers = {name for name, part in documented.items() if part != "`timing.jsonl`"}
-    assert {*METRICS} >= numbers - {"seed", "action_frequency", "parameters_finite"}
+    craftax = env_config("craftax:Craftax-Classic-Symbolic-v1")
+    assert {*METRICS, *craftax.info_names} >= numbers - {"seed", "action_frequency", "parameters_finite"}
+    (condition,) = TrainConfig(craftax, AgentConfig(), stop_when=("achievements>=22",)).conditions
+    assert (condition.metric, condition.value) == ("achievements", 22)

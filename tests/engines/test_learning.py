@@ -8,7 +8,7 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
 
-SEEDS = 6
+SEEDS = 4
 
 
 def train(env: EnvConfig, method: str, steps: int) -> tuple[np.ndarray, np.ndarray]:

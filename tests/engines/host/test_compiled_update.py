@@ -208,27 +208,12 @@ def whole_gradients() -> Any:
     return jax.jit(update.gradients, static_argnames=("algorithm", "parts"))
 
 
-def test_halves_add_up_to_the_minibatch(played: Played, updated: Updated, whole_gradients: Any) -> None:
-    arguments = (played.state.params, played.state.bonus_states, updated.lesson, jnp.int32(1))
-    whole, losses = whole_gradients(*arguments, algorithm=ALGORITHM)
-    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
-    halves = [whole_gradients(*arguments, algorithm=ALGORITHM, part=jnp.int32(part), parts=2) for part in range(2)]
-    close(jax.tree.map(lambda *parts: sum(parts), *[found for found, _ in halves]), whole)
-    for name, whole_loss in losses.items():
-        join = max if name == LARGEST else sum
-        together = join([part[name] for _, part in halves])
-        np.testing.assert_allclose(together, whole_loss, rtol=1e-4, atol=1e-6)
-    # No half is the whole, nor the other half.
-    for name in ("policy", INTRINSIC, ACTION):
-        one, other = (part[name] for _, part in halves)
-        assert abs(one - other) > 1e-4 * abs(one)
-
-
 def test_quarters_that_are_gathered_add_up_to_the_minibatch(
     programs: CompiledUpdate, played: Played, updated: Updated, whole_gradients: Any
 ) -> None:
     state, lesson, number = played.state, updated.lesson, jnp.int32(1)
     whole, losses = whole_gradients(state.params, state.bonus_states, lesson, number, algorithm=ALGORITHM)
+    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
     assert programs.parts == 4
     gathered = replace(nothing(updated), number=jnp.copy(number))
     packed_learner = bundled(programs, state)
