@@ -32,6 +32,9 @@ EPISODES = "episodes.csv"
 #: The types of the files of an evaluation that are shown; an SVG image could run a script of its own.
 MEDIA = ("image/png", "image/gif", "image/jpeg", "image/webp", "video/mp4", "video/webm")
 
+#: Titles of files of an evaluation whose names do not say enough.
+TITLES = {"episode": "The first episode with sampled actions, of the first seed"}
+
 
 def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = False) -> str:
     """The page of training runs.
@@ -139,8 +142,8 @@ def media(run: Path) -> list[Path]:
 
 
 def _medium(path: Path, source: str | None) -> Data:
-    """A picture or film, with its name as the title."""
-    title = path.stem.replace("_", " ").capitalize()
+    """A picture or film, with a title."""
+    title = TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
     return {"file": path.name, "title": title, "source": source, "is_film": mime_type(path).startswith("video/")}
 
 
