@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, Shaped, UInt8
 
 from action_balance.envs.craftax.drawing import action_names, make_renderer
+from action_balance.envs.craftax.noise import safe_noise
 from action_balance.envs.craftax.textures import prepared_textures
 from action_balance.envs.library.adapter import Transition
 from action_balance.envs.library.quiet import quiet
@@ -50,7 +51,7 @@ class CraftaxAdapter:
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
         """A new world."""
-        with quiet():
+        with quiet(), safe_noise(self._package):
             obs, state = self._env.reset_env(key, self._params)
         return state, self._encode(obs)
 
