@@ -6,7 +6,7 @@ import jax
 import pytest
 
 from action_balance.config.agent import AgentConfig, MinibatchOf, NetConfig
-from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
+from action_balance.config.env import HostEnvConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
@@ -52,29 +52,17 @@ def test_settings_that_do_not_fit_the_environment_are_refused() -> None:
 
 
 @dataclass(frozen=True)
-class StackOnDevice(DeviceEnvConfig):
-    """Observations on the device are never stacked."""
-
-    spec = EnvSpec("vector-stack", (2, 3), (2,))
-
-
-@dataclass(frozen=True)
 class VectorOnHost(HostEnvConfig):
     """Observations on the host are always stacks."""
 
     spec = EnvSpec("vector", (3,), (2,))
 
 
-@pytest.mark.parametrize(
-    ("family", "fix"),
-    [
-        (StackOnDevice, "is vector-stack: make it vector or image"),
-        (VectorOnHost, r"is vector: make it vector-stack of shape \(1, 3\)"),
-    ],
-)
-def test_a_spec_of_the_other_engine_is_refused(family: type[EnvConfig], fix: str) -> None:
-    with pytest.raises(UserError, match=f"my:Own steps on the .* {fix}"):
-        make_trainer(TrainConfig(family("my:Own"), TINY))
+def test_a_spec_without_stacks_is_refused_on_the_host() -> None:
+    with pytest.raises(
+        UserError, match=r"steps on the host.* is vector: make it vector-stack of shape \(1, 3\)"
+    ):
+        make_trainer(TrainConfig(VectorOnHost("my:Own"), TINY))
 
 
 def test_the_most_episodes_are_those_that_fit_into_memory() -> None:

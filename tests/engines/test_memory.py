@@ -18,7 +18,7 @@ def test_memory_is_in_gib(
     (tmp_path / "statm").write_text("9999 512 0 0 0 0 0\n")
     monkeypatch.setattr(module, "STATUS", tmp_path / "statm")
     monkeypatch.setattr("os.sysconf", lambda _: 2**20)  # bytes of a page
-    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(memory_stats=lambda: stats)])
+    monkeypatch.setattr(jax, "local_devices", lambda: [SimpleNamespace(memory_stats=lambda: stats)])
     assert memory() == {"host_memory": 0.5, **device}
     monkeypatch.setattr(module, "STATUS", tmp_path / "absent")
     assert memory() == device
