@@ -31,6 +31,7 @@ from rich.console import Console
 from action_balance.agent import learner
 from action_balance.agent.algorithm import Algorithm
 from action_balance.agent.rollout import rollout
+from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.presets import agent_config
 from action_balance.config.registry import env_config
 from action_balance.envs.base import Environment
@@ -84,7 +85,8 @@ def algorithm_of(task: str, method: str, envs: int) -> tuple[Environment, Algori
     """An environment, and the agent that is trained in it."""
     env = env_config(TASKS[task])
     agent = agent_config("vectorized", method=method, envs=envs, steps=1000 * envs * 128)
-    return env.make(jax.random.key(0)), Algorithm(agent, env.spec)  # type: ignore[attr-defined]
+    assert isinstance(env, DeviceEnvConfig)
+    return env.make(jax.random.key(0)), Algorithm(agent, env.spec)
 
 
 def alone(environment: Environment, algorithm: Algorithm, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from action_balance.errors import UserError, check_numbers
 
@@ -70,12 +71,12 @@ class HostsConfig:
         """
         if not self.is_wanted:
             return self
-        found: dict[str, str | int] = {}
+        found: dict[str, Any] = {}
         for name, variable in VARIABLES.items():
             text = environment.get(variable, "").strip()
             if getattr(self, name) is None and text:
                 found[name] = text if name == "coordinator" else _whole(variable, text)
-        settings = replace(self, **found)  # type: ignore[arg-type] # each of the type of its field
+        settings = replace(self, **found)
         if not settings.is_complete and not self.distributed:
             missing = [f"--{name.replace('_', '-')}" for name in VARIABLES if getattr(settings, name) is None]
             raise UserError(

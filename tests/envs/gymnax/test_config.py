@@ -85,7 +85,8 @@ def test_a_library_that_is_not_installed_is_one_line(monkeypatch: pytest.MonkeyP
 def test_an_environment_from_python_is_used_as_it_is(made: Any, name: str, limit: int) -> None:
     config = env_from_function(made)
     assert (config.name, config.spec.nvec) == (name, (2,))
-    assert config.make(jax.random.key(0)).episode_steps == limit  # type: ignore[attr-defined]  # of the device
+    assert isinstance(config, GymnaxConfig)
+    assert config.make(jax.random.key(0)).episode_steps == limit
     assert is_of_script(name) == (name == "gymnax:<Line>")  # no name leads to an object
 
 

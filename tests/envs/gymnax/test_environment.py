@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from jax_cases import Honest, Line, Params, Resetting, Wrapper
 
-from action_balance.config.registry import env_config
 from action_balance.envs.base import Step
+from action_balance.envs.gymnax.config import GymnaxConfig
 from action_balance.envs.gymnax.environment import GymnaxAdapter
 from action_balance.envs.library.environment import LibraryEnvironment, LibraryState
 from action_balance.envs.spec import EnvSpec
@@ -34,7 +34,7 @@ def walk(one: LibraryEnvironment, actions: list[int]) -> list[Step]:
 
 
 def test_the_last_observation_of_an_episode_is_where_the_cart_left_the_track() -> None:
-    cart = env_config("gymnax:CartPole-v1").make(KEY)  # type: ignore[attr-defined]  # of the device
+    cart = GymnaxConfig("gymnax:CartPole-v1").make(KEY)
     state, first = cart.reset(KEY)
     fast = LibraryState(replace(state.library, x=jnp.array(2.39), x_dot=jnp.array(5.0)), state.steps)
     following, step = cart.step(fast, RIGHT, KEY)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from action_balance.config.registry import env_config
@@ -26,9 +28,9 @@ def test_all_names_of_the_library_are_known_without_it() -> None:
         ({"name": DOOR_KEY, "benchmark": "trivial-21k"}, "has its own goal: leave out --benchmark"),
     ],
 )
-def test_settings_that_do_not_fit_are_one_line(settings: dict[str, object], hint: str) -> None:
+def test_settings_that_do_not_fit_are_one_line(settings: dict[str, Any], hint: str) -> None:
     with pytest.raises(UserError, match=hint) as error:
-        env_config(**settings)  # type: ignore[arg-type]
+        env_config(**settings)
     assert "\n" not in str(error.value)
 
 

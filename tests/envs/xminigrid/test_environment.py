@@ -29,7 +29,9 @@ def played() -> tuple[LibraryState, Step]:
     """Two environments with the same grid, one solved in its last step; in the other the agent turns. Axes (8, 2)."""
     environment = CONFIG.make(jax.random.key(0))
     assert isinstance(environment, LibraryEnvironment)
-    compact = CONFIG.adapter._compact  # type: ignore[attr-defined]
+    adapter = CONFIG.adapter
+    assert isinstance(adapter, XMiniGrid)
+    compact = adapter._compact
     state, _ = jax.jit(environment.reset)(jax.random.key(0))
     whole = compact.unpack(state.library)
     agent = whole.agent.replace(position=jnp.array([1, 1]), direction=jnp.array(2))

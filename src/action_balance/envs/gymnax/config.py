@@ -121,10 +121,12 @@ class GymnaxConfig(LibraryEnvConfig):
 
     def make(self, key: "jax.Array") -> "Environment":
         """The environment; nothing is drawn from the key."""
+        from action_balance.envs.gymnax.environment import GymnaxAdapter
         from action_balance.envs.library.environment import LibraryEnvironment
 
         del key
-        adapter: GymnaxAdapter = self.adapter  # type: ignore[assignment]
+        adapter = self.adapter
+        assert isinstance(adapter, GymnaxAdapter)
         return LibraryEnvironment(adapter, adapter.episode_steps, adapter.ends_alike)
 
 

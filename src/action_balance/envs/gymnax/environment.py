@@ -51,7 +51,8 @@ class GymnaxAdapter:
         own = getattr(self._params, LIMIT, None)
         if own is not None and max_steps is not None and is_dataclass(self._params):
             # Also in its parameters: an environment may show the time that is left, or reward an early end.
-            self._params = replace(self._params, **{LIMIT: type(own)(max_steps)})  # type: ignore[type-var]
+            limited: Any = self._params
+            self._params = replace(limited, **{LIMIT: type(own)(max_steps)})
         limit = max_steps or own
         if limit is None:
             raise UserError(f"{name} has no time limit in its parameters ({LIMIT}): set --max-steps")
