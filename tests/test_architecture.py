@@ -10,8 +10,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "action_balance"
 
 #: The rooms from the bottom to the top, each with those on its own level. A room may import from lower levels only.
 LEVELS = (
-    {"_version", "errors", "printable", "signals"},
-    {"arguments", "reading"},
+    {"_version", "errors", "printable", "tasks"},
+    {"arguments", "reading", "signals"},
     {"files", "machine"},
     {"packing"},
     {"core", "distributions"},

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from action_balance import signals
-from action_balance.signals import INTERRUPTED, Stop, Task, Watcher, graceful_stop, interruptible, task, whole
+from action_balance import signals, tasks
+from action_balance.signals import INTERRUPTED, Watcher, graceful_stop, interruptible
+from action_balance.tasks import Stop, Task, task, whole
 
 #: The main thread computes in C, where no handler of Python runs, even if a signal comes just before.
 COMPUTES = """
@@ -56,7 +57,7 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(signals, "LAST_WORDS_TERMINATED", 60.0)
     monkeypatch.setattr(signals, "_watchers", [made.watcher])
     yield made
-    assert not signals._tasks
+    assert not tasks.TASKS
 
 
 @pytest.fixture
@@ -266,7 +267,7 @@ def test_a_disk_that_hangs_does_not_keep_the_process(
         assert process.left == [INTERRUPTED]
         assert last_line() == "action-balance: interrupted; what was saved before is kept\n"
     hangs.set()
-    with signals._files:
+    with tasks.FILES:
         pass
 
 

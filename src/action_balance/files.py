@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
 from action_balance.reading import Unreadable, exists, opened, read_json
-from action_balance.signals import whole
+from action_balance.tasks import whole
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]

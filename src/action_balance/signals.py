@@ -16,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
+
+from action_balance.tasks import FILES, TASKS, Stop, Task, graceful_task, task
 
 #: Seconds within which signals count as one: programs such as `timeout` pass on signals that a run also gets itself.
 TOGETHER = 0.1
@@ -44,69 +45,12 @@ INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop(threading.Event):
-    """A request to stop. Who finds it set has to stop: from then on, the watcher waits for that."""
-
-    def __init__(self, noticed: threading.Event | None = None) -> None:
-        super().__init__()
-        self._noticed = noticed
-
-    def is_set(self) -> bool:
-        """Whether to stop now."""
-        found = super().is_set()
-        if found and self._noticed is not None:
-            self._noticed.set()
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """Something under way, and what becomes of it when the process is interrupted."""
-
-    kept: Callable[[], str] | None = None
-    """Says what is kept of it, for the last line. What contains other tasks speaks for them."""
-    stop: Stop | None = None
-    """Set by the first signal; without it, the main thread gets a `KeyboardInterrupt`."""
-    stopping: Callable[[], str] = lambda: ""
-    """Says when it will stop; empty while nothing is lost by ending at once."""
-    save: Callable[[], object] = lambda: None
-    """Saves what would be lost, because the process ends now."""
-    ending: Callable[[], object] = lambda: None
-    """Tells others that the process ends now; called first, and returns soon."""
-
-
-_tasks: list[Task] = []  # from the outermost to the innermost
 _watchers: list["Watcher"] = []  # the one of this process, or none
-_files = threading.RLock()  # held while files are written, and by a process that ends at once
 
 
 def watched() -> bool:
     """Whether a watcher answers signals, and may end the process."""
     return bool(_watchers)
-
-
-@contextmanager
-def task(under_way: Task) -> Iterator[None]:
-    """Tell the watcher what the body is doing."""
-    _tasks.append(under_way)
-    try:
-        yield
-    finally:
-        _tasks.remove(under_way)
-
-
-@contextmanager
-def whole() -> Iterator[None]:
-    """Write what belongs together: a process that ends at once waits for it, for a moment."""
-    with _files:
-        yield
-
-
-def request_stop() -> None:
-    """Stop what is under way as the first Ctrl-C does, because another process was asked to."""
-    graceful = _graceful()
-    if graceful is not None and graceful.stop is not None:
-        graceful.stop.set()
 
 
 def abandon(why: str, code: int) -> None:
@@ -167,7 +111,7 @@ def _acknowledged() -> Iterator[None]:
     def listen() -> None:
         while numbers := reader.recv(64):
             if any(number in SIGNALS and signal.getsignal(number) is not signal.SIG_IGN for number in numbers):
-                graceful = _graceful()
+                graceful = graceful_task()
                 said.append(_print(f"{(graceful.stopping() if graceful else '') or STOPPING}; {AGAIN}"))
                 return
 
@@ -244,7 +188,7 @@ class Watcher:
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
         """The signal handler of the main thread, whenever that can be called; only the first signal interrupts it."""
-        graceful = _graceful()
+        graceful = graceful_task()
         if self._code is not None:
             self._leave(self._code)
         elif graceful is not None and graceful.stop is not None:
@@ -293,7 +237,7 @@ class Watcher:
         if self.loading:
             self._end(LAST_WORDS)
             return
-        graceful = _graceful()
+        graceful = graceful_task()
         if graceful is not None and graceful.stop is not None:
             graceful.stop.set()
             if text := graceful.stopping():
@@ -354,14 +298,14 @@ class Watcher:
         nothing = "nothing was written" if self.loading else "nothing was completed"
         if self._saying is not None:
             self._saying.join()
-        for one in reversed(_tasks):
+        for one in reversed(TASKS):
             with contextlib.suppress(Exception):
                 one.ending()
-        with _files:
-            for one in reversed(_tasks):
+        with FILES:
+            for one in reversed(TASKS):
                 with contextlib.suppress(Exception):
                     one.save()
-            kept = next((one.kept for one in _tasks if one.kept is not None), lambda: nothing)
+            kept = next((one.kept for one in TASKS if one.kept is not None), lambda: nothing)
             try:
                 text = kept()
             except Exception:  # such as a disk that is gone
@@ -429,11 +373,6 @@ def _interrupt_main_thread() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         signal.raise_signal(signal.SIGINT)
-
-
-def _graceful() -> Task | None:
-    """The innermost task that stops by itself."""
-    return next((one for one in reversed(_tasks) if one.stop is not None), None)
 
 
 def _print(line: str) -> threading.Thread:

@@ -22,7 +22,7 @@ from action_balance.engines import following
 from action_balance.engines.following import same_settings
 from action_balance.errors import UserError
 from action_balance.runs.rows import METRICS
-from action_balance.signals import Stop
+from action_balance.tasks import Stop
 
 Process: TypeAlias = "subprocess.Popen[str]"
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from shared_store import SharedStore
 
-from action_balance import signals
+from action_balance import tasks
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.distributed import Channel, ProcessLost
 from action_balance.engines.base import Trainer
 from action_balance.engines.leading import LeadingTrainer, lead
 from action_balance.errors import UserError
-from action_balance.signals import Stop, Task, task
+from action_balance.tasks import Stop, Task, task
 
 DEEP_SEA = TrainConfig(env_config("deep-sea"))
 
@@ -51,7 +51,7 @@ def test_a_stop_of_another_process_stops_what_is_under_way() -> None:
         follower.report("stop")
         leader.advance()
     assert stop.is_set()
-    assert not signals._tasks
+    assert not tasks.TASKS
 
 
 @pytest.mark.parametrize(("why", "line"), [("no disk", "process 1 failed: no disk"), (None, "connection .* was lost")])

@@ -24,7 +24,8 @@ from action_balance.errors import UserError
 from action_balance.files import Data, reason
 from action_balance.runs.leaves import Leaf
 from action_balance.runs.trees import to_tree
-from action_balance.signals import INTERRUPTED, Stop, Task, abandon, graceful_stop, leave_at_once, task
+from action_balance.signals import INTERRUPTED, abandon, graceful_stop, leave_at_once
+from action_balance.tasks import Stop, Task, task
 
 #: Seconds that followers have to answer at the end, also when the process is about to end at once.
 ANSWER, ANSWER_NOW = 3.0, 0.5

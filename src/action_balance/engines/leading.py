@@ -19,7 +19,7 @@ from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.trees import describe, to_arrays
-from action_balance.signals import request_stop
+from action_balance.tasks import request_stop
 
 #: Milliseconds that a process which fails has to say why.
 REASON = 1000

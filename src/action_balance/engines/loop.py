@@ -31,7 +31,8 @@ from action_balance.machine import available_memory, failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
-from action_balance.signals import Stop, Task, graceful_stop, task, watched, whole
+from action_balance.signals import graceful_stop, watched
+from action_balance.tasks import Stop, Task, task, whole
 from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.

@@ -33,7 +33,7 @@ from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arr
 from action_balance.runs.aside import move_aside, new_aside
 from action_balance.runs.leaves import Leaf, difference
 from action_balance.runs.owned import is_below
-from action_balance.signals import whole
+from action_balance.tasks import whole
 
 #: The file of a checkpoint that describes the others.
 CONTENTS = "checkpoint.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 from action_balance.files import Data, cannot_write, load_json, to_json, write_durably
 from action_balance.runs import legacy
 from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below
-from action_balance.signals import whole
+from action_balance.tasks import whole
 
 EVALUATION = "evaluation"
 #: The file of an evaluation that describes the others; it is written last.

@@ -16,13 +16,13 @@ from action_balance.errors import UserError
 from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.signals import Task, task
 from action_balance.studies import campaign_page
 from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command
 from action_balance.studies.plan import as_begun
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
+from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress

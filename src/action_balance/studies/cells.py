@@ -23,8 +23,8 @@ from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.locks import FileLock
 from action_balance.runs.results import ResultFolder
-from action_balance.signals import Task, task
 from action_balance.studies.parts import same_command
+from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import training_progress

@@ -10,7 +10,7 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
-from action_balance.signals import Task, task
+from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
