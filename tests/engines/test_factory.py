@@ -59,9 +59,7 @@ class VectorOnHost(HostEnvConfig):
 
 
 def test_a_spec_without_stacks_is_refused_on_the_host() -> None:
-    with pytest.raises(
-        UserError, match=r"steps on the host.* is vector: make it vector-stack of shape \(1, 3\)"
-    ):
+    with pytest.raises(UserError, match=r"steps on the host.* is vector: make it vector-stack of shape \(1, 3\)"):
         make_trainer(TrainConfig(VectorOnHost("my:Own"), TINY))
 
 

@@ -213,15 +213,20 @@ class Command:
         raise NotImplementedError
 
 
-def _members(form: Form, kind: type[Any], path: str, base: Any) -> Iterator[tuple[Field[Any], str, Any, Any]]:
+def _members(form: Form, kind: Any, path: str, base: Any) -> Iterator[tuple[Field[Any], str, Any, Any]]:
     """Field, path, type and start value of every setting of a class; ``base`` is an instance to start from, if any."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for one in fields(kind):
         where = f"{path}.{one.name}" if path else one.name
         start = one.default_factory() if one.default_factory is not MISSING else one.default
         if base is not None:
             start = getattr(base, one.name)
         yield one, where, form.kinds.get(where, hints[one.name]), form.start.get(where, start)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 @cache

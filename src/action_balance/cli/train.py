@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -166,13 +166,7 @@ class Train(Command):
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
         """The flags of every family of environments, and of every bonus."""
-        found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
-        for option, bonuses in (("--intrinsic", INTRINSIC_BONUSES), ("--action-bonus", ACTION_BONUSES)):
-            found |= {f"{name} {option} {bonus}": form for bonus in bonuses if (form := _bonus_form(name, bonus))}
-        for counter in get_args(Counter):
-            if form := _bonus_form(name, counter):
-                found[f"{name} --action-bonus ucb --counter {counter}"] = form
-        return found
+        return dict(_variants(name))
 
     @property
     def is_light(self) -> bool:
@@ -191,6 +185,17 @@ class Train(Command):
         return partial(
             train, config, out, self.overwrite, TrackConfig(self.track, self.track_project), hosts=self.hosts
         )
+
+
+@cache  # thousands of flags, which every word that is typed is compared with
+def _variants(name: str) -> dict[str, Form]:
+    found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
+    for option, bonuses in (("--intrinsic", INTRINSIC_BONUSES), ("--action-bonus", ACTION_BONUSES)):
+        found |= {f"{name} {option} {bonus}": form for bonus in bonuses if (form := _bonus_form(name, bonus))}
+    for counter in get_args(Counter):
+        if form := _bonus_form(name, counter):
+            found[f"{name} --action-bonus ucb --counter {counter}"] = form
+    return found
 
 
 def _print_config(command: Train, kind: Kind, console: "Console") -> None:
