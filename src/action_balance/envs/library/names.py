@@ -19,7 +19,7 @@ def check_library_name(name: str, prefix: str, known: Collection[str]) -> None:
     exact = {one.lower(): one for one in known}
     begins = [one for one in known if wanted and one.lower().startswith(wanted.lower())]
     near = exact.get(wanted.lower()) or next(iter(begins), None) or nearest(wanted, known)
-    hint = f"did you mean {prefix}{near}?" if near else f"run action-balance list tasks for all names of {prefix}"
+    hint = f"did you mean {prefix}{near}?" if near else "see action-balance list tasks"
     raise UserError(f"unknown environment '{name}': {hint}")
 
 
