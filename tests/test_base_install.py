@@ -14,14 +14,14 @@ from small_run import SMALL
 #: Acts as if only some modules were installed.
 PROGRAM = """
 import sys
-from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
 
-class Blocked(MetaPathFinder):
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname.partition(".")[0] in BLOCKED:
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+class Installed(PathFinder):
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        return None if fullname.partition(".")[0] in BLOCKED else super().find_spec(fullname, path, target)
 
-sys.meta_path.insert(0, Blocked())
+sys.meta_path[:] = [Installed if finder is PathFinder else finder for finder in sys.meta_path]
 from action_balance.cli.main import main
 from action_balance.runs import RunFolder
 
