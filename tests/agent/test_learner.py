@@ -1,13 +1,14 @@
 """Whole updates: counts, episodes, first rewards, and that an update is compiled once."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, make_step, same, trained
+from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
 
 from action_balance.agent import learner, rollout
 from action_balance.agent.metrics import Metrics
@@ -43,15 +44,19 @@ def test_bonuses_that_a_method_does_not_use_are_neither_allocated_nor_optimised(
 
 
 def test_the_first_weights_of_a_part_do_not_depend_on_the_other_parts() -> None:
+    def check(one: Any, other: Any) -> None:
+        for mine, yours in zip(leaves(one), leaves(other), strict=True):
+            np.testing.assert_allclose(mine, yours, atol=1e-6)  # programs differ in their rounding
+
     both = begun().params
     for method in ("random", "ppo", "count", "rnd", "action-balance"):
         params = begun(replace(SMALL, method=method)).params
-        assert same(params.policy, both.policy)
-        assert all(same(one, both.bonuses[slot]) for slot, one in params.bonuses.items() if method != "count")
+        check(params.policy, both.policy)
+        for slot, one in params.bonuses.items() if method != "count" else ():
+            check(one, both.bonuses[slot])
     # Nor on where the environments are.
     stats = RunningMeanStd.empty(WORLD.spec.frame_shape)
-    on_host = learner.init_agent(algorithm(), stats, jax.random.key(0))
-    assert same(on_host.params, both)
+    check(learner.init_agent(algorithm(), stats, jax.random.key(0)).params, both)
     assert not same(begun(SMALL, 1).params.policy, both.policy)
 
 

@@ -39,7 +39,7 @@ CUT_OFF = """() => {
     const box = one.getBoundingClientRect(), style = getComputedStyle(one);
     if (style.display === "none" || style.visibility === "hidden" || style.position === "fixed") return;
     if (box.width > 1 && box.height > 1 && (box.right > wide + 1 || box.left < -1)) return void found.push(name(one));
-    if (one.matches(".chart > svg")) for (const text of one.querySelectorAll("text"))
+    if (one.matches(".chart > svg")) for (const text of one.querySelectorAll("text:not([hidden])"))
       if (text.textContent && text.getBoundingClientRect().left < box.left - 1)
         found.push(`${text.textContent} in a chart`);
     if (["auto", "scroll"].includes(style.overflowX) || one instanceof SVGElement) return;
