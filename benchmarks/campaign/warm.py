@@ -26,6 +26,8 @@ ALSO = (
     *("tensorboard.compat.proto.event_pb2", "tensorboard.summary.writer.record_writer"),
     *("matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )
+#: Packages of environments whose libraries start JAX when they are imported, and what can be imported of them.
+STARTS_JAX, WITHOUT = ("action_balance.envs.navix.", "action_balance.envs.xminigrid."), (".config", ".names")
 #: Audit events that say that another program is started.
 EXECUTIONS = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
 
@@ -35,7 +37,8 @@ def load_everything() -> None:
     import action_balance
 
     for module in pkgutil.walk_packages(action_balance.__path__, "action_balance."):
-        if not module.name.endswith("__main__"):
+        starts_jax = module.name.startswith(STARTS_JAX) and not module.name.endswith(WITHOUT)
+        if not module.name.endswith("__main__") and not starts_jax:
             importlib.import_module(module.name)
     for name in ALSO:
         with contextlib.suppress(ImportError):
