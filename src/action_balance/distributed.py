@@ -74,10 +74,10 @@ class Channel:
         return range(1, self.processes)
 
     def announce(self, do: str, **about: Any) -> None:
-        """Tell the followers what is done next; they are told everything in the same order.
+        """Announce the next operation to the followers, which receive all announcements in order.
 
         Args:
-            do: what is done.
+            do: name of the operation.
             about: plain data.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""Environments that are split over devices: where the compiler is told how to divide the work.
+"""Environments that are split over devices: sharding hints for the compiler.
 
 A program that splits environments is traced with a mesh that has the axis `ENVS`; see
 `action_balance.engines.device.environments`. In every other program, these functions change nothing.

@@ -48,7 +48,7 @@ class LeadingTrainer(Trainer):
 
     @contextmanager
     def _together(self, do: str, about: Data | None = None) -> Iterator[None]:
-        """Do in the body what the others are told to do at the same time."""
+        """Announce an operation, which the other processes run at the same time as the body."""
         with self._lock:
             self._channel.announce(do, **(about or {}))
             try:
@@ -79,7 +79,7 @@ class LeadingTrainer(Trainer):
             self._trainer.start(states)
 
     def advance(self) -> HostMetrics:
-        """See `Trainer.advance`; a stop that another process was asked for is noticed here."""
+        """See `Trainer.advance`; also stops if another process has received a stop signal."""
         with self._together("advance"):
             metrics = self._trainer.advance()
         if self._channel.reports("stop"):
@@ -99,7 +99,7 @@ class LeadingTrainer(Trainer):
             return self._trainer.visits()
 
     def close(self) -> None:
-        """See `Trainer.close`; the others are told when the command ends."""
+        """See `Trainer.close`; the other processes are notified when the command ends."""
         self._trainer.close()
 
 

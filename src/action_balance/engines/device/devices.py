@@ -71,7 +71,7 @@ def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tup
 
     Args:
         config: settings of the run.
-        devices: what the user has asked for; None for as many as before, or as many as there are.
+        devices: the value of ``--devices``; None to use as many as before, or as many as the machine has.
 
     Returns:
         The settings, and lines that the user should read.

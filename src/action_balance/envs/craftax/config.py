@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.envs.library.names import check_library_name, suggest_name
+from action_balance.envs.library.names import check_library_name
 
 if TYPE_CHECKING:
     import jax
@@ -35,21 +35,12 @@ class CraftaxConfig(LibraryEnvConfig):
     info_names: ClassVar[tuple[str, ...]] = ("achievements",)
     prefix: ClassVar[str] = PREFIX
     library: ClassVar[str] = "craftax"
+    known: ClassVar[tuple[str, ...]] = tuple(NAMES)
     example: ClassVar[str] = next(iter(NAMES))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_library_name(self.name, PREFIX, NAMES)
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """All environments of Craftax."""
-        return tuple(f"{PREFIX}{name}" for name in NAMES)
-
-    @classmethod
-    def suggest(cls, name: str) -> str | None:
-        """The environment of Craftax with this name."""
-        return suggest_name(PREFIX, name, NAMES)
 
     def make_adapter(self) -> "CraftaxAdapter":
         """The environment; see `LibraryEnvConfig.make_adapter`."""

@@ -36,16 +36,12 @@ class GymnaxConfig(LibraryEnvConfig):
     packages: ClassVar[tuple[str, ...]] = ("gymnax",)
     prefix: ClassVar[str] = PREFIX
     library: ClassVar[str] = "gymnax"
+    known: ClassVar[tuple[str, ...]] = NAMES
     example: ClassVar[str] = NAMES[0]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The environments of gymnax."""
-        return tuple(f"{PREFIX}{name}" for name in NAMES)
 
     @classmethod
     def suggest(cls, name: str) -> str | None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.envs.library.names import suggest_name
 from action_balance.errors import MOST, UserError, check_numbers
 from action_balance.files import install, missing
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LibraryEnvConfig(DeviceEnvConfig):
-    """An environment of a library written in JAX. A family has `prefix`, `library`, `example` and `make_adapter`."""
+    """An environment of a library written in JAX. A family has `prefix`, `library`, `known`, `example` and
+    `make_adapter`."""
 
     stack: int = 1
     """Number of most recent observations that the policy sees."""
@@ -33,7 +35,9 @@ class LibraryEnvConfig(DeviceEnvConfig):
     prefix: ClassVar[str]
     #: Module of the library, which is also the name of its package and of the extra that installs it.
     library: ClassVar[str]
-    #: A name of the family, without its prefix.
+    #: Names of the library's environments, without the prefix.
+    known: ClassVar[tuple[str, ...]]
+    #: One of them.
     example: ClassVar[str]
     preset: ClassVar[str] = "vectorized"
 
@@ -42,6 +46,16 @@ class LibraryEnvConfig(DeviceEnvConfig):
             raise UserError(f"{self.name} needs the name of an environment, e.g. {self.prefix}{self.example}")
         check_numbers(self, "stack", low=1, high=64)
         check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MOST)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """All environments of the library."""
+        return tuple(f"{cls.prefix}{name}" for name in cls.known)
+
+    @classmethod
+    def suggest(cls, name: str) -> str | None:
+        """The same name with the prefix."""
+        return suggest_name(cls.prefix, name, cls.known)
 
     @property
     def short_name(self) -> str:
@@ -59,7 +73,7 @@ class LibraryEnvConfig(DeviceEnvConfig):
         Returns:
             The environment; a `UserError` if the library has none of this name, or if an agent cannot act in it.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # every family has its own, as with `DeviceEnvConfig.make`
 
     @cached_property
     def adapter(self) -> "Adapter":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, get_args
 
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.envs.library.names import check_library_name, suggest_name
+from action_balance.envs.library.names import check_library_name
 from action_balance.envs.navix.names import NAMES, UNSOLVABLE, Observation
 from action_balance.errors import check_name, flag
 
@@ -29,21 +29,12 @@ class NavixConfig(LibraryEnvConfig):
     common_scale: ClassVar[bool] = True
     prefix: ClassVar[str] = PREFIX
     library: ClassVar[str] = "navix"
+    known: ClassVar[tuple[str, ...]] = NAMES
     example: ClassVar[str] = "Navix-DoorKey-8x8-v0"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_name(flag("observation"), self.observation, get_args(Observation))
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """All environments of the library."""
-        return tuple(f"{PREFIX}{name}" for name in NAMES)
-
-    @classmethod
-    def suggest(cls, name: str) -> str | None:
-        """The same with the prefix."""
-        return suggest_name(PREFIX, name, NAMES)
 
     def describe(self) -> str:
         """That there is no reward in tasks without a solution."""

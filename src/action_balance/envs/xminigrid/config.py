@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.envs.library.names import check_library_name, suggest_name
+from action_balance.envs.library.names import check_library_name
 from action_balance.envs.xminigrid.names import NAMES, OWN, XLAND
 from action_balance.errors import MOST, UserError, check_name, check_numbers
 
@@ -43,6 +43,7 @@ class XMiniGridConfig(LibraryEnvConfig):
     common_scale: ClassVar[bool] = True
     prefix: ClassVar[str] = PREFIX
     library: ClassVar[str] = "xminigrid"
+    known: ClassVar[tuple[str, ...]] = NAMES
     example: ClassVar[str] = "MiniGrid-DoorKey-8x8"
 
     def __post_init__(self) -> None:
@@ -56,16 +57,6 @@ class XMiniGridConfig(LibraryEnvConfig):
             raise UserError(f"--ruleset {self.ruleset} needs a benchmark, e.g. --benchmark trivial-21k")
         if self.benchmark and not self.short_name.startswith("XLand-"):
             raise UserError(f"{self.name} has its own goal: leave out --benchmark")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """All environments of the library."""
-        return tuple(f"{PREFIX}{name}" for name in NAMES)
-
-    @classmethod
-    def suggest(cls, name: str) -> str | None:
-        """The same with the prefix."""
-        return suggest_name(PREFIX, name, NAMES)
 
     def describe(self) -> str:
         """That there is no reward without a goal."""
