@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +9,11 @@ from rich.console import Console
 from action_balance.errors import UserError
 from action_balance.studies import cells
 from action_balance.studies.bonuses.records import Record
+from action_balance.studies.bonuses.reproduce import reproduce_bonuses
 from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Cell, Setup
 from action_balance.studies.cells import claimed, record_path
+from action_balance.studies.exploration.reproduce import reproduce_exploration
+from action_balance.studies.exploration.settings import ExplorationSettings
 
 
 def test_a_record_with_other_settings_is_not_mistaken_for_one_of_the_plan(tmp_path: Path) -> None:
@@ -55,6 +59,36 @@ def test_a_claim_ends_without_a_trace(tmp_path: Path) -> None:
         record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path, name))
     assert not lock.exists()
     del fcntl
+
+
+def test_a_cell_is_trained_by_one_process_and_once(tmp_path: Path) -> None:
+    cell = BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))
+    made: list[str] = []
+
+    def train(cell: Cell, report: object) -> Record:
+        del report
+        made.append(cell.name)
+        return record(cell.world, cell.setup.name, [1])
+
+    with claimed(tmp_path, cell.name):
+        assert not cells.train_cell(tmp_path, cell, Record.load, train)
+    assert cells.train_cell(tmp_path, cell, Record.load, train)
+    assert not cells.train_cell(tmp_path, cell, Record.load, train)
+    assert made == ["deep-sea-10--rnd"]
+    assert Record.load(record_path(tmp_path, cell.name)).config == cell.config
+
+
+def test_what_trains_a_study_can_be_sent_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    studies: list[cells.CellStudy] = []
+    monkeypatch.setattr(cells, "run", lambda study, *_: studies.append(study))
+    reproduce_bonuses(BonusesSettings(scale="full"), tmp_path, False, False, False, Console())
+    reproduce_exploration(ExplorationSettings(scale="full"), tmp_path, False, False, False, Console())
+    for study in studies:
+        train, load, plan = pickle.loads(pickle.dumps((study.train, study.load, study.plan)))
+        assert train.keywords == {"out": tmp_path}
+        assert load == study.load
+        assert plan == study.plan
+    assert [study.kind for study in studies] == ["reproduce bonuses", "reproduce exploration"]
 
 
 def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
-from action_balance.errors import UserError
+from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, check_inside, reason, write_atomically
 from action_balance.machine import failure
 from action_balance.reading import entries, exists, parse_json
@@ -32,6 +32,9 @@ from action_balance.web.format import listed
 
 #: The folder of a study that holds its records.
 CELLS = "cells"
+
+#: Called after every update.
+Report = Callable[[Progress], None]
 
 
 class Cell(Protocol):
@@ -55,6 +58,12 @@ class Record(Protocol):
 
     def save(self, path: Path) -> None:
         """Write it, whole or not at all."""
+
+
+#: Reads a record.
+Load = Callable[[Path], Record]
+#: Trains a cell of its study; calls a function after every update.
+Train = Callable[[Any, Report], Record]
 
 
 def record_path(out: Path, name: str) -> Path:
@@ -105,7 +114,7 @@ def device_config(about: Data) -> TrainConfig:
     return config
 
 
-def is_trained(out: Path, cell: Cell, load: Callable[[Path], Record]) -> bool:
+def is_trained(out: Path, cell: Cell, load: Load) -> bool:
     """Whether the agents of a cell have a record.
 
     Args:
@@ -170,7 +179,7 @@ def claimed(out: Path, name: str) -> Iterator[bool]:
         folder.mkdir(parents=True, exist_ok=True)
         free = lock.acquire()
     except OSError as error:
-        raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
+        raise WriteError(f"cannot write to {folder}: {reason(error)}; choose another --out", error) from None
     try:
         yield free
     finally:
@@ -182,17 +191,37 @@ def claims(out: Path) -> int:
     return len(list((out / CELLS).glob(".*.lock")))
 
 
+def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report = lambda _: None) -> bool:
+    """Train a cell and save its record, unless it has one or another process is training it.
+
+    Args:
+        out: folder of the study.
+        cell: the agents.
+        load: reads a record.
+        train: trains a cell.
+        report: called after every update.
+
+    Returns:
+        Whether this process has trained it.
+    """
+    with claimed(out, cell.name) as free:
+        if not free or is_trained(out, cell, load):
+            return False
+        train(cell, report).save(record_path(out, cell.name))
+    return True
+
+
 @dataclass(frozen=True)
 class CellStudy:
-    """A study of cells, as `run` needs it."""
+    """A study of cells, as `run` needs it. Other processes may call ``load`` and ``train``: both can be pickled."""
 
     kind: str
     """Its command, without the name of the program."""
     plan: Mapping[str, Any]
     """The cells that it needs by name, in the order in which they are trained."""
-    load: Callable[[Path], Record]
+    load: Load
     """Reads a record."""
-    train: Callable[[Any, Callable[[Progress], None]], Record]
+    train: Train
     """Trains a cell; calls a function after every update."""
     places: Collection[str]
     """What its records are named after."""
@@ -274,21 +303,28 @@ def _train_missing(study: CellStudy, out: Path, console: Console) -> list[str]:
     for place, (name, cell) in enumerate(plan.items(), start=1):
         if is_trained(out, cell, study.load):
             continue
-        with claimed(out, name) as free:
-            if not free or is_trained(out, cell, study.load):
-                continue
-            try:
-                with training_progress(console, cell.config, f"{place}/{len(plan)} {name}: ") as report:
-                    record = study.train(cell, report)
-            except (UserError, MemoryError, RuntimeError) as error:
-                why = reason(error) if isinstance(error, UserError) else failure(error)
-                if why is None:
-                    raise
-                say(console, f"{name} could not be trained: {why}")
-                failed.append(name)
-                continue
-            record.save(record_path(out, name))
+        try:
+            train_cell(out, cell, study.load, partial(_train_shown, study.train, console, f"{place}/{len(plan)} "))
+        except WriteError:  # which the other cells would meet as well, after they are trained
+            raise
+        except (UserError, MemoryError, RuntimeError) as error:
+            why = reason(error) if isinstance(error, UserError) else failure(error)
+            if why is None:
+                raise
+            say(console, f"{name} could not be trained: {why}")
+            failed.append(name)
     return failed
+
+
+def _train_shown(train: Train, console: Console, place: str, cell: Cell, report: Report) -> Record:
+    """Train a cell and show its progress, from the moment at which it is claimed."""
+    with training_progress(console, cell.config, f"{place}{cell.name}: ") as shown:
+
+        def update(now: Progress) -> None:
+            shown(now)
+            report(now)
+
+        return train(cell, update)
 
 
 def made_by(records: Collection[Any]) -> list[Data]:

@@ -23,8 +23,8 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Agents are made up instead of trained; the names of their groups, in order."""
     made: list[str] = []
 
-    def train(cell: Cell, report: object) -> Record:
-        del report
+    def train(cell: Cell, report: object, out: Path) -> Record:
+        del report, out
         made.append(cell.name)
         compared = {"states": comparison([[0.9], [0.8]], [0.0])} if cell.counts_states else {}
         compared |= {"pairs": comparison([[0.5], [0.6]], [1.0], 0.2)} if cell.counts_pairs else {}
@@ -94,10 +94,10 @@ def test_an_interrupted_study_reports_what_is_there(
 ) -> None:
     train = training.train
 
-    def stop(cell: Cell, report: Callable[[Progress], None]) -> Record:
+    def stop(cell: Cell, report: Callable[[Progress], None], out: Path) -> Record:
         if len(untrained) == 2:
             raise KeyboardInterrupt
-        return train(cell, report)
+        return train(cell, report, out)
 
     monkeypatch.setattr(training, "train", stop)
     words = ["--studies", "worth", "--action-bonus", "distillation"]

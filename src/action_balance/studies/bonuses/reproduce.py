@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -42,7 +43,7 @@ def reproduce_bonuses(
         kind=KIND,
         plan=settings.plan(),
         load=Record.load,
-        train=training.train,
+        train=partial(training.train, out=out),
         places=WORLDS,
         write_report=lambda keep: write_report(out, settings, keep),
         conclude=conclude,

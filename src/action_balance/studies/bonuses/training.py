@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -33,16 +34,18 @@ def checkpoints(updates: int) -> np.ndarray:
     return np.unique(np.ceil(updates / 2.0 ** np.arange(CHECKPOINTS)).astype(np.int32))
 
 
-def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None) -> Record:
+def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: Path | None = None) -> Record:
     """Train the agents of a cell.
 
     Args:
         cell: what to train.
         report: called after every update.
+        out: folder of the study.
 
     Returns:
         Their record.
     """
+    del out
     config, updates = cell.config, cell.config.agent.updates
     check_training(config, config.env.spec)
     trainer, compared = DeviceTrainer(config), _Comparer(cell)

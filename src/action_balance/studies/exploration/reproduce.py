@@ -1,13 +1,13 @@
 """``reproduce exploration``: train the cells that have no record, and report all records that exist."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
@@ -15,7 +15,7 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import cells
 from action_balance.studies.exploration import KIND, analysis, screen
 from action_balance.studies.exploration.records import Record, read_records
-from action_balance.studies.exploration.settings import TASKS, Cell, ExplorationSettings
+from action_balance.studies.exploration.settings import TASKS, ExplorationSettings
 from action_balance.web.format import as_float
 from action_balance.web.render import as_bytes
 
@@ -33,17 +33,13 @@ def reproduce_exploration(
         overwrite: delete the existing result and all of its records.
         console: the screen.
     """
-
-    def train(cell: Cell, report: Callable[[Progress], None]) -> Record:
-        from action_balance.studies.exploration import training
-
-        return training.train(cell, report, out)
+    from action_balance.studies.exploration import training
 
     study = cells.CellStudy(
         kind=KIND,
         plan=settings.plan(),
         load=Record.load,
-        train=train,
+        train=partial(training.train, out=out),
         places=TASKS,
         write_report=lambda keep: write_report(out, settings, keep),
         conclude=lambda: screen.show(ResultFolder.read(out).summary["ours"], console),
