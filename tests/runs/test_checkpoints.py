@@ -120,6 +120,13 @@ def test_the_last_three_and_the_best_are_kept(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000005", "00000006", "00000007"]
 
 
+def test_fewer_can_be_kept(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    for update in range(1, 5):
+        checkpoints.save(update, _state(update))
+    assert checkpoints.updates() == [3, 4]
+
+
 def test_of_equal_scores_the_latest_is_the_best(tmp_path: Path) -> None:
     assert _filled(tmp_path, {1: 0.0, 2: 0.0, 3: -1.0}).restore(_state(0), "best").update == 2
     assert _filled(tmp_path / "none", {1: None, 2: None}).restore(_state(0), "best").update == 2

@@ -1,4 +1,4 @@
-"""Checkpoints: written whole or not at all, verified before they are used; the last three and the best are kept.
+"""Checkpoints: written whole or not at all, verified before they are used; the last few and the best are kept.
 
 A checkpoint is a folder, named by its update, with ``arrays.npz`` (one array for each leaf of the state, by its path)
 and ``checkpoint.json`` (what the leaves are, the score, and the SHA-256 of every file). It is prepared under a hidden
@@ -40,11 +40,15 @@ CONTENTS = "checkpoint.json"
 #: The file of a checkpoint that holds the arrays.
 ARRAYS = "arrays.npz"
 
-#: Number of the newest checkpoints that are kept, besides the best.
+#: Number of the newest checkpoints of a run that are kept, besides the best.
 KEEP = 3
 
 #: Which checkpoint: the newest, the one with the highest score, or that of an update.
 Which = Literal["latest", "best"] | int
+
+
+class NoCheckpoint(UserError):
+    """There is no checkpoint to continue from: none at all, none that is intact, or none of such a state."""
 
 
 class _Damaged(Exception):
@@ -98,8 +102,14 @@ def _verify(folder: Path) -> Data:
 class Checkpoints:
     """The checkpoints of a run. One process writes them; any process may read them."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+    def __init__(self, path: Path, keep: int = KEEP) -> None:
+        """Nothing is read or written yet.
+
+        Args:
+            path: the folder that holds them.
+            keep: number of the newest ones that are kept, besides the best; at least 1.
+        """
+        self.path, self._keep = path.absolute(), keep
 
     def _folder(self, update: int) -> Path:
         return self.path / f"{update:08d}"
@@ -164,7 +174,8 @@ class Checkpoints:
             which: which checkpoint; the one of an update is never replaced by another.
 
         Returns:
-            The state, its update and the warnings.
+            The state, its update and the warnings; a `NoCheckpoint` if there is none, if all are damaged, or if the
+            newest intact one is not of such a state.
         """
         from action_balance.runs import trees
 
@@ -186,7 +197,7 @@ class Checkpoints:
                     arrays = read_arrays(folder / ARRAYS)
                 different = difference(table, expected)
                 if different is not None:
-                    raise UserError(
+                    raise NoCheckpoint(
                         f"the checkpoint {folder} does not match: {different}; it was written with another config, "
                         f"environment or version"
                     )
@@ -194,8 +205,8 @@ class Checkpoints:
             except (DamagedArrays, OSError, TypeError, ValueError) as error:
                 raise UserError(f"the checkpoint {folder} is intact, but cannot be read: {reason(error)}") from None
         if warnings:
-            raise UserError(f"no checkpoint is usable: {'; '.join(warnings)}; restore a copy of one of them")
-        raise UserError(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
+            raise NoCheckpoint(f"no checkpoint is usable: {'; '.join(warnings)}; restore a copy of one of them")
+        raise NoCheckpoint(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:
         """The updates to try, in order."""
@@ -219,13 +230,13 @@ class Checkpoints:
         return [self._folder(other) for other in self.updates() if other > update]
 
     def _drop_old(self) -> None:
-        """Keep the last `KEEP` and the best; of equal scores the latest, which is trained longest.
+        """Keep the newest and the best; of equal scores the latest, which is trained longest.
 
         Only what is known to be intact, and nothing else than a checkpoint, is deleted.
         """
         scores = self._scores(Unreadable)
         updates = sorted(scores)
-        kept = {*updates[-KEEP:], max(scores, key=lambda update: (scores[update], update))}
+        kept = {*updates[-self._keep :], max(scores, key=lambda update: (scores[update], update))}
         for update in updates:
             if update not in kept:
                 with contextlib.suppress(OSError, Unreadable, _Damaged):
