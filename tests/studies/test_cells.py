@@ -35,6 +35,26 @@ def test_only_records_and_what_is_left_of_some_are_deleted(tmp_path: Path) -> No
     assert [path.name for path in (tmp_path / "cells").iterdir()] == ["mine.npz"]
 
 
+def test_checkpoints_are_deleted_with_the_records_unless_another_process_trains(tmp_path: Path) -> None:
+    for name in ("deep-sea-10--rnd", "deep-sea-10--hash", "mine--rnd"):
+        (cells.checkpoint_folder(tmp_path, name) / "0123456789abcdef" / "00000001").mkdir(parents=True)
+        (cells.checkpoint_folder(tmp_path, name) / "aside").mkdir()
+    (tmp_path / "cells" / "deep-sea-10.checkpoint").mkdir()
+    with claimed(tmp_path, "deep-sea-10--hash"):
+        cells.delete_records(tmp_path, WORLDS)
+    found = sorted(path.name for path in (tmp_path / "cells").iterdir())
+    assert found == [".deep-sea-10--hash.checkpoint", ".mine--rnd.checkpoint", "deep-sea-10.checkpoint"]
+
+
+def test_only_checkpoints_are_deleted_from_their_folder(tmp_path: Path) -> None:
+    folder = cells.checkpoint_folder(tmp_path, "deep-sea-10--rnd")
+    (folder / "0123456789abcdef").mkdir(parents=True)
+    (folder / "notes").write_text("mine")
+    cells.delete_checkpoints(tmp_path, "deep-sea-10--rnd")
+    assert [path.name for path in folder.iterdir()] == ["notes"]
+    cells.delete_checkpoints(tmp_path, "deep-sea-10--hash")  # there are none
+
+
 def test_records_are_not_deleted_through_a_link(tmp_path: Path) -> None:
     record("deep-sea-10", "rnd", [1]).save(record_path(tmp_path / "elsewhere", "deep-sea-10--rnd"))
     (tmp_path / "out").mkdir()
@@ -72,7 +92,9 @@ def test_a_cell_is_trained_by_one_process_and_once(tmp_path: Path) -> None:
 
     with claimed(tmp_path, cell.name):
         assert not cells.train_cell(tmp_path, cell, Record.load, train)
+    (cells.checkpoint_folder(tmp_path, cell.name) / "0123456789abcdef").mkdir(parents=True)
     assert cells.train_cell(tmp_path, cell, Record.load, train)
+    assert not cells.checkpoint_folder(tmp_path, cell.name).exists()
     assert not cells.train_cell(tmp_path, cell, Record.load, train)
     assert made == ["deep-sea-10--rnd"]
     assert Record.load(record_path(tmp_path, cell.name)).config == cell.config
@@ -110,3 +132,30 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, capsys: pyte
     assert record_path(tmp_path, "deep-sea-10--rnd").exists()
     assert reported == [False]
     assert "deep-sea-10--none could not be trained: it needs more memory" in capsys.readouterr().out
+
+
+def test_an_interruption_says_that_there_are_checkpoints(tmp_path: Path) -> None:
+    plan = {"deep-sea-10--rnd": BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))}
+
+    def train(cell: Cell, report: object) -> Record:
+        del report
+        (cells.checkpoint_folder(tmp_path, cell.name) / "0123456789abcdef").mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
+    with pytest.raises(KeyboardInterrupt, match=r"checkpoints of the unfinished.* the same command continues"):
+        cells.run(study, tmp_path, cells.Wanted(train_only=True), Console())
+
+
+def test_checkpoints_that_a_killed_process_left_beside_a_record_are_deleted(tmp_path: Path) -> None:
+    made = record("deep-sea-10", "rnd", [1])
+    made.save(record_path(tmp_path, made.name))
+    (cells.checkpoint_folder(tmp_path, made.name) / "0123456789abcdef").mkdir(parents=True)
+    plan = {made.name: BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))}
+
+    def train(cell: Cell, report: object) -> Record:
+        raise AssertionError((cell, report))
+
+    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
+    cells.run(study, tmp_path, cells.Wanted(train_only=True), Console())
+    assert [path.name for path in (tmp_path / "cells").iterdir()] == [f"{made.name}.npz"]

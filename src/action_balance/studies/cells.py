@@ -1,10 +1,13 @@
 """Studies of many cells: the agents of a cell are trained together and leave one small file, written whole.
 
-No two processes train the same cell at the same time, and a study is reported from the files that exist.
+No two processes train the same cell at the same time, and a study is reported from the files that exist. A cell that is
+interrupted continues from its last checkpoint.
 """
 
 import contextlib
 import json
+import re
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +20,13 @@ from rich.console import Console
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError
-from action_balance.files import Data, check_inside, reason, write_atomically
+from action_balance.files import Data, check_inside, leads_out, reason, write_atomically
 from action_balance.machine import failure
 from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.aside import ASIDE
 from action_balance.runs.locks import FileLock
+from action_balance.runs.owned import remove_empty
 from action_balance.runs.results import ResultFolder
 from action_balance.studies.parts import same_command
 from action_balance.tasks import Task, task
@@ -32,6 +37,9 @@ from action_balance.web.format import listed
 
 #: The folder of a study that holds its records.
 CELLS = "cells"
+
+#: How the names of the folders end that hold checkpoints of cells.
+CHECKPOINT = ".checkpoint"
 
 #: Called after every update.
 Report = Callable[[Progress], None]
@@ -74,6 +82,26 @@ def record_path(out: Path, name: str) -> Path:
 def record_paths(out: Path) -> list[Path]:
     """Where the records of a study are."""
     return [path for path in entries(out / CELLS) if path.suffix == ".npz"]
+
+
+def checkpoint_folder(out: Path, name: str) -> Path:
+    """Where the checkpoints of a cell are while it has no record; see `cell_training`."""
+    return out / CELLS / f".{name}{CHECKPOINT}"
+
+
+def delete_checkpoints(out: Path, name: str) -> None:
+    """Delete the checkpoints of a cell, if there are any; other files stay.
+
+    Args:
+        out: folder of the study.
+        name: of the cell, which no other process trains.
+    """
+    folder = checkpoint_folder(out, name)
+    if not leads_out(out, folder):
+        for path in entries(folder):
+            if re.fullmatch(rf"[0-9a-f]{{16}}|{ASIDE}", path.name):
+                shutil.rmtree(path, ignore_errors=True)
+        remove_empty([folder])
 
 
 def save_record(path: Path, about: Data, arrays: Mapping[str, np.ndarray]) -> None:
@@ -136,7 +164,7 @@ def is_trained(out: Path, cell: Cell, load: Load) -> bool:
 
 
 def delete_records(out: Path, places: Collection[str]) -> None:
-    """Delete all records, and what killed processes left of theirs; other files stay.
+    """Delete all records, checkpoints, and what killed processes left of records; other files stay.
 
     Args:
         out: folder of the study.
@@ -152,6 +180,11 @@ def delete_records(out: Path, places: Collection[str]) -> None:
     for pattern in ("*.npz", ".*.part"):
         for path in ours(pattern):
             path.unlink(missing_ok=True)
+    for path in ours(f".*{CHECKPOINT}"):
+        name = path.name.removeprefix(".").removesuffix(CHECKPOINT)
+        with claimed(out, name) as free:
+            if free:
+                delete_checkpoints(out, name)
     for path in ours(".*.lock"):
         with contextlib.suppress(OSError):
             lock = FileLock(path)
@@ -192,7 +225,7 @@ def claims(out: Path) -> int:
 
 
 def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report = lambda _: None) -> bool:
-    """Train a cell and save its record, unless it has one or another process is training it.
+    """Train a cell, or the rest of it, and save its record, unless it has one or another process is training it.
 
     Args:
         out: folder of the study.
@@ -208,6 +241,7 @@ def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report =
         if not free or is_trained(out, cell, load):
             return False
         train(cell, report).save(record_path(out, cell.name))
+        delete_checkpoints(out, cell.name)
     return True
 
 
@@ -278,16 +312,22 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> lis
         ResultFolder.renew(out, study.kind, overwrite).release()  # refuses the result of something else
     if overwrite:
         delete_records(out, study.places)
+    for name in trained:
+        delete_checkpoints(out, name)  # of a process that was killed when it had just saved the record
     if trained:
         say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
     rest = f"{same_command(overwrite)} continues from there"
-    kept = f"finished groups of agents are kept in {out / CELLS}; {rest}"
-    with task(Task(lambda: kept)):
+
+    def kept() -> str:
+        others = " and checkpoints of the unfinished ones" if any((out / CELLS).glob(f".*{CHECKPOINT}")) else ""
+        return f"finished groups of agents{others} are kept in {out / CELLS}; {rest}"
+
+    with task(Task(kept)):
         try:
             return _train_missing(study, out, console)
         except KeyboardInterrupt:
             if wanted.train_only or not record_paths(out):
-                raise KeyboardInterrupt(kept) from None
+                raise KeyboardInterrupt(kept()) from None
             study.write_report(False)
             raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
 

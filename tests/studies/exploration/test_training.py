@@ -1,8 +1,13 @@
 import itertools
+from pathlib import Path
 
 import numpy as np
+import pytest
+from interrupted_cell import check_resuming
 
-from action_balance.studies.exploration.training import known, means, parts_of
+from action_balance.studies.exploration.records import Record
+from action_balance.studies.exploration.settings import ExplorationSettings
+from action_balance.studies.exploration.training import known, means, parts_of, train
 
 
 def test_every_episode_counts_the_same_whenever_it_ends() -> None:
@@ -25,3 +30,13 @@ def test_the_parts_of_a_training_are_all_of_it() -> None:
     assert parts[0].start == 0
     assert parts[-1].stop == 117
     assert all(one.stop == two.start for one, two in itertools.pairwise(parts))
+
+
+def test_a_cell_that_is_interrupted_has_the_record_of_one_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = ExplorationSettings(seeds=2, steps=3072).cell("deep-sea-10", "ppo")
+    made = check_resuming(tmp_path, cell, Record.load, train, monkeypatch)
+    assert made["steps"].tolist() == [1024, 2048, 3072]
+    assert made["values"].shape == (2, 3)
+    np.testing.assert_array_equal(made["final"], made["values"][:, -1])  # the last tenth is the last update

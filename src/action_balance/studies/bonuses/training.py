@@ -1,6 +1,5 @@
 """Trains the agents of a cell in one compiled program, and makes their record. Axes: R agents, S states, A actions."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,17 +7,19 @@ import jax
 import numpy as np
 
 from action_balance.agent.state import TrainState
-from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.engines.memory_needs import check_training
-from action_balance.engines.metrics_rows import HostMetrics, Progress, progress
+from action_balance.engines.metrics_rows import Progress, progress
 from action_balance.runs import learning_curve
 from action_balance.runs.manifest import PACKAGES, hardware, versions
 from action_balance.studies.bonuses import counting
 from action_balance.studies.bonuses.records import PAIRS, STATES, Comparison, Record
 from action_balance.studies.bonuses.settings import Cell
+from action_balance.studies.cell_training import Arrays, resumable
 
 #: Points of the curves of a record.
 POINTS = 30
+
+#: Metrics of action bonuses whose curves are kept, where there are such metrics.
+CURVES = ("kl_beta_pi", "action_coef")
 
 #: Checkpoints at which bonuses are compared with counts; each has twice the updates of the one before.
 CHECKPOINTS = 6
@@ -35,56 +36,52 @@ def checkpoints(updates: int) -> np.ndarray:
 
 
 def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: Path | None = None) -> Record:
-    """Train the agents of a cell.
+    """Train the agents of a cell, from their newest checkpoint if there is one.
 
     Args:
         cell: what to train.
         report: called after every update.
-        out: folder of the study.
+        out: folder of the study; None to save no checkpoints.
 
     Returns:
         Their record.
     """
-    del out
     config, updates = cell.config, cell.config.agent.updates
-    check_training(config, config.env.spec)
-    trainer, compared = DeviceTrainer(config), _Comparer(cell)
-    trainer.start(trainer.init_state())
-    due, rows, begin = set(checkpoints(updates).tolist()), [], 0.0
-    for update in range(1, updates + 1):
-        metrics = trainer.advance()
-        begin = begin or time.perf_counter()
-        rows.append(metrics)
-        report(progress(metrics, update, update * config.agent.steps_per_update))
-        if compared.kind is not None and update in due:
-            compared.add(update, trainer.state())
-    seconds = time.perf_counter() - begin
+    shape, compared = (config.seeds, updates), _Comparer(cell)
+    returns, first_reward = np.full(shape, np.nan, np.float32), np.full(config.seeds, -1, np.int32)
+    finite, states = np.ones(config.seeds, bool), np.zeros(shape, np.int32)
+    curves, known = np.full((len(CURVES), *shape), np.nan, np.float32), np.zeros(len(CURVES), bool)
+    kept = {"returns": returns, "first_reward": first_reward, "finite": finite, "states": states}
+    kept |= {"curves": curves, "known": known, **compared.kept}
+    with resumable(cell, kept, out) as training:
+        for update, metrics in training.updates():
+            returns[:, update - 1], states[:, update - 1] = metrics["episode_return"], metrics["states"]
+            first_reward[:], finite[:] = metrics["first_reward"], metrics["parameters_finite"]
+            for place, name in enumerate(CURVES):
+                known[place] = name in metrics
+                curves[place, :, update - 1] = metrics.get(name, np.nan)
+            report(progress(metrics, update, update * config.agent.steps_per_update))
+            compared.add(update, training.trainer.state)
     chosen = points(updates) - 1
-    curves = {name: np.stack([rows[place][name] for place in chosen], axis=-1) for name in _curves(rows[0])}
-    returns = np.stack([row["episode_return"] for row in rows], axis=-1)
-
-    def mean(name: str) -> np.ndarray:
-        return curves[name].mean(axis=0).astype(np.float32) if name in curves else np.empty(0, np.float32)
-
+    kl, coef = (
+        np.take(curve, chosen, axis=1).mean(axis=0) if there else np.empty(0, np.float32)
+        for curve, there in zip(curves, known, strict=True)
+    )
     return Record(
         world=cell.world,
         setup=cell.setup,
         config=config,
         made_by={"versions": versions(PACKAGES), "hardware": hardware()},
-        seconds=seconds,
-        first_reward=rows[-1]["first_reward"].astype(np.int32),
+        seconds=training.seconds,
+        first_reward=first_reward,
         score=np.nan_to_num(learning_curve.final_mean(returns)).astype(np.float32),
-        finite=rows[-1]["parameters_finite"].astype(bool),
+        finite=finite,
         steps=((chosen + 1) * config.agent.steps_per_update).astype(np.int32),
-        states=curves["states"].astype(np.int32),
-        kl=mean("kl_beta_pi"),
-        coef=mean("action_coef"),
+        states=np.take(states, chosen, axis=1),
+        kl=kl,
+        coef=coef,
         comparisons=compared.result(),
     )
-
-
-def _curves(metrics: HostMetrics) -> list[str]:
-    return [name for name in ("states", "kl_beta_pi", "action_coef") if name in metrics]
 
 
 class _Comparer:
@@ -92,6 +89,7 @@ class _Comparer:
 
     def __init__(self, cell: Cell) -> None:
         self.kind: str | None = None
+        self.kept: Arrays = {}  # what was found so far: all of a `Comparison` but its updates
         config = cell.config
         if cell.counts_states:
             self._name = cell.setup.intrinsic
@@ -107,34 +105,34 @@ class _Comparer:
         self._known = environment.reachable() if pairs else counting.comparable_states(environment)
         self._keys = jax.vmap(jax.random.key)(np.arange(config.seed, config.seed + config.seeds))
         self._bonuses = jax.jit(jax.vmap(one))
-        self._found: list[tuple[int, list[tuple[float, float, np.ndarray, np.ndarray]]]] = []
+        self._due = checkpoints(config.agent.updates)
+        shape = config.seeds, len(self._due)
+        self.kept = {
+            "rank": np.zeros(shape, np.float32),
+            "within": np.zeros(shape, np.float32),
+            "ratio": np.zeros((*shape, counting.BINS), np.float16),
+            "number": np.zeros((*shape, counting.BINS), np.int32),
+        }
 
-    def add(self, update: int, states: TrainState) -> None:
-        """Compare at a checkpoint.
+    def add(self, update: int, state: Callable[[], TrainState]) -> None:
+        """Compare, if this is a checkpoint at which bonuses are compared.
 
         Args:
             update: the update that is finished.
-            states: the agents, leading axis R.
+            state: gives the agents, leading axis R.
         """
+        if self.kind is None or update not in self._due:
+            return
         # On a CPU, agents are distributed over devices; all of them are compared by one program.
-        states = jax.device_put(states, jax.devices()[0])
+        states = jax.device_put(state(), jax.devices()[0])
         bonuses = np.asarray(self._bonuses(states, self._keys))
         counts = np.asarray(states.visits if self.kind == PAIRS else states.state_visits)
-        found = [counting.compare_agent(*one, self._known, self._name) for one in zip(bonuses, counts, strict=True)]
-        self._found.append((update, found))
+        place = self._due.tolist().index(update)
+        for agent, one in enumerate(zip(bonuses, counts, strict=True)):
+            found = counting.compare_agent(*one, self._known, self._name)
+            for values, value in zip(self.kept.values(), found, strict=True):
+                values[agent, place] = value
 
     def result(self) -> dict[str, Comparison]:
         """All comparisons by kind; empty if there were none."""
-        if self.kind is None:
-            return {}
-
-        def column(place: int, kind: type) -> np.ndarray:
-            return np.stack([np.array([one[place] for one in found], kind) for _, found in self._found], axis=1)
-
-        updates = np.array([update for update, _ in self._found], np.int32)
-        return {
-            self.kind: Comparison(
-                updates,
-                *(column(place, kind) for place, kind in enumerate((np.float32, np.float32, np.float16, np.int32))),
-            )
-        }
+        return {} if self.kind is None else {self.kind: Comparison(self._due, **self.kept)}

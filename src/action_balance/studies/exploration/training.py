@@ -1,17 +1,15 @@
 """Trains the agents of a cell in one compiled program, and makes their record. Axes: R agents, U updates, P points."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.engines.memory_needs import check_training
 from action_balance.engines.metrics_rows import Progress, progress
 from action_balance.runs.learning_curve import LAST, carried_forward
 from action_balance.runs.manifest import PACKAGES, hardware, versions
+from action_balance.studies.cell_training import resumable
 from action_balance.studies.cells import claims
 from action_balance.studies.exploration.records import Record
 from action_balance.studies.exploration.settings import TASKS, Cell
@@ -21,32 +19,28 @@ POINTS = 40
 
 
 def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: Path | None = None) -> Record:
-    """Train the agents of a cell.
+    """Train the agents of a cell, from their newest checkpoint if there is one.
 
     Args:
         cell: what to train.
         report: called after every update.
-        out: folder of the study, in which other processes may train at the same time.
+        out: folder of the study, in which other processes may train at the same time; None to save no checkpoints.
 
     Returns:
         Their record.
     """
     config, metric = cell.config, TASKS[cell.task].metric
     updates, per_update = config.agent.updates, config.agent.steps_per_update
-    check_training(config, config.env.spec)
-    trainer = DeviceTrainer(config)
-    trainer.start(trainer.init_state())
-    values, episodes = np.empty((2, config.seeds, updates), np.float32)
-    begin, processes, finite = 0.0, 1, np.ones(config.seeds, bool)
-    for update in range(1, updates + 1):
-        metrics = trainer.advance()
-        begin = begin or time.perf_counter()
-        values[:, update - 1], episodes[:, update - 1] = metrics[metric], metrics["episodes"]
-        finite = metrics["parameters_finite"].astype(bool)
-        report(progress(metrics, update, update * per_update))
-        if out is not None and update in (1, updates):
-            processes = max(processes, claims(out))
-    seconds = time.perf_counter() - begin
+    values, episodes = np.zeros((2, config.seeds, updates), np.float32)
+    processes, finite = np.array(1), np.ones(config.seeds, bool)
+    kept = {"values": values, "episodes": episodes, "processes": processes, "finite": finite}
+    with resumable(cell, kept, out) as training:
+        for update, metrics in training.updates():
+            values[:, update - 1], episodes[:, update - 1] = metrics[metric], metrics["episodes"]
+            finite[:] = metrics["parameters_finite"]
+            if out is not None and update in (training.first, updates):
+                processes[...] = max(int(processes), claims(out))
+            report(progress(metrics, update, update * per_update))
     parts = parts_of(updates)
     last = slice(updates - max(1, int(LAST * updates)), updates)
     return Record(
@@ -54,8 +48,8 @@ def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: 
         method=cell.method,
         config=config,
         made_by={"versions": versions((*PACKAGES, *config.env.packages)), "hardware": hardware()},
-        seconds=seconds,
-        processes=processes,
+        seconds=training.seconds,
+        processes=int(processes),
         final=known(means(values, episodes, [slice(0, last.start), last]))[:, -1],
         finite=finite,
         steps=np.array([part.stop * per_update for part in parts], np.int64),
