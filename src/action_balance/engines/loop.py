@@ -291,8 +291,7 @@ class _Session:
                 metrics = self.trainer.advance()
             except (EnvironmentsLost, EnvironmentFailed):
                 if update > done + 1:
-                    self.log.sync()
-                    checkpoints.save(update - 1, self.trainer.state(), score(metrics))
+                    self._save(update - 1, self.trainer.state, score(metrics))
                 raise
             check_finite(metrics, update, checkpoints.updates(), config.agent.ppo.learning_rate)
             now = time.perf_counter()
@@ -303,6 +302,7 @@ class _Session:
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
             reached = first_that_holds(conditions, means)
             with whole():
+                self.folder.check_lock()
                 self.log.append(made, timing)
                 self._log_visits(update, steps)
                 # Until the next update begins, the trainer itself has the state.
@@ -321,8 +321,7 @@ class _Session:
             self.now.update = min(update + 1, total)  # after which the next stop is noticed
             is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
             if stopping or ending or config.is_checkpoint_due(update, now - saved):
-                self.log.sync()
-                checkpoints.save(update, self.trainer.state(), score(metrics))
+                self._save(update, self.trainer.state, score(metrics))
                 fallback, saved = None, time.perf_counter()
                 kept = saved
             elif watched() and (is_slow or now - kept > COPY_EVERY):
@@ -343,9 +342,14 @@ class _Session:
         try:
             yield
         except BaseException:
-            self.log.sync()
-            self.folder.checkpoints().save(update, self.trainer.state(), score(metrics))
+            self._save(update, self.trainer.state, score(metrics))
             raise
+
+    def _save(self, update: int, state: Callable[[], TrainState | HostCopy], reached: float | None) -> None:
+        """Save a checkpoint after all rows up to it, unless another process has taken over the run."""
+        self.folder.check_lock()
+        self.log.sync()
+        self.folder.checkpoints().save(update, state(), reached)
 
     def _end_early(self, reached: Condition, update: int, total: int) -> None:
         """Record that a condition has ended the run."""
@@ -399,7 +403,7 @@ class _Session:
                 self.messages.write(self.folder)
             finally:
                 self.folder.finish(status)
-        if status != "finished" and self._untrained():
+        if status != "finished" and not self.folder.is_lost and self._untrained():
             with contextlib.suppress(UserError):
                 RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
 
@@ -430,7 +434,5 @@ class _Session:
     def _save_now(self) -> None:
         """Save what would be lost, in another thread than the one that trains: the process ends."""
         if self.now.unsaved is not None:
-            update, state, reached = self.now.unsaved
-            self.log.sync()
-            self.folder.checkpoints().save(update, state(), reached)
+            self._save(*self.now.unsaved)
         self._finish("interrupted")
