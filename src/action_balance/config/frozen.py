@@ -12,6 +12,9 @@ class FrozenDict(dict[str, Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return FrozenDict, (dict(self),)  # a copy is made at once, not entry by entry
+
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("settings cannot be changed: create new ones")
 
