@@ -182,8 +182,8 @@ def delete_records(out: Path, places: Collection[str]) -> None:
             path.unlink(missing_ok=True)
     for path in ours(f".*{CHECKPOINT}"):
         name = path.name.removeprefix(".").removesuffix(CHECKPOINT)
-        with claimed(out, name) as free:
-            if free:
+        with claimed(out, name) as lock:
+            if lock:
                 delete_checkpoints(out, name)
     for path in ours(".*.lock"):
         with contextlib.suppress(OSError):
@@ -195,15 +195,16 @@ def delete_records(out: Path, places: Collection[str]) -> None:
 
 
 @contextlib.contextmanager
-def claimed(out: Path, name: str) -> Iterator[bool]:
-    """Keep other processes from training a cell; the system ends that with the process.
+def claimed(out: Path, name: str) -> Iterator[FileLock | None]:
+    """Keep other processes from training a cell; that ends with this process.
 
     Args:
         out: folder of the study.
         name: of the cell.
 
     Yields:
-        Whether no other process is training it.
+        The lock, which a process that cannot renew it may lose to one on another machine; None if another process is
+        training the cell.
     """
     folder = out / CELLS
     lock = FileLock(folder / f".{name}.lock")
@@ -214,7 +215,7 @@ def claimed(out: Path, name: str) -> Iterator[bool]:
     except OSError as error:
         raise WriteError(f"cannot write to {folder}: {reason(error)}; choose another --out", error) from None
     try:
-        yield free
+        yield lock if free else None
     finally:
         lock.release()
 
@@ -235,12 +236,19 @@ def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report =
         report: called after every update.
 
     Returns:
-        Whether this process has trained it.
+        Whether this process has trained it; a `LockLost` if another process has taken over, before anything is written.
     """
-    with claimed(out, cell.name) as free:
-        if not free or is_trained(out, cell, load):
+    with claimed(out, cell.name) as lock:
+        if not lock or is_trained(out, cell, load):
             return False
-        train(cell, report).save(record_path(out, cell.name))
+
+        def checked(now: Progress) -> None:  # before a checkpoint of the update is saved
+            lock.check()
+            report(now)
+
+        record = train(cell, checked)
+        lock.check()
+        record.save(record_path(out, cell.name))
         delete_checkpoints(out, cell.name)
     return True
 
