@@ -20,7 +20,7 @@ endif
 	@touch $@
 
 .venv/.developer: .venv/.installed
-	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,atari,gym,gymnax,craftax,navix,xminigrid,tensorboard,wandb,mlflow,pandas,torch,sb3,docs]'
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,atari,gym,gymnax,craftax,navix,xminigrid,cluster,tensorboard,wandb,mlflow,pandas,torch,sb3,docs]'
 	@touch $@
 
 # The paper's grid study with 1,000 runs, and its report: results/grid/report.html. It takes less than 30 seconds on two cores.

@@ -23,6 +23,7 @@ LEVELS = (
     {"engines", "interop", "gym"},
     {"plots", "trained", "terminal"},
     {"films", "web"},
+    {"cluster"},
     {"studies", "doctor"},
     {"cli", "api"},
     {"__main__", "training"},

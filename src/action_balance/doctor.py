@@ -44,6 +44,7 @@ EXTRAS = {
     "craftax": "environments of Craftax",
     "navix": "environments of Navix",
     "xminigrid": "environments of XLand-MiniGrid",
+    "cluster": "--on ray, and sweep",
     "tensorboard": "learning curves in TensorBoard",
     "wandb": "--track wandb",
     "mlflow": "--track mlflow",

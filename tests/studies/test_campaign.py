@@ -7,7 +7,7 @@ from atari_records import SMALL
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.studies import campaign
+from action_balance.studies import campaign, run_job
 
 
 def stored(path: Path, config: TrainConfig) -> Path:
@@ -22,12 +22,12 @@ def test_what_a_run_chooses_when_it_begins_is_not_another_setting(tmp_path: Path
     config = SMALL.run("gravitar", "rnd", 0)
     path = stored(tmp_path / "run", config)
     assert config.agent.host.lag is None
-    assert campaign.is_finished(path, config)
+    assert run_job.is_finished(path, config)
     chosen = replace(SMALL, lag=1).run("gravitar", "rnd", 0)
-    assert campaign.is_finished(path, chosen)
+    assert run_job.is_finished(path, chosen)
     for other in (replace(SMALL, lag=0), replace(SMALL, channels=8)):
         with pytest.raises(UserError, match="different settings"):
-            campaign.is_finished(path, other.run("gravitar", "rnd", 0))
+            run_job.is_finished(path, other.run("gravitar", "rnd", 0))
 
 
 def test_runs_behind_a_link_are_not_deleted(tmp_path: Path) -> None:

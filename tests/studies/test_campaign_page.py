@@ -10,7 +10,7 @@ from synthetic_runs import make_run
 
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
-from action_balance.studies import campaign
+from action_balance.studies import campaign, run_job
 from action_balance.studies.atari_training import AtariTraining
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -61,7 +61,7 @@ def test_runs_that_the_flags_cannot_name_are_listed(tmp_path: Path) -> None:
         == "action-balance reproduce atari --out . --games venture --methods rnd --seeds 2 --report-only"
     )
     with pytest.raises(UserError, match="different settings"):
-        campaign.is_finished(tmp_path / "runs" / "venture-rnd-1", SMALL.run("venture", "rnd", 1))
+        run_job.is_finished(tmp_path / "runs" / "venture-rnd-1", SMALL.run("venture", "rnd", 1))
 
 
 def test_a_report_alone_covers_the_existing_or_the_planned_runs(

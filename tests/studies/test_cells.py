@@ -10,7 +10,7 @@ from rich.console import Console
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs.locks import FileLock, LockLost
-from action_balance.studies import cells
+from action_balance.studies import cell_study, cells
 from action_balance.studies.bonuses.records import Record
 from action_balance.studies.bonuses.reproduce import reproduce_bonuses
 from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Cell, Setup
@@ -127,10 +127,10 @@ def test_a_process_whose_cell_was_taken_over_writes_nothing(
 
 
 def test_what_trains_a_study_can_be_sent_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    studies: list[cells.CellStudy] = []
-    monkeypatch.setattr(cells, "run", lambda study, *_: studies.append(study))
-    reproduce_bonuses(BonusesSettings(scale="full"), tmp_path, False, False, False, Console())
-    reproduce_exploration(ExplorationSettings(scale="full"), tmp_path, False, False, False, Console())
+    studies: list[cell_study.CellStudy] = []
+    monkeypatch.setattr(cell_study, "run", lambda study, *_: studies.append(study))
+    reproduce_bonuses(BonusesSettings(scale="full"), tmp_path, cell_study.Wanted(), Console())
+    reproduce_exploration(ExplorationSettings(scale="full"), tmp_path, cell_study.Wanted(), Console())
     for study in studies:
         train, load, plan = pickle.loads(pickle.dumps((study.train, study.load, study.plan)))
         assert train.keywords == {"out": tmp_path}
@@ -152,9 +152,9 @@ def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, capsys: pyte
             raise UserError("it needs more memory")
         return record(cell.world, cell.setup.name, [1])
 
-    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, reported.append, lambda: None)
+    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, reported.append, lambda: None)
     with pytest.raises(UserError, match="could not train deep-sea-10--none"):
-        cells.run(study, tmp_path, cells.Wanted(), Console())
+        cell_study.run(study, tmp_path, cell_study.Wanted(), Console())
     assert record_path(tmp_path, "deep-sea-10--rnd").exists()
     assert reported == [False]
     assert "deep-sea-10--none could not be trained: it needs more memory" in capsys.readouterr().out
@@ -168,9 +168,9 @@ def test_an_interruption_says_that_there_are_checkpoints(tmp_path: Path) -> None
         (cells.checkpoint_folder(tmp_path, cell.name) / "0123456789abcdef").mkdir(parents=True)
         raise KeyboardInterrupt
 
-    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
+    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
     with pytest.raises(KeyboardInterrupt, match=r"checkpoints of the unfinished.* the same command continues"):
-        cells.run(study, tmp_path, cells.Wanted(train_only=True), Console())
+        cell_study.run(study, tmp_path, cell_study.Wanted(train_only=True), Console())
 
 
 def test_checkpoints_that_a_killed_process_left_beside_a_record_are_deleted(tmp_path: Path) -> None:
@@ -182,6 +182,6 @@ def test_checkpoints_that_a_killed_process_left_beside_a_record_are_deleted(tmp_
     def train(cell: Cell, report: object) -> Record:
         raise AssertionError((cell, report))
 
-    study = cells.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
-    cells.run(study, tmp_path, cells.Wanted(train_only=True), Console())
+    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
+    cell_study.run(study, tmp_path, cell_study.Wanted(train_only=True), Console())
     assert [path.name for path in (tmp_path / "cells").iterdir()] == [f"{made.name}.npz"]

@@ -1,12 +1,13 @@
 """The commands ``reproduce grid``, ``neural``, ``bonuses``, ``exploration``, ``atari`` and ``entropy``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from action_balance.cli.form import Command
+from action_balance.config.cluster import ClusterConfig, RunChoice
 from action_balance.studies.atari.settings import AtariSettings
 from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.entropy.settings import EntropySettings
@@ -44,12 +45,24 @@ class Neural(Command):
     overwrite: bool = False
     """Replace the result that is already in that folder."""
     settings: NeuralSettings = field(default_factory=NeuralSettings)
+    runs: RunChoice = field(default_factory=RunChoice)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether runs are listed only."""
+        return self.runs.list_runs
 
     def load(self) -> Callable[["Console"], None]:
         """Import the study."""
+        self.runs.check(self.cluster, overwrite=self.overwrite)
+        if self.runs.list_runs:
+            from action_balance.studies.neural.reproduce import unfinished
+
+            return partial(_list, self, lambda: unfinished(self.settings, self.out))
         from action_balance.studies.neural.reproduce import reproduce_neural
 
-        return partial(reproduce_neural, self.settings, self.out, self.overwrite)
+        return partial(reproduce_neural, self.settings, self.out, self.overwrite, self.runs.only, self.cluster)
 
 
 @dataclass(frozen=True)
@@ -67,12 +80,27 @@ class Bonuses(Command):
     overwrite: bool = False
     """Delete the result and all records in that folder, and start again."""
     settings: BonusesSettings = field(default_factory=BonusesSettings)
+    runs: RunChoice = field(default_factory=RunChoice)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether runs are listed only."""
+        return self.runs.list_runs
 
     def load(self) -> Callable[["Console"], None]:
         """Import the study."""
+        others = {"report_only": self.report_only, "train_only": self.train_only, "overwrite": self.overwrite}
+        self.runs.check(self.cluster, **others)
+        from action_balance.studies.bonuses.records import Record
+        from action_balance.studies.cell_study import Wanted, unfinished
+
+        if self.runs.list_runs:
+            return partial(_list, self, lambda: unfinished(self.out, self.settings.plan(), Record.load))
         from action_balance.studies.bonuses.reproduce import reproduce_bonuses
 
-        return partial(reproduce_bonuses, self.settings, self.out, self.report_only, self.train_only, self.overwrite)
+        wanted = Wanted(**others, only=self.runs.only, cluster=self.cluster)
+        return partial(reproduce_bonuses, self.settings, self.out, wanted)
 
 
 @dataclass(frozen=True)
@@ -90,13 +118,27 @@ class Exploration(Command):
     overwrite: bool = False
     """Delete the result and all records in that folder, and start again."""
     settings: ExplorationSettings = field(default_factory=ExplorationSettings)
+    runs: RunChoice = field(default_factory=RunChoice)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether runs are listed only."""
+        return self.runs.list_runs
 
     def load(self) -> Callable[["Console"], None]:
         """Import the study."""
+        others = {"report_only": self.report_only, "train_only": self.train_only, "overwrite": self.overwrite}
+        self.runs.check(self.cluster, **others)
+        from action_balance.studies.cell_study import Wanted, unfinished
+        from action_balance.studies.exploration.records import Record
+
+        if self.runs.list_runs:
+            return partial(_list, self, lambda: unfinished(self.out, self.settings.plan(), Record.load))
         from action_balance.studies.exploration.reproduce import reproduce_exploration
 
-        wanted = self.report_only, self.train_only, self.overwrite
-        return partial(reproduce_exploration, self.settings, self.out, *wanted)
+        wanted = Wanted(**others, only=self.runs.only, cluster=self.cluster)
+        return partial(reproduce_exploration, self.settings, self.out, wanted)
 
 
 @dataclass(frozen=True)
@@ -113,12 +155,26 @@ class Atari(Command):
     overwrite: bool = False
     """Delete the result and all runs in that folder, and start again."""
     settings: AtariSettings = field(default_factory=AtariSettings)
+    runs: RunChoice = field(default_factory=RunChoice)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether runs are listed only."""
+        return self.runs.list_runs
 
     def load(self) -> Callable[["Console"], None]:
         """Import the study."""
+        self.runs.check(self.cluster, report_only=self.report_only, overwrite=self.overwrite)
+        from action_balance.studies.campaign import Wanted, unfinished
+
+        if self.runs.list_runs:
+            more = ["--evaluate", str(self.evaluate)] if self.evaluate else []
+            return partial(_list, self, lambda: unfinished(self.out, self.settings.plan()), more=more)
         from action_balance.studies.atari.reproduce import reproduce_atari
 
-        return partial(reproduce_atari, self.settings, self.out, self.evaluate, self.report_only, self.overwrite)
+        wanted = Wanted(self.report_only, self.overwrite, self.runs.only, self.cluster)
+        return partial(reproduce_atari, self.settings, self.out, self.evaluate, wanted)
 
 
 @dataclass(frozen=True)
@@ -132,9 +188,34 @@ class Entropy(Command):
     overwrite: bool = False
     """Delete the result and all runs in that folder, and start again."""
     settings: EntropySettings = field(default_factory=EntropySettings)
+    runs: RunChoice = field(default_factory=RunChoice)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether runs are listed only."""
+        return self.runs.list_runs
 
     def load(self) -> Callable[["Console"], None]:
         """Import the study."""
+        self.runs.check(self.cluster, report_only=self.report_only, overwrite=self.overwrite)
+        from action_balance.studies.campaign import Wanted, unfinished
+
+        if self.runs.list_runs:
+            return partial(_list, self, lambda: unfinished(self.out, self.settings.plan()))
         from action_balance.studies.entropy.reproduce import reproduce_entropy
 
-        return partial(reproduce_entropy, self.settings, self.out, self.report_only, self.overwrite)
+        wanted = Wanted(self.report_only, self.overwrite, self.runs.only, self.cluster)
+        return partial(reproduce_entropy, self.settings, self.out, wanted)
+
+
+def _list(
+    command: Neural | Bonuses | Exploration | Atari | Entropy,
+    unfinished: Callable[[], Sequence[str]],
+    console: "Console",
+    more: Sequence[str] = (),
+) -> None:
+    """Print a command for each run."""
+    from action_balance.studies.listing import list_runs
+
+    list_runs(f"reproduce {type(command).__name__.lower()}", command.settings, command.out, unfinished(), more, console)

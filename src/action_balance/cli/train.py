@@ -12,6 +12,7 @@ from action_balance.cli.parser import split, without
 from action_balance.cli.print_config import Kind, setting, settings_text, with_kind
 from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
 from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
+from action_balance.config.cluster import ClusterConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.frozen import FrozenDict
@@ -91,7 +92,8 @@ class Train(Command):
     print_config: Kind | None = None
     """Print all settings and exit, as TOML unless yaml or json follows. --config reads them back."""
     out: Path | None = None
-    """Folder of the run (default: runs/ENV-METHOD-SEED)."""
+    """Folder of the run (default: runs/ENV-METHOD-SEED). With --on ray, each of several seeds is a run of its own, in
+    OUT-SEED."""
     overwrite: bool = False
     """Replace the run that is already in that folder."""
     track: tuple[Name, ...] = field(default=(), metadata={"action": "append"})
@@ -100,6 +102,7 @@ class Train(Command):
     track_project: str | None = None
     """With --track: project to log the run to (default: action-balance)."""
     hosts: HostsConfig = field(default_factory=HostsConfig)
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     @classmethod
     def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
@@ -177,14 +180,19 @@ class Train(Command):
         """Import the training."""
         if self.print_config is not None:
             return partial(_print_config, self, self.print_config)
+        label = re.sub(r"[^\w.+-]", "-", self.settings.agent.label)
+        out, track = Path("runs") / f"{self.settings.env.slug}-{label}", TrackConfig(self.track, self.track_project)
+        if self.cluster.is_wanted:
+            if self.hosts.is_wanted:
+                raise UserError("--on ray trains each run in one process: leave out --distributed and --coordinator")
+            from action_balance.studies.seeds import train_seeds
+
+            single = out.with_name(f"{out.name}-{self.settings.seed}") if self.settings.seeds == 1 else out
+            return partial(train_seeds, self.settings, self.out or single, self.overwrite, track, self.cluster)
         from action_balance.terminal.training import train
 
-        config = self.settings.with_defaults()
-        label = re.sub(r"[^\w.+-]", "-", config.agent.label)
-        out = self.out or Path("runs") / f"{config.env.slug}-{label}-{config.seed}"
-        return partial(
-            train, config, out, self.overwrite, TrackConfig(self.track, self.track_project), hosts=self.hosts
-        )
+        out = self.out or out.with_name(f"{out.name}-{self.settings.seed}")
+        return partial(train, self.settings.with_defaults(), out, self.overwrite, track, hosts=self.hosts)
 
 
 @cache  # thousands of flags, which every word that is typed is compared with

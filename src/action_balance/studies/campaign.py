@@ -2,17 +2,17 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines import loop
-from action_balance.engines.metrics_rows import Progress
-from action_balance.errors import UserError
+from action_balance.errors import UserError, check_name
 from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.runs import ResultFolder, RunFolder
@@ -20,8 +20,8 @@ from action_balance.studies import campaign_page
 from action_balance.studies.atari_training import CampaignSettings
 from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command
-from action_balance.studies.plan import as_begun
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
+from action_balance.studies.run_job import After, RunJob, is_finished, no_more, train
 from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
@@ -63,59 +63,39 @@ class Study:
     """Raises a `UserError` if a package is missing that the training needs."""
 
 
-def is_finished(path: Path, config: TrainConfig) -> bool:
-    """Whether a run exists and is finished; a `UserError` if the folder holds a run with another config."""
-    if not RunFolder.holds_run(path):
-        return False
-    folder = RunFolder.open(path)
-    stored = TrainConfig.for_display(folder.config)
-    if stored != as_begun(config, stored.agent.host):
-        raise UserError(
-            f"{path} contains a run with different settings: choose another --out, or replace it with --overwrite"
-        )
-    return bool(folder.manifest.get("status") == "finished")
-
-
-def train(
-    path: Path,
-    config: TrainConfig,
-    command: Sequence[str],
-    report: Callable[[Progress], None],
-    on_message: Callable[[str], None],
-) -> None:
-    """Train what is missing of a run.
-
-    Args:
-        path: folder of the run.
-        config: the run.
-        command: the command that the run records.
-        report: called with the progress of the training.
-        on_message: called with each line that the user should read.
-    """
-    if is_finished(path, config):
-        return
-    if RunFolder.holds_run(path):
-        folder = RunFolder.open(path)
-        # Not trusted: the runs of a study name no modules.
-        loop.resume(folder, TrainConfig.from_dict(folder.config), command, report, on_message)
-    else:
-        loop.begin(path, config.with_defaults(), command, report)
-
-
 def train_shown(path: Path, config: TrainConfig, name: str, console: Console) -> None:
     """Train what is missing of a run with its progress on the screen, after ``name``."""
     with training_progress(console, config, name) as report:
         train(path, config, command_line(), report, partial(say, console))
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What the command asks for."""
+
+    report_only: bool = False
+    """Train nothing."""
+    overwrite: bool = False
+    """Delete the existing result and all of its runs."""
+    only: str | None = None
+    """The only run to train; no report is written."""
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    """Where runs are trained."""
+
+    def __post_init__(self) -> None:
+        if self.overwrite and self.report_only:
+            raise UserError("--report-only reports the runs that --overwrite deletes: choose one")
+        if self.report_only and self.cluster.is_wanted:
+            raise UserError("--report-only does not train: leave out --on or --report-only")
+
+
 def reproduce(
     study: Study,
     settings: CampaignSettings,
     out: Path,
-    report_only: bool,
-    overwrite: bool,
+    wanted: Wanted,
     console: Console,
-    after: Callable[[Path, TrainConfig], bool] = lambda _path, _config: False,
+    after: After = no_more,
 ) -> None:
     """Train what is missing of a study, and write its report after every run, even after an interrupted one.
 
@@ -123,8 +103,7 @@ def reproduce(
         study: the study.
         settings: its settings, which plan the runs in the order in which they are trained.
         out: folder of the study.
-        report_only: train nothing.
-        overwrite: delete the existing result and all of its runs.
+        wanted: what to do of that.
         console: the screen.
         after: called with every finished run; returns whether it changed anything that the report shows.
     """
@@ -134,32 +113,71 @@ def reproduce(
         if not records:
             raise UserError(f"{out / RUNS} has no run with a completed update: train first, or give another --out")
         with ResultFolder.renew(out, study.kind) as folder:
-            covered = campaign_page.planned(settings, folder.before, records) if report_only else settings
+            covered = campaign_page.planned(settings, folder.before, records) if wanted.report_only else settings
             _write(study, folder, covered, records, notes)
 
-    if report_only:
-        if overwrite:
-            raise UserError("--report-only reports the runs that --overwrite deletes: choose one")
+    if wanted.only is not None:
+        _train_only(study, settings.plan(), out, wanted.only, console, after)
+        return
+    if wanted.report_only:
         report()
     else:
         # Where an interrupt leaves no time for a report, the runs are kept all the same.
-        with task(Task(lambda: f"runs are kept in {out / RUNS}; {same_command(overwrite)} continues from there")):
-            _train_missing(study, settings.plan(), out, overwrite, console, after, report)
+        again = same_command(wanted.overwrite)
+        with task(Task(lambda: f"runs are kept in {out / RUNS}; {again} continues from there")):
+            _train_missing(study, settings.plan(), out, wanted, console, after, report)
     say(console, *study.conclude(ResultFolder.read(out).summary))
     say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
+
+
+def unfinished(out: Path, runs: Mapping[str, TrainConfig]) -> list[str]:
+    """Names of the runs that are not finished; a `UserError` if one of them cannot be resumed.
+
+    Args:
+        out: folder of the study.
+        runs: its runs by name.
+    """
+    missing = []
+    for name, config in runs.items():
+        path = out / RUNS / name
+        if is_finished(path, config):
+            continue
+        if RunFolder.holds_run(path):
+            RunFolder.open(path).check_resumable()
+        missing.append(name)
+    return missing
+
+
+def _train_only(
+    study: Study,
+    runs: Mapping[str, TrainConfig],
+    out: Path,
+    name: str,
+    console: Console,
+    after: After,
+) -> None:
+    """Train one run, as one of several processes that do so."""
+    config, path = runs[check_name("run", name, runs)], out / RUNS / name
+    study.check()
+    if is_finished(path, config):
+        say(console, f"{path} is finished")
+    else:
+        train_shown(path, config, f"{name}: ", console)
+    after(path, config, console)
 
 
 def _train_missing(
     study: Study,
     runs: Mapping[str, TrainConfig],
     out: Path,
-    overwrite: bool,
+    wanted: Wanted,
     console: Console,
-    after: Callable[[Path, TrainConfig], bool],
+    after: After,
     report: Callable[[], None],
 ) -> None:
-    missing = list(runs) if overwrite else _unfinished(out, runs)
-    if missing:
+    overwrite, cluster = wanted.overwrite, wanted.cluster
+    missing = list(runs) if overwrite else unfinished(out, runs)
+    if missing and not cluster.is_wanted:
         study.check()  # before anything is written
         say(console, training_line(len(missing), out / RUNS))
     ResultFolder.renew(out, study.kind, overwrite).release()  # a report may be written while runs are trained
@@ -168,13 +186,17 @@ def _train_missing(
     if len(missing) < len(runs):
         there = f"{out} already has {len(runs) - len(missing)} of {len(runs)} runs"
         say(console, f"{there}: continuing with {missing[0]}" if missing else there)
+
     try:
         reported = False
+        if missing and cluster.is_wanted:
+            _train_on_cluster({name: runs[name] for name in missing}, out, cluster, console, after, report, len(runs))
+            reported = True
         for place, (name, config) in enumerate(runs.items(), start=1):
-            path = out / RUNS / name
-            if name in missing:
+            path, trains = out / RUNS / name, name in missing and not cluster.is_wanted
+            if trains:
                 train_shown(path, config, f"{place}/{len(runs)} {name}: ", console)
-            if after(path, config) or name in missing:
+            if after(path, config, console) or trains:
                 report()
                 reported = True
         if not reported:
@@ -192,17 +214,21 @@ def _train_missing(
         raise
 
 
-def _unfinished(out: Path, runs: Mapping[str, TrainConfig]) -> list[str]:
-    """Names of the runs that are not finished; a `UserError` if one of them cannot be resumed."""
-    missing = []
-    for name, config in runs.items():
-        path = out / RUNS / name
-        if is_finished(path, config):
-            continue
-        if RunFolder.holds_run(path):
-            RunFolder.open(path).check_resumable()
-        missing.append(name)
-    return missing
+def _train_on_cluster(
+    missing: Mapping[str, TrainConfig],
+    out: Path,
+    cluster: ClusterConfig,
+    console: Console,
+    after: After,
+    report: Callable[[], None],
+    planned: int,
+) -> None:
+    """Train runs in parallel, and write the report whenever one comes in."""
+    command = tuple(command_line())
+    jobs = [
+        RunJob(name, (out / RUNS / name).absolute(), config, command, after=after) for name, config in missing.items()
+    ]
+    raise_failures(train_jobs(jobs, cluster, console, out / RUNS, lambda _: report(), planned - len(jobs)))
 
 
 def _delete_runs(out: Path) -> None:

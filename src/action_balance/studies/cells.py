@@ -9,31 +9,21 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError
 from action_balance.files import Data, check_inside, leads_out, reason, write_atomically
-from action_balance.machine import failure
 from action_balance.reading import entries, exists, parse_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import ASIDE
 from action_balance.runs.locks import FileLock
 from action_balance.runs.owned import remove_empty
-from action_balance.runs.results import ResultFolder
-from action_balance.studies.parts import same_command
-from action_balance.tasks import Task, task
-from action_balance.terminal.console import say
-from action_balance.terminal.summary import training_line
-from action_balance.terminal.training import training_progress
-from action_balance.web.format import listed
 
 #: The folder of a study that holds its records.
 CELLS = "cells"
@@ -251,128 +241,6 @@ def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report =
         record.save(record_path(out, cell.name))
         delete_checkpoints(out, cell.name)
     return True
-
-
-@dataclass(frozen=True)
-class CellStudy:
-    """A study of cells, as `run` needs it. Other processes may call ``load`` and ``train``: both can be pickled."""
-
-    kind: str
-    """Its command, without the name of the program."""
-    plan: Mapping[str, Any]
-    """The cells that it needs by name, in the order in which they are trained."""
-    load: Load
-    """Reads a record."""
-    train: Train
-    """Trains a cell; calls a function after every update."""
-    places: Collection[str]
-    """What its records are named after."""
-    write_report: Callable[[bool], None]
-    """Writes the report; with True, the settings of an earlier report are kept."""
-    conclude: Callable[[], None]
-    """Prints the verdict."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the command asks for."""
-
-    report_only: bool = False
-    """Train nothing."""
-    train_only: bool = False
-    """Write no report."""
-    overwrite: bool = False
-    """Delete the existing result and all of its records."""
-
-    def __post_init__(self) -> None:
-        if self.report_only and self.train_only:
-            raise UserError("--report-only does not train and --train-only does not report: choose one")
-        if self.overwrite and (self.report_only or self.train_only):
-            raise UserError(
-                "--overwrite deletes what --report-only reports and what other --train-only processes train: use it "
-                "alone"
-            )
-
-
-def run(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
-    """Train what is missing of a study, and write its report.
-
-    Args:
-        study: the study.
-        out: its folder.
-        wanted: what to do of that.
-        console: the screen.
-    """
-    failed = [] if wanted.report_only else _train(study, out, wanted, console)
-    if not wanted.train_only and (record_paths(out) or not failed):
-        study.write_report(wanted.report_only)
-        study.conclude()
-        say(console, f"Open {out / 'report.html'} in a browser for all numbers.")
-    if failed:
-        raise UserError(f"could not train {listed(failed, 3)}, as said above: the same command tries again")
-
-
-def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> list[str]:
-    """Train what is missing, as far as possible; the names of the cells that failed."""
-    plan, overwrite = study.plan, wanted.overwrite
-    trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell, study.load)]
-    if not wanted.train_only:
-        ResultFolder.renew(out, study.kind, overwrite).release()  # refuses the result of something else
-    if overwrite:
-        delete_records(out, study.places)
-    for name in trained:
-        delete_checkpoints(out, name)  # of a process that was killed when it had just saved the record
-    if trained:
-        say(console, f"{out} already has {len(trained)} of {len(plan)} groups of agents")
-    rest = f"{same_command(overwrite)} continues from there"
-
-    def kept() -> str:
-        others = " and checkpoints of the unfinished ones" if any((out / CELLS).glob(f".*{CHECKPOINT}")) else ""
-        return f"finished groups of agents{others} are kept in {out / CELLS}; {rest}"
-
-    with task(Task(kept)):
-        try:
-            return _train_missing(study, out, console)
-        except KeyboardInterrupt:
-            if wanted.train_only or not record_paths(out):
-                raise KeyboardInterrupt(kept()) from None
-            study.write_report(False)
-            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
-
-
-def _train_missing(study: CellStudy, out: Path, console: Console) -> list[str]:
-    """Train the cells that have no record and that no other process trains; the names of those that failed."""
-    plan, failed = study.plan, []
-    missing = [cell for cell in plan.values() if not is_trained(out, cell, study.load)]
-    for env in dict.fromkeys(cell.config.env for cell in missing):
-        env.check_spec(env.spec)  # a library that is not installed is an error before anything is trained
-    if missing:
-        say(console, training_line(len(missing), out / CELLS))
-    for place, (name, cell) in enumerate(plan.items(), start=1):
-        if is_trained(out, cell, study.load):
-            continue
-        try:
-            train_cell(out, cell, study.load, partial(_train_shown, study.train, console, f"{place}/{len(plan)} "))
-        except WriteError:  # which the other cells would meet as well, after they are trained
-            raise
-        except (UserError, MemoryError, RuntimeError) as error:
-            why = reason(error) if isinstance(error, UserError) else failure(error)
-            if why is None:
-                raise
-            say(console, f"{name} could not be trained: {why}")
-            failed.append(name)
-    return failed
-
-
-def _train_shown(train: Train, console: Console, place: str, cell: Cell, report: Report) -> Record:
-    """Train a cell and show its progress, from the moment at which it is claimed."""
-    with training_progress(console, cell.config, f"{place}{cell.name}: ") as shown:
-
-        def update(now: Progress) -> None:
-            shown(now)
-            report(now)
-
-        return train(cell, update)
 
 
 def made_by(records: Collection[Any]) -> list[Data]:

@@ -21,7 +21,7 @@ from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import Status
-from action_balance.studies import campaign
+from action_balance.studies import campaign, run_job
 from action_balance.studies.atari.reproduce import reproduce_atari
 from action_balance.studies.atari.settings import AtariSettings
 from action_balance.studies.atari_training import AtariTraining
@@ -166,7 +166,7 @@ def trainer(trained: list[str], stop_at: str = "") -> Train:
         report: Callable[[Progress], None],
         on_message: Callable[[str], None],
     ) -> None:
-        assert not campaign.is_finished(path, config)
+        assert not run_job.is_finished(path, config)
         trained.append(path.name)
         RunFolder.delete(path)
         status: Status = "interrupted" if path.name == stop_at else "finished"
@@ -235,7 +235,7 @@ def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
     settings = AtariSettings(("venture",), ("rnd",), 2, 0, SMALL)
     monkeypatch.setattr(campaign, "train", lost)
     with pytest.raises(type(error)) as told:
-        reproduce_atari(settings, tmp_path, 0, False, False, Console(quiet=True))
+        reproduce_atari(settings, tmp_path, 0, campaign.Wanted(), Console(quiet=True))
     assert told.value is error
     page = (tmp_path / "report.html").read_text()
     assert counts_of_runs(page) == [2, 1, 1, 0]
@@ -248,7 +248,7 @@ def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monke
 
     monkeypatch.setattr(campaign, "train", lost)
     with pytest.raises(UserError, match="no space left"):
-        reproduce_atari(AtariSettings(training=SMALL), tmp_path, 0, False, False, Console(quiet=True))
+        reproduce_atari(AtariSettings(training=SMALL), tmp_path, 0, campaign.Wanted(), Console(quiet=True))
     assert not (tmp_path / "report.html").exists()
 
 

@@ -11,7 +11,7 @@ from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.studies import campaign
+from action_balance.studies import campaign, run_job
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "ppo")
 
@@ -62,7 +62,7 @@ def test_a_study_that_was_interrupted_uses_the_runs_that_are_finished(result: Pa
 def test_a_run_with_other_settings_is_not_mistaken_for_one_of_the_study(result: Path) -> None:
     path = result / "runs" / "deep-sea-random"
     config = TrainConfig.from_dict(RunFolder.open(path).config)
-    assert campaign.is_finished(path, config)
-    assert not campaign.is_finished(path.with_name("nowhere"), config)
+    assert run_job.is_finished(path, config)
+    assert not run_job.is_finished(path.with_name("nowhere"), config)
     with pytest.raises(UserError, match="different settings"):
-        campaign.is_finished(path, replace(config, seed=7))
+        run_job.is_finished(path, replace(config, seed=7))

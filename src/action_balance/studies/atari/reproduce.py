@@ -1,6 +1,7 @@
 """``reproduce atari``: train what is missing, and report whatever is there beside the paper's Table II."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from action_balance.studies.checks import check_count
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.plan import method_name
 from action_balance.studies.records import Record, read_evaluation
+from action_balance.studies.run_job import no_more
 from action_balance.studies.verdict_text import SIGNIFICANCE, Comparison, answer, with_interval, wrapped
 from action_balance.web.format import count, side
 
@@ -30,7 +32,7 @@ BASE = "rnd"
 
 
 def reproduce_atari(
-    settings: AtariSettings, out: Path, evaluate: int, report_only: bool, overwrite: bool, console: Console
+    settings: AtariSettings, out: Path, evaluate: int, wanted: campaign.Wanted, console: Console
 ) -> None:
     """Train the runs that the folder does not hold yet, and write the report.
 
@@ -38,28 +40,33 @@ def reproduce_atari(
         settings: settings of the study.
         out: folder of the study.
         evaluate: games that each finished run plays if its rooms can be counted; 0 for none.
-        report_only: train nothing, only write the report.
-        overwrite: delete the existing runs and start again.
+        wanted: what to train, and where.
         console: the screen.
     """
     check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MOST)
-    if evaluate and report_only:
+    if evaluate and wanted.report_only:
         raise UserError("--report-only does not play games: leave out --evaluate or --report-only")
-
-    def count_rooms(path: Path, config: TrainConfig) -> bool:
-        return bool(evaluate) and _count_rooms(path, config, evaluate, console)
-
-    campaign.reproduce(STUDY, settings, out, report_only, overwrite, console, count_rooms)
+    after = partial(count_rooms, games=evaluate) if evaluate else no_more
+    campaign.reproduce(STUDY, settings, out, wanted, console, after)
 
 
 def _belongs(config: TrainConfig) -> bool:
     return isinstance(config.env, AtariConfig) and method_name(config.agent) in COMPARED
 
 
-def _count_rooms(path: Path, config: TrainConfig, games: int, console: Console) -> bool:
+def count_rooms(path: Path, config: TrainConfig, console: Console, games: int) -> bool:
     """Evaluate a finished run, unless its rooms cannot be counted or were counted in enough games.
 
     A copy without checkpoints cannot play.
+
+    Args:
+        path: folder of the run.
+        config: its settings.
+        console: the screen.
+        games: how many games it plays.
+
+    Returns:
+        Whether it has played.
     """
     from action_balance.studies.evaluation.run import evaluate
 

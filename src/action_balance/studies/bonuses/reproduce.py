@@ -12,7 +12,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs.results import ResultFolder
-from action_balance.studies import cells, statistics
+from action_balance.studies import cell_study, cells, statistics
 from action_balance.studies.bonuses import KIND, analysis, findings
 from action_balance.studies.bonuses.records import Record, read_records
 from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings
@@ -21,17 +21,13 @@ from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
 
 
-def reproduce_bonuses(
-    settings: BonusesSettings, out: Path, report_only: bool, train_only: bool, overwrite: bool, console: Console
-) -> None:
+def reproduce_bonuses(settings: BonusesSettings, out: Path, wanted: cell_study.Wanted, console: Console) -> None:
     """Train what is missing of the study, and write its report.
 
     Args:
         settings: settings of the study.
         out: folder of the study.
-        report_only: train nothing.
-        train_only: write no report.
-        overwrite: delete the existing result and all of its records.
+        wanted: what to do of that, and where.
         console: the screen.
     """
     from action_balance.studies.bonuses import training
@@ -39,7 +35,7 @@ def reproduce_bonuses(
     def conclude() -> None:
         say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
 
-    study = cells.CellStudy(
+    study = cell_study.CellStudy(
         kind=KIND,
         plan=settings.plan(),
         load=Record.load,
@@ -48,7 +44,7 @@ def reproduce_bonuses(
         write_report=lambda keep: write_report(out, settings, keep),
         conclude=conclude,
     )
-    cells.run(study, out, cells.Wanted(report_only, train_only, overwrite), console)
+    cell_study.run(study, out, wanted, console)
 
 
 def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:

@@ -22,19 +22,16 @@ from action_balance.web.format import capitalized, side
 WHICH: tuple[Which, ...] = ("added", "bonus")
 
 
-def reproduce_entropy(
-    settings: EntropySettings, out: Path, report_only: bool, overwrite: bool, console: Console
-) -> None:
+def reproduce_entropy(settings: EntropySettings, out: Path, wanted: campaign.Wanted, console: Console) -> None:
     """Train the runs that the folder does not hold yet, and write the report.
 
     Args:
         settings: settings of the study.
         out: folder of the study.
-        report_only: train nothing, only write the report.
-        overwrite: delete the existing runs and start again.
+        wanted: what to train, and where.
         console: the screen.
     """
-    campaign.reproduce(STUDY, settings, out, report_only, overwrite, console)
+    campaign.reproduce(STUDY, settings, out, wanted, console)
 
 
 def _belongs(config: TrainConfig) -> bool:

@@ -12,7 +12,7 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.plots import drawing
 from action_balance.runs.results import ResultFolder
-from action_balance.studies import cells
+from action_balance.studies import cell_study, cells
 from action_balance.studies.exploration import KIND, analysis, screen
 from action_balance.studies.exploration.records import Record, read_records
 from action_balance.studies.exploration.settings import TASKS, ExplorationSettings
@@ -21,21 +21,19 @@ from action_balance.web.render import as_bytes
 
 
 def reproduce_exploration(
-    settings: ExplorationSettings, out: Path, report_only: bool, train_only: bool, overwrite: bool, console: Console
+    settings: ExplorationSettings, out: Path, wanted: cell_study.Wanted, console: Console
 ) -> None:
     """Train what is missing of the study, and write its report.
 
     Args:
         settings: settings of the study.
         out: folder of the study.
-        report_only: train nothing.
-        train_only: write no report.
-        overwrite: delete the existing result and all of its records.
+        wanted: what to do of that, and where.
         console: the screen.
     """
     from action_balance.studies.exploration import training
 
-    study = cells.CellStudy(
+    study = cell_study.CellStudy(
         kind=KIND,
         plan=settings.plan(),
         load=Record.load,
@@ -44,7 +42,7 @@ def reproduce_exploration(
         write_report=lambda keep: write_report(out, settings, keep),
         conclude=lambda: screen.show(ResultFolder.read(out).summary["ours"], console),
     )
-    cells.run(study, out, cells.Wanted(report_only, train_only, overwrite), console)
+    cell_study.run(study, out, wanted, console)
 
 
 def write_report(out: Path, settings: ExplorationSettings, keep: bool = False) -> None:

@@ -1,13 +1,20 @@
 """``reproduce neural``: train what is missing, and write the results of each world once its agents are trained."""
 
 import itertools
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.cluster.jobs import Job
+from action_balance.config.cluster import ClusterConfig
 from action_balance.config.methods import METHODS
+from action_balance.config.train import TrainConfig
+from action_balance.errors import check_name
 from action_balance.files import Data, check_inside
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO
@@ -19,47 +26,131 @@ from action_balance.studies.neural.analysis import Trained, World
 from action_balance.studies.neural.counting import Counting
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.parts import finish_part, run_missing, without_choice
+from action_balance.studies.run_job import RunJob, is_finished
 from action_balance.studies.verdict_text import SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.terminal.console import say
+from action_balance.terminal.training import command_line
 from action_balance.web.format import side
 
 BASE = "rnd"
 
 
-def reproduce_neural(settings: NeuralSettings, out: Path, overwrite: bool, console: Console) -> None:
+def reproduce_neural(
+    settings: NeuralSettings,
+    out: Path,
+    overwrite: bool,
+    only: str | None,
+    cluster: ClusterConfig,
+    console: Console,
+) -> None:
     """Run the chosen parts that the folder does not hold yet.
 
     Args:
         settings: settings of the study.
         out: folder of the result and its training runs.
         overwrite: replace an existing result.
+        only: the only run to train, without a report.
+        cluster: where runs are trained.
         console: the screen.
     """
+    if only is not None:
+        runs = _plan(settings)
+        config = runs[check_name("run", only, runs)]
+        campaign.train_shown(_path(out, only), config, f"{only}: ", console)
+        return
     with ResultFolder.open(out, KIND, without_choice(settings), overwrite, {}) as folder:
         if overwrite:
             for study, method in itertools.product(WORLDS, METHODS):
-                check_inside(out, _path(out, study, method))
-                RunFolder.delete(_path(out, study, method))
-
-        def run(study: str) -> None:
-            _run_study(study, settings, folder, console)
-
+                check_inside(out, _path(out, _name(study, method)))
+                RunFolder.delete(_path(out, _name(study, method)))
+        run: Callable[[str], None] = partial(_run_study, settings, folder, console)
+        if cluster.is_wanted:
+            run = _OnCluster(settings, folder, cluster, console)
         run_missing(folder, WORLDS, settings.studies, run, overwrite, console, kept="all training runs")
         say(console, *conclusion(folder.summary["ours"]))
         say(console, f"Open {folder.path / 'report.html'} in a browser for figures and tables.")
 
 
-def _path(out: Path, study: str, method: str) -> Path:
-    return out / "runs" / f"{study}-{method}"
+def unfinished(settings: NeuralSettings, out: Path) -> list[str]:
+    """Names of the runs that are not finished.
+
+    Args:
+        settings: settings of the study.
+        out: its folder.
+    """
+    return [name for name, config in _plan(settings).items() if not is_finished(_path(out, name), config)]
 
 
-def _run_study(study: str, settings: NeuralSettings, folder: ResultFolder, console: Console) -> None:
+def _plan(settings: NeuralSettings) -> dict[str, TrainConfig]:
+    """All runs of the chosen parts by name."""
+    return {
+        _name(study, method): config for study in settings.studies for method, config in settings.runs(study).items()
+    }
+
+
+def _name(study: str, method: str) -> str:
+    return f"{study}-{method}"
+
+
+def _path(out: Path, name: str) -> Path:
+    return out / "runs" / name
+
+
+class _OnCluster:
+    """Trains all runs in parallel when the first part is to be run; each part is written when its runs are in."""
+
+    def __init__(
+        self, settings: NeuralSettings, folder: ResultFolder, cluster: ClusterConfig, console: Console
+    ) -> None:
+        self._settings, self._folder, self._cluster, self._console = settings, folder, cluster, console
+        self._trained = False
+
+    def __call__(self, study: str) -> None:
+        if not self._trained:
+            self._train()
+        if study not in self._folder.summary["ours"]:
+            _write_study(self._settings, self._folder, study)
+
+    def _train(self) -> None:
+        out, ours = self._folder.path, self._folder.summary["ours"]
+        parts = {study: self._settings.runs(study) for study in self._settings.studies if study not in ours}
+        jobs = [
+            RunJob(_name(study, method), _path(out, _name(study, method)).absolute(), config, tuple(command_line()))
+            for study, runs in parts.items()
+            for method, config in runs.items()
+        ]
+        missing = [job for job in jobs if not is_finished(job.folder, job.config)]
+        left = {study: {_name(study, method) for method in runs} for study, runs in parts.items()}
+        for names in left.values():
+            names &= {job.name for job in missing}
+
+        def come_in(job: Job) -> None:
+            for study, names in left.items():
+                if job.name in names:
+                    names.remove(job.name)
+                    if not names:
+                        _write_study(self._settings, self._folder, study)
+
+        if missing:
+            done = len(jobs) - len(missing)
+            raise_failures(train_jobs(missing, self._cluster, self._console, out / "runs", come_in, done))
+        self._trained = True
+
+
+def _run_study(settings: NeuralSettings, folder: ResultFolder, console: Console, study: str) -> None:
+    runs = settings.runs(study)
+    for place, (method, config) in enumerate(runs.items(), start=1):
+        path = _path(folder.path, _name(study, method))
+        campaign.train_shown(path, config, f"{study} {place}/{len(runs)} {method}: ", console)
+    _write_study(settings, folder, study)
+
+
+def _write_study(settings: NeuralSettings, folder: ResultFolder, study: str) -> None:
+    """Analyse the runs of a part, and write its results."""
     from action_balance.studies.neural import page
 
     runs = settings.runs(study)
-    paths = {method: _path(folder.path, study, method) for method in runs}
-    for place, (method, config) in enumerate(runs.items(), start=1):
-        campaign.train_shown(paths[method], config, f"{study} {place}/{len(runs)} {method}: ", console)
+    paths = {method: _path(folder.path, _name(study, method)) for method in runs}
     seconds = sum(analysis.training_seconds(paths[method], config) for method, config in runs.items())
     drawn: dict[str, Figure | None]
     if study == "counting":

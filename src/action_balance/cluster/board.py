@@ -1,0 +1,151 @@
+"""The progress of many runs on one screen; plain lines if the output is not a terminal."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, ConsoleRenderable, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from action_balance.cluster.home import Place
+from action_balance.cluster.jobs import Job
+from action_balance.engines.metrics_rows import Progress as Training
+from action_balance.errors import as_duration
+from action_balance.printable import printable
+from action_balance.terminal.console import say
+from action_balance.terminal.progress import LINE_EVERY
+from action_balance.terminal.summary import score
+from action_balance.web.format import count
+
+#: Lines of the screen that are not for runs.
+RESERVED = 4
+
+
+class Board:
+    """Shows jobs: a bar for each that runs now, and a line with their number."""
+
+    def __init__(self, console: Console, jobs: Sequence[Job], finished: int = 0) -> None:
+        """Show nothing yet.
+
+        Args:
+            console: where to show them.
+            jobs: what is to be trained.
+            finished: number of runs of the study that were finished before.
+        """
+        self._console = console
+        self._total, self._before = len(jobs) + finished, finished
+        self._done, self._failed, self._retries = 0, 0, 0
+        self._now: dict[str, Training | None] = {}
+        self._places: dict[str, str] = {}
+        self._jobs = {job.name: job for job in jobs}
+        self._base = {job.name: job.saved(job.folder) for job in jobs}  # updates that were made before
+        self._updates = sum(job.updates - self._base[job.name] for job in jobs)
+        self._made = 0  # updates of this command, of jobs that are finished
+        self._began = self._last_line = time.monotonic()
+        self._live = Live(console=console, get_renderable=self._render, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()
+
+    def say(self, line: str) -> None:
+        """Print a line, above the bars."""
+        say(self._console, line)
+
+    def started(self, job: Job, place: Place, attempt: int, saved: int) -> None:
+        """A job runs now."""
+        self._now[job.name], self._places[job.name] = None, place.host
+        began = f"continues after update {saved:,} of {job.updates:,}" if saved else "starts"
+        self.say(f"{job.name}: {began} on {place.host}{f' (attempt {attempt})' if attempt > 1 else ''}")
+
+    def progress(self, job: Job, now: Training) -> None:
+        """A job has finished an update."""
+        self._now[job.name] = now
+
+    def finished(self, job: Job) -> None:
+        """A job is finished."""
+        last = self._now.pop(job.name, None)
+        self._done += 1
+        self._made += job.updates - self._base[job.name]
+        result = f", return {score(last.episode_return)}" if last else ""
+        self.say(f"{job.name}: finished{result} ({self._before + self._done} of {self._total})")
+
+    def waiting(self, job: Job, why: str) -> None:
+        """A job will be tried again."""
+        self._now.pop(job.name, None)
+        self._retries += 1
+        self.say(f"{job.name}: {why}")
+
+    def failed(self, job: Job, why: str) -> None:
+        """A job is given up."""
+        self._now.pop(job.name, None)
+        self._failed += 1
+        self._updates -= job.updates - self._base[job.name]
+        self.say(f"{job.name} could not be trained: {why}")
+
+    def refresh(self) -> None:
+        """Show the present."""
+        if self._console.is_terminal:
+            self._live.refresh()
+        elif time.monotonic() - self._last_line >= LINE_EVERY:
+            self._last_line = time.monotonic()
+            self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none has started'}")
+
+    def summary(self) -> str:
+        """How many jobs are finished, run, wait and have failed, and the time that is left."""
+        waiting = len(self._jobs) - self._done - self._failed - len(self._now)
+        parts = [f"{self._before + self._done} of {self._total} runs finished", f"{len(self._now)} running"]
+        parts += [f"{waiting} waiting"] if waiting else []
+        parts += [f"{self._failed} failed"] if self._failed else []
+        parts += [count(self._retries, "restart")] if self._retries else []
+        parts += [left] if (left := self._left()) else []
+        return ", ".join(parts)
+
+    def _left(self) -> str:
+        """An estimate from the updates of this command, once the first run is finished."""
+        running = {name: now.update - self._base[name] for name, now in self._now.items() if now}
+        made = self._made + sum(max(0, one) for one in running.values())
+        if not self._done or not made:
+            return ""
+        seconds = (time.monotonic() - self._began) * (self._updates - made) / made
+        return f"about {as_duration(max(0.0, seconds))} left"
+
+    def _short(self, name: str) -> str:
+        now = self._now[name]
+        return f"{name} {100 * now.update // self._jobs[name].updates} %" if now else f"{name} starting"
+
+    def _render(self) -> ConsoleRenderable:
+        bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(16),
+            TextColumn("{task.fields[text]}", markup=False),
+            console=self._console,
+        )
+        room = max(1, self._console.size.height - RESERVED)
+        for name, now in list(self._now.items())[:room]:
+            text = f"{self._describe(name, now)} on {self._places[name]}"
+            bars.add_task(
+                printable(name),
+                total=self._jobs[name].updates,
+                completed=now.update if now else 0,
+                text=printable(text),
+            )
+        rest = [Text(f"and {len(self._now) - room} more")] if len(self._now) > room else []
+        return Group(bars, *rest, Text(self.summary()))
+
+    def _describe(self, name: str, now: Training | None) -> str:
+        if now is None:
+            return "starting"
+        job = self._jobs[name]
+        steps = f"{now.steps // job.seeds:,} steps{' per seed' if job.seeds > 1 else ''}"
+        return f"{steps}, return {score(now.episode_return)}"

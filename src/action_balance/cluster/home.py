@@ -1,0 +1,135 @@
+"""What runs next to the command: messages of the tasks, and the folders of those that do not share its storage."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from action_balance.cluster import transfer
+from action_balance.cluster.jobs import Job
+from action_balance.cluster.transfer import Piece
+from action_balance.errors import UserError
+
+
+class Superseded(UserError):
+    """A newer attempt at the same job has begun, so that this one must end."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a task tells the command."""
+
+    job: str
+    """Name of the job."""
+    attempt: int
+    """Number of the attempt, from 1 on."""
+    kind: str
+    """``started``, ``progress`` or ``note``."""
+    about: Any
+    """A `Place`, a `Progress`, or a line."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task runs."""
+
+    node: str
+    """Ray's name of the node."""
+    host: str
+    """Name of the machine."""
+    process: int
+    """Its number on that machine."""
+
+
+@dataclass(frozen=True)
+class _Claim:
+    attempt: int
+    lock: AbstractContextManager[None]
+    staging: Path
+
+
+class Home:
+    """An actor on the node of the command; tasks call its methods from theirs."""
+
+    def __init__(self) -> None:
+        """Nothing has happened yet."""
+        self._messages: list[Message] = []
+        self._claims: dict[str, _Claim] = {}
+
+    def post(self, message: Message) -> None:
+        """Leave a message for the command."""
+        self._messages.append(message)
+
+    def take(self) -> list[Message]:
+        """All messages since the last call."""
+        found, self._messages = self._messages, []
+        return found
+
+    def sees(self, path: str) -> bool:
+        """Whether a file that a task has made exists here, too."""
+        return os.path.lexists(path)
+
+    def claim(self, job: Job, attempt: int) -> list[str]:
+        """Keep others from training a job, whose folder the task cannot see.
+
+        Args:
+            job: the job.
+            attempt: the number of the attempt; an earlier one can no longer store anything.
+
+        Returns:
+            The names of the files that it has so far.
+        """
+        before = self._claims.get(job.name)
+        if before is not None and before.attempt > attempt:
+            raise Superseded(f"{job.name} is being trained elsewhere")
+        if before is not None:
+            self.release(job, before.attempt)
+        lock = job.claim(job.folder)
+        lock.__enter__()
+        job.folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".incoming-", dir=job.folder.parent))
+        self._claims[job.name] = _Claim(attempt, lock, staging)
+        return job.files(job.folder)
+
+    def fetch(self, job: Job, name: str, offset: int) -> list[Piece]:
+        """A piece of a file; empty after its end."""
+        with (job.folder / name).open("rb") as file:
+            file.seek(offset)
+            data = file.read(transfer.PIECE)
+        return [Piece(name, offset, data)] if data or not offset else []
+
+    def store(self, job: Job, attempt: int, found: Sequence[Piece]) -> None:
+        """Receive pieces of files, which are put into place by `commit`."""
+        transfer.write_pieces(self._claimed(job, attempt).staging, found)
+
+    def commit(self, job: Job, attempt: int, changed: Sequence[str], kept: Sequence[str]) -> None:
+        """Put the files that were stored into place.
+
+        Args:
+            job: the job.
+            attempt: the number of the attempt.
+            changed: the names of these files, in the order in which they are moved.
+            kept: the names of all files of the job; others are deleted.
+        """
+        staging = self._claimed(job, attempt).staging
+        transfer.merge(staging, job.folder, changed)
+        transfer.remove_others(job.folder, job.files(job.folder), kept)
+
+    def release(self, job: Job, attempt: int) -> None:
+        """Let others train a job."""
+        claim = self._claims.get(job.name)
+        if claim is not None and claim.attempt == attempt:
+            del self._claims[job.name]
+            claim.lock.__exit__(None, None, None)
+            transfer.remove(claim.staging)
+
+    def _claimed(self, job: Job, attempt: int) -> _Claim:
+        if job.name not in self._claims:  # this actor was started again
+            self.claim(job, attempt)
+        claim = self._claims[job.name]
+        if claim.attempt != attempt:
+            raise Superseded(f"{job.name} is being trained elsewhere")
+        return claim

@@ -1,0 +1,52 @@
+"""What a cluster trains: jobs that can be stopped and continued, each with files of its own in a folder."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from action_balance.engines.metrics_rows import Progress
+
+
+class Job(Protocol):
+    """A training that continues from its last checkpoint, in whichever process it is called again.
+
+    Objects are sent to other machines, so their classes are defined at the top level of modules.
+    """
+
+    @property
+    def name(self) -> str:
+        """What lines about it begin with; no two jobs have the same."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that it writes to, on the machine of the command."""
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole training."""
+
+    @property
+    def seeds(self) -> int:
+        """Agents that are trained together."""
+
+    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+        """Train what is missing.
+
+        Args:
+            folder: the folder to use in place of its own.
+            report: called after every update.
+            on_message: called with each line that the user should read.
+
+        Raises:
+            FolderBusy: if another process trains it.
+        """
+
+    def files(self, folder: Path) -> list[str]:
+        """The files that it has in a folder now, as relative names, in the order in which a copy should get them."""
+
+    def saved(self, folder: Path) -> int:
+        """Updates after which it would continue."""
+
+    def claim(self, folder: Path) -> AbstractContextManager[None]:
+        """Keep other processes from training it in a folder; a `FolderBusy` if one does."""

@@ -1,0 +1,143 @@
+"""A training run that is begun, continued or finished already, whichever process trains it and whenever."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from action_balance.config.train import TrainConfig
+from action_balance.engines import loop
+from action_balance.engines.metrics_rows import Progress
+from action_balance.errors import UserError
+from action_balance.reading import is_folder
+from action_balance.runs import RunFolder
+from action_balance.runs.folder import CHECKPOINTS, CONFIG, CONTENTS, MANIFEST, NUMBERS
+from action_balance.runs.owned import remove_empty
+from action_balance.studies.plan import as_begun
+from action_balance.tracking import TrackConfig
+
+#: Called with a finished run, its settings and the screen; returns whether it has changed what a report shows. It can
+#: be pickled.
+After = Callable[[Path, TrainConfig, Console], bool]
+
+
+def no_more(_path: Path, _config: TrainConfig, _console: Console) -> bool:
+    """Do nothing after a run."""
+    return False
+
+
+def is_finished(path: Path, config: TrainConfig) -> bool:
+    """Whether a run exists and is finished; a `UserError` if the folder holds a run with another config.
+
+    No module that the folder names is imported.
+    """
+    if not RunFolder.holds_run(path):
+        return False
+    folder = RunFolder.open(path)
+    stored = TrainConfig.for_display(folder.config)
+    planned = as_begun(config, stored.agent.host)
+    # Families of the user are not loaded for display, so that only their plain data can be compared.
+    if stored != planned and folder.config != json.loads(json.dumps(planned.to_dict())):
+        raise UserError(
+            f"{path} contains a run with different settings: choose another --out, or replace it with --overwrite"
+        )
+    return bool(folder.manifest.get("status") == "finished")
+
+
+def train(
+    path: Path,
+    config: TrainConfig,
+    command: Sequence[str],
+    report: Callable[[Progress], None],
+    on_message: Callable[[str], None],
+    trust: bool = False,
+    track: TrackConfig | None = None,
+) -> None:
+    """Train what is missing of a run.
+
+    Args:
+        path: folder of the run.
+        config: the run.
+        command: the command that the run records.
+        report: called with the progress of the training.
+        on_message: called with each line that the user should read.
+        trust: whether the user has named all modules in the settings; the runs of a study name none.
+        track: which trackers follow a new run; those of a run that is resumed continue.
+    """
+    if is_finished(path, config):
+        return
+    if RunFolder.holds_run(path):
+        folder = RunFolder.open(path)
+        loop.resume(folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message)
+    else:
+        loop.begin(path, config.with_defaults(), command, report, on_message=on_message, track=track)
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """A run that a cluster trains."""
+
+    name: str
+    """What lines about it begin with."""
+    folder: Path
+    """The folder of the run."""
+    config: TrainConfig
+    """Its settings."""
+    command: tuple[str, ...]
+    """The command that the run records."""
+    trust: bool = False
+    """Whether the user has named all modules in the settings."""
+    track: TrackConfig = field(default_factory=TrackConfig)
+    """Which trackers follow the run."""
+    after: After = no_more
+    """Called with the finished run, such as to evaluate it."""
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole training."""
+        return self.config.agent.updates
+
+    @property
+    def seeds(self) -> int:
+        """Agents that are trained together."""
+        return self.config.seeds
+
+    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+        """Train what is missing.
+
+        Args:
+            folder: the folder to use in place of its own.
+            report: called after every update.
+            on_message: called with each line that the user should read.
+        """
+        train(folder, self.config, self.command, report, on_message, self.trust, self.track)
+        self.after(folder, self.config, Console(quiet=True))
+
+    def files(self, folder: Path) -> list[str]:
+        """The files of the run: rows before checkpoints, because `resume` drops rows, and the manifest last."""
+        others = [name for name in CONTENTS if name not in (CONFIG, *NUMBERS, CHECKPOINTS, MANIFEST)]
+        return [
+            path.relative_to(folder).as_posix()
+            for name in (CONFIG, *NUMBERS, *others, CHECKPOINTS, MANIFEST)
+            for path in (sorted((folder / name).rglob("*")) if is_folder(folder / name) else [folder / name])
+            if path.is_file() and not path.is_symlink()
+        ]
+
+    def saved(self, folder: Path) -> int:
+        """The update of the newest checkpoint; 0 without any."""
+        return max(RunFolder(folder, {}, {}).checkpoints().updates(), default=0)
+
+    @contextmanager
+    def claim(self, folder: Path) -> Iterator[None]:
+        """Keep other processes from training it in a folder; a `FolderBusy` if one does."""
+        run = RunFolder(folder, {}, {})
+        made = run.make()
+        run.acquire()
+        try:
+            yield
+        finally:
+            run.release()
+            remove_empty(made)

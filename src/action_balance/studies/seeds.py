@@ -1,0 +1,86 @@
+"""``train --on ray``: the seeds of a training as separate runs, each in a folder of its own."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.cluster.jobs import Job
+from action_balance.config.cluster import ClusterConfig
+from action_balance.config.train import TrainConfig
+from action_balance.runs import RunFolder
+from action_balance.studies.parts import same_command
+from action_balance.studies.run_job import RunJob, is_finished
+from action_balance.tasks import Task, task
+from action_balance.terminal.console import say
+from action_balance.terminal.summary import final_return
+from action_balance.terminal.training import command_line
+from action_balance.tracking import TrackConfig, check_installed
+
+
+def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob]:
+    """A run for each seed.
+
+    Args:
+        config: settings of all seeds.
+        out: folder of the run of a single seed; with several, the seed is appended to its name.
+        track: which trackers follow the runs.
+
+    Returns:
+        The runs, which train their seeds as they would be trained together.
+    """
+    jobs = []
+    for seed in range(config.seed, config.seed + config.seeds):
+        folder = out if config.seeds == 1 else out.with_name(f"{out.name}-{seed}")
+        one = replace(config, seed=seed, seeds=1)
+        jobs.append(RunJob(folder.name, folder.absolute(), one, tuple(command_line()), trust=True, track=track))
+    return jobs
+
+
+def train_seeds(
+    config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, cluster: ClusterConfig, console: Console
+) -> None:
+    """Train what is missing of the runs of all seeds.
+
+    Args:
+        config: settings of all seeds.
+        out: as for `seed_jobs`.
+        overwrite: whether to replace runs that are in their folders.
+        track: which trackers follow the runs.
+        cluster: where they are trained.
+        console: the screen.
+    """
+    check_installed(track.names)
+    jobs = seed_jobs(config, out, track)
+    if overwrite:
+        for job in jobs:
+            RunFolder.delete(job.folder)
+    missing = [job for job in jobs if not is_finished(job.folder, job.config)]
+    for job in missing:
+        if RunFolder.holds_run(job.folder):
+            RunFolder.open(job.folder).check_resumable()
+    if len(missing) < len(jobs):
+        say(console, f"{len(jobs) - len(missing)} of {len(jobs)} runs are finished already")
+    kept = f"the runs are kept in {out.parent}; {same_command(overwrite)} continues from there"
+    if missing:
+        with task(Task(lambda: kept)):
+            try:
+                failed = train_jobs(missing, cluster, console, out.parent, _nothing, len(jobs) - len(missing))
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(kept) from None
+        raise_failures(failed)
+    for job in jobs:
+        say(console, f"{job.name}: {final_return(job.folder)}")
+    folders = " ".join(shlex.quote(str(_shown(job, out))) for job in jobs)
+    say(console, "next:", f"  action-balance compare {folders}", f"  action-balance view {folders}")
+
+
+def _shown(job: RunJob, out: Path) -> Path:
+    """The folder of a run as the user would type it."""
+    return out.with_name(job.folder.name)
+
+
+def _nothing(_job: Job) -> None:
+    """The runs of a training have no report."""
