@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices bench-split chaos audit dist clean
+.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices bench-split chaos faults audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -89,6 +89,10 @@ bench-split: .venv/.developer
 # Kills, damage, hostile files and wild command lines, in less than five minutes. All of it, in hours: make chaos ARGS="--seed 0"
 chaos: .venv/.developer
 	$(bin)/python benchmarks/chaos.py $(or $(ARGS),--quick)
+
+# A campaign on a Ray cluster whose processes and nodes are killed. With 100 kills, in half an hour: make faults ARGS="--kills 100"
+faults: .venv/.developer
+	$(bin)/python benchmarks/faults.py $(or $(ARGS),--kills 10 --steps 100000)
 
 # The dependencies in the CycloneDX format, in build/, and their known vulnerabilities, where the data can be reached.
 audit: .venv/.developer

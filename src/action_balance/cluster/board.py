@@ -1,7 +1,7 @@
 """The progress of many runs on one screen; plain lines if the output is not a terminal."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -27,13 +27,20 @@ RESERVED = 4
 class Board:
     """Shows jobs: a bar for each that runs now, and a line with their number."""
 
-    def __init__(self, console: Console, jobs: Sequence[Job], finished: int = 0) -> None:
+    def __init__(
+        self,
+        console: Console,
+        jobs: Sequence[Job],
+        finished: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Show nothing yet.
 
         Args:
             console: where to show them.
             jobs: what is to be trained.
             finished: number of runs of the study that were finished before.
+            clock: seconds.
         """
         self._console = console
         self._total, self._before = len(jobs) + finished, finished
@@ -44,7 +51,8 @@ class Board:
         self._base = {job.name: job.saved(job.folder) for job in jobs}  # updates that were made before
         self._updates = sum(job.updates - self._base[job.name] for job in jobs)
         self._made = 0  # updates of this command, of jobs that are finished
-        self._began = self._last_line = time.monotonic()
+        self._clock = clock
+        self._began = self._last_line = clock()
         self._live = Live(console=console, get_renderable=self._render, auto_refresh=False, transient=True)
 
     def __enter__(self) -> Self:
@@ -97,8 +105,8 @@ class Board:
         """Show the present."""
         if self._console.is_terminal:
             self._live.refresh()
-        elif time.monotonic() - self._last_line >= LINE_EVERY:
-            self._last_line = time.monotonic()
+        elif self._clock() - self._last_line >= LINE_EVERY:
+            self._last_line = self._clock()
             self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none has started'}")
 
     def summary(self) -> str:
@@ -117,7 +125,7 @@ class Board:
         made = self._made + sum(max(0, one) for one in running.values())
         if not self._done or not made:
             return ""
-        seconds = (time.monotonic() - self._began) * (self._updates - made) / made
+        seconds = (self._clock() - self._began) * (self._updates - made) / made
         return f"about {as_duration(max(0.0, seconds))} left"
 
     def _short(self, name: str) -> str:

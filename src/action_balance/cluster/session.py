@@ -106,6 +106,9 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
     with _quiet():
         import ray
 
+        _print_nothing(ray)
+        if config.address is None:
+            ray._private.ray_constants.ENABLE_RAY_CLUSTER = False  # read from the variable when Ray was imported
         with _own_signals():
             _connect(ray, config)
         try:
@@ -137,6 +140,13 @@ def _connect(ray: Any, config: ClusterConfig) -> None:
         ) from None
     except (RuntimeError, ValueError, OSError) as error:
         raise UserError(f"cannot start Ray: {reason(error)}") from None
+
+
+def _print_nothing(ray: Any) -> None:
+    """Keep Ray from printing dozens of lines of its log whenever a node is lost, which `log_to_driver` does not."""
+    worker = ray._private.worker
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _nodes(ray: Any) -> list[Mapping[str, float]]:
