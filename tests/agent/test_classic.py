@@ -1,6 +1,8 @@
 """PPO as the preset ``classic`` has it: shuffled minibatches, normalised advantages and returns, clipping and decay."""
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +36,20 @@ def made() -> tuple[TrainState, Trajectory]:
 
 def prepared(made: tuple[TrainState, Trajectory], config: AgentConfig = CLASSIC) -> minibatches.UpdateBatch:
     """What the minibatches learn from."""
-    return update.prepare(*made, jnp.zeros((4, 2)), jnp.ones(()), algorithm(config))[1]
+    return prepare(*made, jnp.zeros((4, 2)), config=config)[1]
+
+
+@partial(jax.jit, static_argnames="config")
+def prepare(
+    state: TrainState,
+    trajectory: Trajectory,
+    last_values: jax.Array,
+    drift: jax.Array | None = None,
+    *,
+    config: AgentConfig,
+) -> Any:
+    """In one program for each set of settings."""
+    return update.prepare(state, trajectory, last_values, jnp.ones(()), algorithm(config), drift=drift)
 
 
 def test_every_epoch_has_every_sample_once_in_an_order_of_its_own(made: tuple[TrainState, Trajectory]) -> None:
@@ -65,10 +80,7 @@ def test_a_shuffled_minibatch_has_its_samples_and_bonuses_learn_from_a_proportio
 
 def test_a_sample_is_weighted_after_advantages_are_standardised(made: tuple[TrainState, Trajectory]) -> None:
     drift = jnp.log(jnp.arange(1.0, SAMPLES + 1).reshape(16, 4))  # importance 1 to 64
-    weighted, plain = (
-        update.prepare(*made, jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC), drift=one)[1]
-        for one in (drift, None)
-    )
+    weighted, plain = (prepare(*made, jnp.zeros((4, 2)), one, config=CLASSIC)[1] for one in (drift, None))
     found, usual = (minibatches.pick(one, jnp.asarray(0), CLASSIC)[0].advantage for one in (weighted, plain))
     np.testing.assert_allclose(found, (np.asarray(plain.order)[0] + 1) * usual, rtol=1e-4)
 
@@ -92,9 +104,9 @@ def test_values_are_in_units_of_the_return(made: tuple[TrainState, Trajectory]) 
     rewards = trajectory.reward.at[3].set(7.0)
     found = []
     for unit in (1.0, 1000.0):
-        rest = (jnp.zeros((4, 2)), jnp.ones(()), algorithm(CLASSIC))
         scale = replace(state, reward_scale=begun(CLASSIC).reward_scale)
-        found.append(update.prepare(scale, replace(trajectory, reward=unit * rewards), *rest)[2].value_targets)
+        scaled = replace(trajectory, reward=unit * rewards)
+        found.append(prepare(scale, scaled, jnp.zeros((4, 2)), config=CLASSIC)[2].value_targets)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-5)
 
 

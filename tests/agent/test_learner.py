@@ -8,11 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
+from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, traces, trained
 
 from action_balance.agent import learner, rollout
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.state import TrainState
 from action_balance.core.running_stats import RunningMeanStd
 
 
@@ -56,7 +54,8 @@ def test_the_first_weights_of_a_part_do_not_depend_on_the_other_parts() -> None:
             check(one, both.bonuses[slot])
     # Nor on where the environments are.
     stats = RunningMeanStd.empty(WORLD.spec.frame_shape)
-    check(learner.init_agent(algorithm(), stats, jax.random.key(0)).params, both)
+    initial = jax.jit(lambda key: learner.init_agent(algorithm(), stats, key).params)
+    check(initial(jax.random.key(0)), both)
     assert not same(begun(SMALL, 1).params.policy, both.policy)
 
 
@@ -90,18 +89,8 @@ def test_epsilon_is_part_of_the_policy_that_learns() -> None:
 
 
 def test_a_second_update_traces_nothing() -> None:
-    traces = 0
-
-    def step(state: TrainState) -> tuple[TrainState, Metrics]:
-        nonlocal traces
-        traces += 1
-        return learner.train_step(WORLD, state, algorithm())
-
-    compiled = jax.jit(step)
-    state = begun()
-    for _ in range(3):
-        state, _ = compiled(state)
-    assert traces == 1
+    assert trained(updates=3)[0].updates == 3
+    assert traces[SMALL] == 1
 
 
 def test_returns_of_episodes_are_followed_across_rollouts() -> None:

@@ -116,11 +116,12 @@ def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(mad
     assert trajectory.memory is not None
     found = jax.jit(lambda one: sequences.final_values(one, policy, None, algorithm(GRU)))(trajectory)
     time, env = np.argwhere(np.asarray(trajectory.truncated))[0]
-    memory = policy.step(trajectory.observation[time, env], trajectory.memory[time, env])[2]
+    step = jax.jit(policy.step)
+    memory = step(trajectory.observation[time, env], trajectory.memory[time, env])[2]
     assert memory is not None
-    _, expected, _ = policy.step(trajectory.next_obs[time, env], memory)
+    _, expected, _ = step(trajectory.next_obs[time, env], memory)
     np.testing.assert_allclose(found[time, env], expected, atol=1e-6)
-    fresh = policy.step(trajectory.next_obs[time, env], jnp.zeros_like(memory))[1]
+    fresh = step(trajectory.next_obs[time, env], jnp.zeros_like(memory))[1]
     assert np.abs(np.asarray(fresh - expected)).max() > 1e-4
 
 

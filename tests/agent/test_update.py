@@ -30,6 +30,10 @@ def made(state: TrainState) -> tuple[TrainState, Trajectory]:
     return eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, algorithm()))(state)
 
 
+#: In one program for each set of settings.
+advantages = jax.jit(update.advantages, static_argnums=3)
+
+
 def flat(tree: Any) -> Any:
     """Time and environments as one axis."""
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
@@ -65,27 +69,20 @@ def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bon
     nothing = (jnp.zeros((2, 0), int), jax.random.split(state.key))
     batch = minibatches.UpdateBatch(samples, transitions, state.obs_stats, jnp.ones(()), *nothing)
 
-    def term(name: str) -> tuple[Params, Any]:
-        """Gradients of one term of the loss."""
+    owners = {INTRINSIC: INTRINSIC, ACTION: ACTION} | dict.fromkeys(("policy", "value_int", "entropy"), "policy")
 
-        def of(params: Params, bonus_states: Any) -> jax.Array:
-            return update.loss(params, bonus_states, batch, samples, transitions, totals, algorithm(), state.key)[1][
-                name
-            ]
+    def terms(params: Params, bonus_states: Any) -> dict[str, jax.Array]:
+        found = update.loss(params, bonus_states, batch, samples, transitions, totals, algorithm(), state.key)[1]
+        return {name: found[name] for name in owners}
 
-        return jax.grad(of, argnums=(0, 1))(state.params, state.bonus_states)
+    # The gradients of each term, in one program.
+    gradients = jax.jit(jax.jacrev(terms, argnums=(0, 1)))(state.params, state.bonus_states)
 
     def zero(tree: object) -> bool:
         return all((leaf == 0).all() for leaf in leaves(tree))
 
-    for name, own in (
-        (INTRINSIC, INTRINSIC),
-        (ACTION, ACTION),
-        ("policy", "policy"),
-        ("value_int", "policy"),
-        ("entropy", "policy"),
-    ):
-        params, targets = term(name)
+    for name, own in owners.items():
+        params, targets = gradients[name]
         parts = {"policy": params.policy, **params.bonuses}
         assert {part: not zero(tree) for part, tree in parts.items()} == {part: part == own for part in parts}, name
         assert zero(targets), name
@@ -127,7 +124,7 @@ def test_training_uses_the_statistics_with_the_rollout(made: tuple[TrainState, T
             obs, next_obs = (stats.normalize(x, whole.bonus.observation_clip) for x in (obs, next_obs))
             return modules[0].error(next_obs), modules[1].error(obs, action)
 
-        found = jax.vmap(jax.vmap(errors))(trajectory.observation, trajectory.next_obs, trajectory.action)
+        found = jax.jit(jax.vmap(jax.vmap(errors)))(trajectory.observation, trajectory.next_obs, trajectory.action)
         return float(found[0].mean()), float(found[1].mean())
 
     reported = float(info.losses[INTRINSIC][0]), float(info.losses[ACTION][0])
@@ -158,24 +155,24 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
     )
     last = jnp.array([[4.0, 8.0]])
     bonus = jnp.array([[10.0], [20.0], [30.0]])
-    intrinsic, extrinsic = update.advantages(trajectory, last, bonus, config)
+    intrinsic, extrinsic = advantages(trajectory, last, bonus, config)
     assert extrinsic[:, 0].tolist() == [1 + 0.5 - 1, 2 - 1, 3 + 0.5 * 8 - 1]  # a time limit is an end
     assert intrinsic[:, 0].tolist() == [10 + 0.25 - 1, 20 + 0.25 - 1, 30 + 0.25 * 4 - 1]
     cut = replace(config, ppo=replace(config.ppo, intrinsic_ends="episode"))
-    assert update.advantages(trajectory, last, bonus, cut)[0][1, 0] == 20 - 1
+    assert advantages(trajectory, last, bonus, cut)[0][1, 0] == 20 - 1
     kept = replace(config, ppo=replace(config.ppo, intrinsic_ends="terminated"))
-    assert update.advantages(trajectory, last, bonus, kept)[0][1, 0] == 20 + 0.25 - 1
+    assert advantages(trajectory, last, bonus, kept)[0][1, 0] == 20 + 0.25 - 1
     # Bootstrapped: the time limit after the second step continues with the values of what was reached, 6 and 10.
     reached = jnp.full((3, 1, 2), jnp.nan).at[1, 0].set(jnp.array([6.0, 10.0]))
-    intrinsic, extrinsic = update.advantages(trajectory, last, bonus, config, reached)
+    intrinsic, extrinsic = advantages(trajectory, last, bonus, config, reached)
     assert extrinsic[:, 0].tolist() == [1 + 0.5 - 1, 2 + 0.5 * 10 - 1, 3 + 0.5 * 8 - 1]
     assert intrinsic[1, 0] == 20 + 0.25 - 1  # never cut
-    assert update.advantages(trajectory, last, bonus, cut, reached)[0][1, 0] == 20 + 0.25 * 6 - 1
+    assert advantages(trajectory, last, bonus, cut, reached)[0][1, 0] == 20 + 0.25 * 6 - 1
     # A task that ends at its time limit has ended, and the sum over later steps stops at every end.
     long = replace(cut, ppo=replace(cut.ppo, gae_lambda=1.0))
     both = replace(trajectory, terminated=trajectory.truncated)
-    assert update.advantages(both, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 1, 1, 6]
-    assert update.advantages(trajectory, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 6, 6, 6]
+    assert advantages(both, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 1, 1, 6]
+    assert advantages(trajectory, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 6, 6, 6]
 
 
 def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Trajectory]) -> None:
@@ -183,10 +180,11 @@ def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Traje
     count = algorithm(replace(SMALL, method="count"))
     counts = jnp.arange(WORLD.spec.states, dtype=jnp.int32)
     state = replace(state, bonus_states={INTRINSIC: counts}, params=replace(state.params, bonuses={INTRINSIC: None}))
-    _, batch, info = update.prepare(state, trajectory, jnp.zeros((4, 2)), jnp.ones(()), count)
+    prepare = jax.jit(lambda state, rollout: update.prepare(state, rollout, jnp.zeros((4, 2)), jnp.ones(()), count))
+    _, batch, info = prepare(state, trajectory)
     expected = 1 / np.sqrt(1 + np.asarray(trajectory.next_index))
     np.testing.assert_allclose(info.reward, expected, rtol=1e-6)
-    intrinsic, extrinsic = update.advantages(trajectory, jnp.zeros((4, 2)), info.reward / info.scale, SMALL)
+    intrinsic, extrinsic = advantages(trajectory, jnp.zeros((4, 2)), info.reward / info.scale, SMALL)
     np.testing.assert_allclose(batch.samples.advantage, intrinsic + 2 * extrinsic, rtol=1e-5)
 
 
@@ -202,8 +200,9 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
     params, target = state.params.bonuses[ACTION], state.bonus_states[ACTION]
     losses = bonus.loss(params, target, Batch(transitions, state.obs_stats, 5.0, jax.random.key(0)))
     module = Distillation(target, params)
-    table = jax.vmap(lambda obs: module.all_errors(state.obs_stats.normalize(obs)))(transitions.frame)
-    taken = table[jnp.arange(len(table)), transitions.action]
+    table = jax.jit(jax.vmap(lambda obs: module.all_errors(state.obs_stats.normalize(obs))))(transitions.frame)
+    table = np.asarray(table)
+    taken = table[np.arange(len(table)), np.asarray(transitions.action)]
     np.testing.assert_allclose(losses, taken if learns_from == "taken" else table.mean(axis=1), rtol=1e-4)
 
 

@@ -49,9 +49,10 @@ def by_hand(bonus: Hashed) -> HashTable:
 
 def rollout(frames: Any, next_frames: Any, actions: Any, stats: RunningMeanStd = STATS) -> Batch:
     """Steps of one environment."""
-    frame, following, action = (jnp.asarray(one)[:, None] for one in (frames, next_frames, actions))
-    zeros = jnp.zeros(frame.shape[:2], jnp.int32)
-    return Batch(Transitions(frame, following, action, zeros, zeros, zeros > 0, zeros > 0), stats, 5.0, KEY)
+    frame, following = (np.asarray(one, np.float32)[:, None] for one in (frames, next_frames))
+    action, zeros = np.asarray(actions, np.int32)[:, None], np.zeros(frame.shape[:2], np.int32)
+    fields = (frame, following, action, zeros, zeros, zeros > 0, zeros > 0)
+    return Batch(Transitions(*map(jnp.asarray, fields)), stats, 5.0, KEY)
 
 
 def test_a_simhash_has_the_signs_of_projections_of_the_normalised_observation_and_one() -> None:
@@ -67,8 +68,9 @@ def test_discrete_observations_have_rows_of_their_own_while_there_are_enough() -
     bonus = make(ACTION, taxi, table_bits=4)
     assert not bonus.uses_obs_stats
     table = bonus.init(KEY, RunningMeanStd.empty((8,)))[1]
-    frames = jnp.stack([jnp.concatenate([jnp.eye(3)[i], jnp.eye(5)[j]]) for i in range(3) for j in range(5)])
-    rows, fingerprints = jax.vmap(lambda frame: bonus.locate(table, frame))(frames)
+    one_hot = np.eye(3, dtype=np.float32), np.eye(5, dtype=np.float32)
+    frames = jnp.asarray(np.stack([np.concatenate([one_hot[0][i], one_hot[1][j]]) for i in range(3) for j in range(5)]))
+    rows, fingerprints = jax.jit(jax.vmap(lambda frame: bonus.locate(table, frame)))(frames)
     assert (rows.tolist(), fingerprints.tolist()) == (list(range(15)), list(range(1, 16)))
     _, after = bonus.reward(None, table, rollout(frames, frames, [0] * 15, RunningMeanStd.empty((8,))))
     assert (after.counts[:15, 0].tolist(), int(after.occupied), float(after.collisions)) == ([1] * 15, 15, 0)
@@ -125,7 +127,8 @@ def test_the_hash_does_not_change_while_the_running_statistics_move() -> None:
     reward = jax.jit(bonus.reward)
     state = bonus.init(KEY, STATS)[1]
     _, state = reward(None, state, rollout(frames, frames, np.zeros(32, int)))
-    visits = state.counts[jax.vmap(lambda frame: bonus.locate(state, frame)[0])(frames), 0]
+    rows = jax.jit(jax.vmap(lambda frame: bonus.locate(state, frame)[0]))(jnp.asarray(frames))
+    visits = np.asarray(state.counts)[np.asarray(rows), 0]
     moved = RunningMeanStd(jnp.float32(9), jnp.array([-40.0, 7.0]), jnp.array([1.0, 90_000.0]))
     found, _ = reward(None, state, rollout(frames, frames, np.zeros(32, int), moved))
     assert found[:, 0].tolist() == pytest.approx((1 + visits) ** -0.5)
@@ -227,9 +230,12 @@ def test_only_8_bit_images_with_more_rows_and_columns_than_a_cell_image_have_cel
 
 def test_seeds_have_tables_and_hash_functions_of_their_own() -> None:
     bonus = make(ACTION, table_bits=6)
-    state = jax.vmap(lambda key: bonus.init(key, STATS)[1])(jax.random.split(KEY, 2))
-    frames = jnp.array([[1.0, 10.0], [5.0, -10.0]])
-    _, after = jax.vmap(lambda one: bonus.reward(None, one, rollout(frames, frames, [0, 1])))(state)
+    frames = np.array([[1.0, 10.0], [5.0, -10.0]])
+
+    def after_a_rollout(key: jax.Array) -> HashTable:
+        return bonus.reward(None, bonus.init(key, STATS)[1], rollout(frames, frames, [0, 1]))[1]
+
+    after = jax.device_get(jax.jit(jax.vmap(after_a_rollout))(jax.random.split(KEY, 2)))
     assert after.counts.sum(axis=1).tolist() == [[1, 1, 0], [1, 1, 0]]
     assert after.counts[0].argmax(axis=0).tolist() != after.counts[1].argmax(axis=0).tolist()
     assert after.occupied.tolist() == [2, 2]

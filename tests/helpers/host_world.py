@@ -117,7 +117,7 @@ def agent(compiled: CompiledUpdate, obs_stats: RunningMeanStd, seed: int) -> Tra
     def anything(leaf: Any) -> jax.Array:
         # Convolutions are (k, k, C, out), layers (out, in), and what is left are biases.
         inputs = {4: math.prod(leaf.shape[:3]), 2: leaf.shape[-1], 1: 200}[leaf.ndim]
-        return jnp.asarray(rng.normal(0, (2 / inputs) ** 0.5, leaf.shape), jnp.float32)
+        return jnp.asarray(rng.normal(0, (2 / inputs) ** 0.5, leaf.shape).astype(np.float32))
 
     shapes = jax.eval_shape(compiled.init, obs_stats, jax.random.key(seed))
     params, states = (jax.tree.map(anything, part) for part in (shapes.params, shapes.bonus_states))

@@ -1,5 +1,6 @@
 """One small agent of Algorithm 1, trained for a few updates and shared by the tests of `action_balance.agent`."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -31,10 +32,19 @@ def algorithm(config: AgentConfig = SMALL) -> Algorithm:
     return Algorithm(config, WORLD.spec)
 
 
+#: How often the update of each agent was traced.
+traces = Counter[AgentConfig]()
+
+
 @cache
 def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, Metrics]]:
     """The compiled update."""
-    return eqx.filter_jit(lambda state: learner.train_step(WORLD, state, algorithm(config)))
+
+    def step(state: TrainState) -> tuple[TrainState, Metrics]:
+        traces[config] += 1
+        return learner.train_step(WORLD, state, algorithm(config))
+
+    return eqx.filter_jit(step)
 
 
 @cache

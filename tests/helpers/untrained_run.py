@@ -1,6 +1,7 @@
 """Runs with a checkpoint of agents that nothing has trained: what loading and acting need, within a second."""
 
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -59,6 +60,11 @@ def states(config: TrainConfig) -> TrainState:
         if spec.is_image
         else generator.normal(size=(20, *spec.frame_shape))
     )
-    stats = empty_stats(spec).update(jnp.asarray(frames.astype(spec.dtype)))
-    keys = jax.random.split(jax.random.key(7), config.seeds)
-    return jax.jit(jax.vmap(lambda key: init_agent(algorithm, stats, key)))(keys)
+    seen = jnp.asarray(frames.astype(spec.dtype))
+
+    @jax.jit
+    def begin(key: Any) -> TrainState:
+        stats = empty_stats(spec).update(seen)
+        return jax.vmap(lambda one: init_agent(algorithm, stats, one))(jax.random.split(key, config.seeds))
+
+    return begin(jax.random.key(7))

@@ -13,26 +13,27 @@ RANDOM = np.random.default_rng(0)
 
 
 def test_the_policy_sees_all_images_and_the_vector() -> None:
-    net = MixedActorCritic(IMAGES, 3, 2, MixedSizes(2, 4, 6, 5), 3, key=jax.random.key(0))
+    net = eqx.filter_jit(MixedActorCritic)(IMAGES, 3, 2, MixedSizes(2, 4, 6, 5), 3, key=jax.random.key(0))
     images = tuple(jnp.asarray(RANDOM.integers(0, 255, (2, *shape), dtype=np.uint8)) for shape in IMAGES)
-    seen = MixedObs(images, jnp.asarray(RANDOM.normal(size=(2, 3)), jnp.float32))
+    seen = MixedObs(images, jnp.asarray(RANDOM.normal(size=(2, 3)).astype(np.float32)))
     play = eqx.filter_jit(lambda net, seen: net(seen))
     encode = eqx.filter_jit(lambda encoder, dense, channels: dense(encoder(channels)))
     logits, values = play(net, seen)
     # By hand: frames of a stack become channels, and bytes are scaled to 0..1.
     parts = []
-    for encoder, dense, image in zip(net.encoders, net.dense, images, strict=True):
-        channels = jnp.concatenate([image[0], image[1]], axis=-1).reshape(*image.shape[1:3], 2, -1)
-        channels = jnp.swapaxes(channels, 2, 3).reshape(*image.shape[1:3], -1)
-        parts.append(encode(encoder, dense, channels.astype(jnp.float32) / 255))
+    for encoder, dense, image in zip(net.encoders, net.dense, map(np.asarray, images), strict=True):
+        channels = np.concatenate([image[0], image[1]], axis=-1).reshape(*image.shape[1:3], 2, -1)
+        channels = np.swapaxes(channels, 2, 3).reshape(*image.shape[1:3], -1)
+        parts.append(encode(encoder, dense, channels.astype(np.float32) / 255))
     assert net.vector is not None
     parts.append(net.vector(seen.vector.ravel()))
     joined = np.maximum(np.concatenate(parts), 0)
     assert joined.shape == (4 + 4 + 6,)
-    x = np.maximum(net.trunk.weight @ joined, 0)
-    actor, critic = (x + np.maximum(one.weight @ x, 0) for one in (net.actor, net.critic))
-    np.testing.assert_allclose(logits, net.policy_head.weight @ actor, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(values, net.value_head.weight @ critic, rtol=1e-4, atol=1e-6)
+    weights = jax.device_get(net)  # of NumPy, which compiles nothing
+    x = np.maximum(weights.trunk.weight @ joined, 0)
+    actor, critic = (x + np.maximum(one.weight @ x, 0) for one in (weights.actor, weights.critic))
+    np.testing.assert_allclose(logits, weights.policy_head.weight @ actor, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(values, weights.value_head.weight @ critic, rtol=1e-4, atol=1e-6)
     for place in range(2):
         other = list(images)
         other[place] = 255 - images[place]
@@ -41,23 +42,28 @@ def test_the_policy_sees_all_images_and_the_vector() -> None:
 
 
 def test_a_bonus_network_has_the_features_of_images_and_vector_and_the_action_at_every_layer() -> None:
-    net = MixedBonusNet(IMAGES, 3, 2, 6, 4, actions=3, layers=2, outputs=5, key=jax.random.key(1))
     sizes = [7 * 8 * 3, 25, 3]
     seen = jnp.asarray(RANDOM.normal(size=sum(sizes)), jnp.float32)
-    first, second, vector = jnp.split(seen, np.cumsum(sizes)[:-1])
-    assert net.vector is not None
-    encoded = net.vector(vector)
-    features = jnp.concatenate(
-        [
-            net.encoders[0](first.reshape(7, 8, 3)),
-            net.encoders[1](second.reshape(5, 5, 1)),
-            jnp.where(encoded > 0, encoded, 0.2 * encoded),
-        ]
-    )
-    hidden = net.joined[0](features, jnp.int32(2))
-    expected = net.joined[1](jnp.maximum(hidden, 0), jnp.int32(2))
-    np.testing.assert_allclose(net(seen, jnp.int32(2)), expected, rtol=1e-5)
-    every = net.all_actions(seen)
+
+    @eqx.filter_jit
+    def recomputed(key: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        net = MixedBonusNet(IMAGES, 3, 2, 6, 4, actions=3, layers=2, outputs=5, key=key)
+        first, second, vector = jnp.split(seen, np.cumsum(sizes)[:-1])
+        assert net.vector is not None
+        encoded = net.vector(vector)
+        features = jnp.concatenate(
+            [
+                net.encoders[0](first.reshape(7, 8, 3)),
+                net.encoders[1](second.reshape(5, 5, 1)),
+                jnp.where(encoded > 0, encoded, 0.2 * encoded),
+            ]
+        )
+        hidden = net.joined[0](features, jnp.int32(2))
+        expected = net.joined[1](jnp.maximum(hidden, 0), jnp.int32(2))
+        return expected, net(seen, jnp.int32(2)), net.all_actions(seen)
+
+    expected, found, every = recomputed(jax.random.key(1))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert every.shape == (3, 5)
     np.testing.assert_allclose(every[2], expected, rtol=1e-4, atol=1e-6)
 

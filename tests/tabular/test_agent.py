@@ -32,8 +32,7 @@ EASY = TabularSettings(
 
 
 def to_batch(transitions: Transitions) -> Batch:
-    cell, action, reached = jnp.array(transitions, jnp.int32).T
-    return Batch(cell, action, reached)
+    return Batch(*map(jnp.asarray, np.array(transitions, np.int32).T))
 
 
 def tables(counts: Sequence[Sequence[int]], advantage: Sequence[Sequence[float]], value: Sequence[float]) -> Tables:
@@ -46,14 +45,15 @@ def learn_jitted(before: Tables, batch: Batch, state_coef: float, settings: Tabu
 
 def learn_in_a_lane(before: Tables, batch: Batch, state_coef: float, settings: TabularSettings) -> Tables:
     """The second of three lanes; its neighbours learn other things from other tables."""
+    before, batch = jax.device_get((before, batch))
     others = [
-        (jax.tree.map(lambda table: table + 1, before), jax.tree.map(lambda field: field[::-1], batch), 3.0),
-        (jax.tree.map(lambda table: table * 0, before), jax.tree.map(lambda field: field * 0, batch), 0.5),
+        (jax.tree.map(lambda table: table + 1, before), jax.tree.map(lambda field: field[::-1], batch), np.float32(3)),
+        (jax.tree.map(lambda table: table * 0, before), jax.tree.map(lambda field: field * 0, batch), np.float32(0.5)),
     ]
-    lanes = [others[0], (before, batch, state_coef), others[1]]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *lanes)
-    learned = jax.jit(jax.vmap(partial(agent.learn, settings=settings)))(*stacked)
-    return jax.tree.map(lambda table: table[1], learned)
+    lanes = [others[0], (before, batch, np.float32(state_coef)), others[1]]
+    stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *lanes)
+    learned = jax.jit(jax.vmap(partial(agent.learn, settings=settings)))(*jax.tree.map(jnp.asarray, stacked))
+    return jax.tree.map(lambda table: table[1], jax.device_get(learned))
 
 
 ways = pytest.mark.parametrize("learn", [agent.learn, learn_jitted, learn_in_a_lane])
@@ -61,8 +61,12 @@ ways = pytest.mark.parametrize("learn", [agent.learn, learn_jitted, learn_in_a_l
 
 def policy(learned: Tables, action_coef: float) -> np.ndarray:
     """pi(s, .) of every cell, (S, A)."""
-    logits = jax.vmap(agent.policy_logits, in_axes=(0, 0, None))(learned.counts, learned.advantage, action_coef)
-    return np.asarray(jax.nn.softmax(logits))
+    return np.asarray(all_policies(learned.counts, learned.advantage, action_coef))
+
+
+@jax.jit
+def all_policies(counts: jax.Array, advantage: jax.Array, action_coef: float) -> jax.Array:
+    return jax.nn.softmax(jax.vmap(agent.policy_logits, in_axes=(0, 0, None))(counts, advantage, action_coef))
 
 
 def check(learned: Tables, counts: object, advantage: object, value: object) -> None:

@@ -28,7 +28,7 @@ def test_images_of_minatar_are_kept_as_bits() -> None:
     config = GymnaxConfig("gymnax:Freeway-MinAtar")
     assert config.spec == EnvSpec("image", (10, 10, 7), (3,), dtype="bool")
     environment = config.make(jax.random.key(0))
-    state, first = environment.reset(jax.random.key(0))
+    state, first = jax.device_get(jax.jit(environment.reset)(jax.random.key(0)))
     # The chicken begins in row 9, column 4; each of the 8 cars has one pixel.
     assert first.dtype == bool
     assert first[..., 0].nonzero()[0].tolist() == [9]
@@ -92,8 +92,9 @@ def test_an_environment_from_python_is_used_as_it_is(made: Any, name: str, limit
 
 def test_a_name_leads_to_a_class_or_a_function_with_arguments() -> None:
     config = GymnaxConfig("gymnax:jax_cases:Line", env_kwargs='{"cells": 1}')
-    state, _ = config.make(jax.random.key(0)).reset(jax.random.key(0))
-    assert bool(config.make(jax.random.key(0)).step(state, jnp.array(1), jax.random.key(0))[1].terminated)
+    environment = config.make(jax.random.key(0))
+    state, _ = jax.jit(environment.reset)(jax.random.key(0))
+    assert bool(jax.jit(environment.step)(state, jnp.array(1), jax.random.key(0))[1].terminated)
     assert GymnaxConfig("gymnax:jax_cases:make_line").make(jax.random.key(0)).episode_steps == 5
     again = GymnaxConfig("gymnax:<Line>").with_function("jax_cases:make_line")
     assert again.make(jax.random.key(0)).episode_steps == 5

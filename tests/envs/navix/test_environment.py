@@ -30,24 +30,28 @@ def played(adapter: Navix) -> tuple[LibraryState, Step]:
     """Two environments with the same grid, one solved in its last step; in the other the agent turns. Axes (9, 2)."""
     environment = CONFIG.make(jax.random.key(0))
     assert isinstance(environment, LibraryEnvironment)
-    state, _ = jax.jit(environment.reset)(jax.random.key(0))
-    steps, whole = adapter._compact.unpack(state.library)
-    places = {"door": [[1, 2]], "wall": [[2, 2], [3, 2]], "key": [[2, 1]]}
-    entities = {
-        name: entity.replace(position=jnp.array(places[name])) if name in places else entity
-        for name, entity in whole.entities.items()
-    }
-    state = LibraryState(adapter._compact.pack((steps, whole.replace(entities=entities))), state.steps)
-    states = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), state)
-    actions = jnp.array([[move, LEFT] for move in PLAN])
+    actions = np.array([[move, LEFT] for move in PLAN])
+
+    def begin(key: Any) -> LibraryState:
+        state, _ = environment.reset(key)
+        steps, whole = adapter._compact.unpack(state.library)
+        places = {"door": [[1, 2]], "wall": [[2, 2], [3, 2]], "key": [[2, 1]]}
+        entities = {
+            name: entity.replace(position=jnp.array(places[name])) if name in places else entity
+            for name, entity in whole.entities.items()
+        }
+        state = LibraryState(adapter._compact.pack((steps, whole.replace(entities=entities))), state.steps)
+        return jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), state)
 
     def step(states: LibraryState, given: tuple[Any, Any]) -> tuple[LibraryState, tuple[LibraryState, Step]]:
         states, outcome = jax.vmap(environment.step)(states, *given)
         return states, (states, outcome)
 
-    return jax.jit(jax.lax.scan, static_argnums=0)(
-        step, states, (actions, jax.random.split(jax.random.key(1), (9, 2)))
-    )[1]
+    @jax.jit
+    def play(first: Any, then: Any) -> tuple[LibraryState, Step]:
+        return jax.lax.scan(step, begin(first), (actions, jax.random.split(then, (9, 2))))[1]
+
+    return play(jax.random.key(0), jax.random.key(1))
 
 
 def test_the_agent_solves_door_key_by_hand(played: tuple[LibraryState, Step]) -> None:
@@ -82,7 +86,7 @@ def test_what_a_step_makes_anew_is_not_carried(adapter: Navix) -> None:
 
 
 def test_a_picture_shows_the_whole_grid(adapter: Navix) -> None:
-    picture = adapter.render(adapter.reset(jax.random.key(0))[0])
+    picture = adapter.render(jax.jit(adapter.reset)(jax.random.key(0))[0])
     assert picture.shape == (40, 40, 3)
     assert picture.dtype == np.uint8
     assert len(np.unique(picture[:8, :8].reshape(-1, 3), axis=0)) == 1  # a wall
