@@ -14,7 +14,8 @@ from wandb_file import history, offline, offline_runs
 from action_balance.runs import RunFolder
 from action_balance.tracking import registry, session
 
-WORDS = ("deep-sea", "--size", "3", "--seeds", "2", *NET)
+#: The program of `api/test_run.py`.
+WORDS = ("deep-sea", "--size", "4", "--seeds", "2", *NET)
 TRACKED = ("--track", "wandb", "--track", "mlflow", "--track-project", "mine")
 
 
@@ -53,7 +54,7 @@ def test_a_resumed_run_continues_what_is_tracked(
     assert [row["steps"] for row in history(after)] == [3 * STEPS, 4 * STEPS]
     assert history(after)[-1]["seed-1/bonus_mean"] == rows[-1]["bonus_mean"]
     config = json.loads(next(c.value_json for one in before for c in one.config.update if c.key == "env"))
-    assert config == {"name": "deep-sea", "size": 3, "distractors": 0}
+    assert config == {"name": "deep-sea", "size": 4, "distractors": 0}
 
 
 def test_a_tracker_that_fails_does_not_end_the_training(

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from untrained_run import VECTORS
 
 from action_balance.agent import learner
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
@@ -28,8 +29,10 @@ SMALL = TrainConfig(
 )
 
 
-def trained(seed: int, seeds: int, updates: int = 4) -> tuple[DeviceTrainer, list[HostMetrics]]:
-    trainer = DeviceTrainer(replace(SMALL, seed=seed, seeds=seeds))
+def trained(
+    seed: int, seeds: int, updates: int = 4, config: TrainConfig = SMALL
+) -> tuple[DeviceTrainer, list[HostMetrics]]:
+    trainer = DeviceTrainer(replace(config, seed=seed, seeds=seeds))
     trainer.start(trainer.init_state())
     return trainer, [trainer.advance() for _ in range(updates)]
 
@@ -88,7 +91,7 @@ def test_a_trainer_compiles_its_update_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(learner, "train_step", counted)
     monkeypatch.setattr(device, "_programs", inspect.unwrap(device._programs))  # not those of other tests
-    trainer, _ = trained(0, 2, updates=1)
+    trainer, _ = trained(0, 2, updates=1, config=replace(SMALL, agent=VECTORS))  # the program of `api/test_run.py`
     once = traces  # a trace may call the function several times, for shapes
     for _ in range(3):
         trainer.advance()

@@ -20,9 +20,10 @@ from action_balance.engines.factory import most_episodes
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 
+#: Ten updates, in a deep sea with the program of `api/test_run.py`.
 SMALL = (
-    *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
-    *("--warmup-rollouts", "2", "--hidden", "8", "--steps", "640", "--checkpoint-every", "4"),
+    *("--size", "4", "--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1"),
+    *("--warmup-rollouts", "1", "--hidden", "8", "--steps", "320", "--checkpoint-every", "4"),
 )
 BONUS = ("--bonus-hidden", "8", "--bonus-outputs", "4")
 
@@ -98,7 +99,7 @@ def test_the_same_seed_gives_the_same_files_and_another_evaluation_replaces_them
     assert files == others
     assert call("evaluate", str(run), "--episodes", "1", "--checkpoint", "8", "--seed", "1") == 0
     assert len(rows_of(run / "evaluation")) == 6
-    assert summary_of(run / "evaluation")["checkpoint"] == {"update": 8, "steps": 8 * 64}
+    assert summary_of(run / "evaluation")["checkpoint"] == {"update": 8, "steps": 8 * 32}
     RunFolder.create(run, {}, ["train"], overwrite=True).release()
     assert not (run / "evaluation").exists()
 
