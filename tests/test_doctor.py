@@ -1,6 +1,8 @@
 """``doctor`` shows what is installed, and names the fix for what is broken."""
 
 import shutil
+from collections.abc import Iterator
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +25,14 @@ NEEDED = [
     Package("tensorboard", "2.20.0", SpecifierSet(">=2.18"), ("tensorboard",)),
     Package("gymnasium", None, SpecifierSet(">=1.1"), ("atari", "gym")),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def listed() -> Iterator[None]:
+    """The files of all installed packages are listed once, not once per package."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metadata, "packages_distributions", cache(metadata.packages_distributions))
+        yield
 
 
 @pytest.fixture

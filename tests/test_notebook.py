@@ -9,8 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 #: What is enough to run all cells: that agents learn is tested elsewhere, and plain PPO compiles faster.
 FEWER = {
-    "steps=81_920": "steps=10_240",
-    "steps=49_152": "steps=4_096",
+    "steps=81_920": "steps=2_048",
+    "steps=49_152": "steps=2_048",
+    "episodes=10": "episodes=2",
     'in ("ppo", "rnd")': 'in ("rnd",)',
     '"classic", method="action-balance-rnd"': '"classic", method="ppo"',
 }

@@ -248,7 +248,7 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(
 ) -> None:
     """Ctrl-C in the middle of a long second study; then the same command again, for its shorter kind."""
     out = tmp_path / "out"
-    arguments = ["reproduce", "grid", "--out", str(out), *SMALL, "--runs", "5000"]
+    arguments = ["reproduce", "grid", "--out", str(out), *SMALL, "--runs", "2000"]
     arguments += ["--methods", "rnd", "--studies", "coverage", "goals"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
@@ -270,7 +270,7 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(
     assert "coverage" in error
     assert str(out) in error
     assert (out / "report.html").exists()
-    assert len(rows(out / "coverage_final.csv")) == 5000
+    assert len(rows(out / "coverage_final.csv")) == 2000
     assert not (out / "goals.csv").exists()
     before = (out / "coverage.csv").read_bytes()
     assert call(*arguments) == 0
@@ -278,7 +278,7 @@ def test_interrupted_study_keeps_what_was_finished_and_goes_on(
     assert "goals" in begun
     assert "coverage" not in begun
     assert (out / "coverage.csv").read_bytes() == before
-    assert len(rows(out / "goals.csv")) == 2 * 5000
+    assert len(rows(out / "goals.csv")) == 2 * 2000
 
 
 def test_a_study_counts_as_finished_only_when_its_page_is_written(

@@ -1,5 +1,6 @@
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import jax
@@ -34,6 +35,7 @@ def make() -> Iterator[Make]:
         environment.close()
 
 
+@cache
 def cells(pixels: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The three pixels that each of the cells covers, and its shares in them, both (count, 3)."""
     edges = np.linspace(0, pixels, count + 1)
@@ -51,9 +53,9 @@ def shrink(screens: np.ndarray) -> np.ndarray:
     return (halfway[..., columns] * in_columns).sum(axis=-1)
 
 
-def shows(frame: np.ndarray, screen: np.ndarray) -> bool:
+def shows(frame: np.ndarray, shrunk: np.ndarray) -> bool:
     """Whether the frame is the screen; only an average that falls on a half may be rounded up or down."""
-    return bool(np.abs(shrink(screen) - frame).max() < 0.5 + 1e-3)
+    return bool(np.abs(shrunk - frame).max() < 0.5 + 1e-3)
 
 
 class Console:
@@ -146,7 +148,7 @@ def test_every_environment_is_one_emulator_played_frame_by_frame(
                 screens.append(console.screen)
             else:
                 np.testing.assert_array_equal(step.frame[env], step.next_obs[env])
-    assert all(map(shows, frames, screens))
+    assert all(map(shows, frames, map(shrink, screens)))
     assert sum(step.terminated.sum() for step in brought) == terminations
     assert sum(step.truncated.sum() for step in brought) == truncations
     assert {score for step in brought for score in step.score} == scores | {0}
@@ -216,7 +218,7 @@ def late_by(frames: int) -> np.ndarray:
 
 
 def test_an_action_sticks_on_every_emulator_frame_anew(make: Make) -> None:
-    delayed = [late_by(frames) for frames in range(5)]
+    delayed = [shrink(late_by(frames)) for frames in range(5)]
     # Two steps an episode; the first of them, over 128 episodes of two environments.
     _, steps = play(make("pitfall", 2, episode_frames=8), np.ones((256, 2), int))
     shown = np.array([[shows(frame, screen) for screen in delayed] for step in steps[::2] for frame in step.frame])
