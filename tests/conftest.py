@@ -86,7 +86,7 @@ def _name(path: Path) -> str:
     return path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
 
 
-def setting(name: str, value: str | int) -> None:
+def setting(name: str, value: str | float) -> None:
     """Of JAX, here and in commands that are started from here."""
     jax.config.update(name, value)
     os.environ[name.upper()] = str(value)
@@ -146,6 +146,8 @@ os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}"
 # Programs do not note where in the source they come from, which took a seventh of the time to trace and lower them.
 setting("jax_traceback_in_locations_limit", 0)
 setting("jax_include_full_tracebacks_in_locations", 0)
+# To keep a program takes 3 ms. Most of them are single operations that are compiled in 8 ms, and once only.
+setting("jax_persistent_cache_min_compile_time_secs", 0.02)
 os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
 os.environ["ACTION_BALANCE_CACHE"] = str(CACHE)
 

@@ -33,12 +33,15 @@ def cache(tmp_path: Path) -> ProgramCache:
 @pytest.fixture
 def unset(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """JAX as it is before anybody has set a cache."""
-    before = jax.config.values["jax_compilation_cache_dir"]
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: jax.config.values[name] for name in names}
+    monkeypatch.delenv(names[1].upper())  # of the tests, which do not keep small programs
     monkeypatch.setattr(jax_cache, "_cache", None)
     monkeypatch.setattr(jax_cache, "_cache_initialized", False)
     jax.config.update("jax_compilation_cache_dir", None)
     yield monkeypatch
-    jax.config.update("jax_compilation_cache_dir", before)
+    for name, value in before.items():
+        jax.config.update(name, value)
 
 
 def test_a_program_is_read_by_another_process(cache: ProgramCache, tmp_path: Path) -> None:
