@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WALKS = {
     "tabular/test_simulate",
     "cli/test_main",
-    *(f"studies/grid/test_{name}" for name in ("corridor", "coverage", "goals", "page")),
+    *(f"studies/grid/test_{name}" for name in ("corridor", "page")),
     "test_docs",
 }
 #: Files that take longest, by their CPU time, start first, so that no process waits for another at the end.
