@@ -117,7 +117,13 @@ def test_networks_that_learn_nothing_do_not_differ() -> None:
     assert devices.same(devices.differences(still, still))
 
 
-def test_both_processes_learn_from_the_same_pictures_and_report_everything() -> None:
+@pytest.fixture(scope="module")
+def found() -> dict[str, np.ndarray]:
+    """What a process reports after two updates."""
+    return devices.learn("channel", 4, 1, TINY, 8, 2)
+
+
+def test_both_processes_learn_from_the_same_pictures_and_report_everything(found: dict[str, np.ndarray]) -> None:
     one, two = devices.Pictures(4), devices.Pictures(4)
     assert np.array_equal(one.reset(), two.reset())
     for number in range(3):
@@ -125,7 +131,6 @@ def test_both_processes_learn_from_the_same_pictures_and_report_everything() -> 
         steps = one.receive(1), two.receive(1)
         assert np.array_equal(steps[0].frame, steps[1].frame)
         assert steps[0].frame.shape == (2, devices.SIDE, devices.SIDE)
-    found = devices.learn("channel", 4, 1, TINY, 8, 2)
     assert all(found[name].shape == (2,) and found[name].any() for name in (*devices.LOSSES, "entropy_bonus"))
     assert devices.same(devices.differences(found, found))
     for network in devices.NETWORKS:
@@ -133,9 +138,10 @@ def test_both_processes_learn_from_the_same_pictures_and_report_everything() -> 
         assert any((found[name] != found[name.replace("after", "before", 1)]).any() for name in names), network
 
 
-def test_the_actions_of_all_rollouts_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = devices.learn("channel", 4, 1, TINY, 8, 2)  # one rollout more than updates
-    assert found["sent"].shape == (2, 8 * 3, 2)
+def test_the_actions_of_all_rollouts_are_compared(
+    found: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found["sent"].shape == (2, 8 * 3, 2)  # one rollout more than updates
     assert len(np.unique(found["sent"])) > 1
     assert devices.differences(found, found)["actions"] == 0
     send = devices.Pictures.send

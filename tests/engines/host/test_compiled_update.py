@@ -454,9 +454,9 @@ def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stac
 def train(
     programs: CompiledUpdate, state: TrainState, lesson: UpdateBatch, updated: Updated
 ) -> tuple[TrainState, Losses]:
-    """Twenty updates from the same lesson, and the losses of the last."""
+    """Fourteen updates from the same lesson, and the losses of the last."""
     packed_learner = bundled(programs, state)
-    for _ in range(20):
+    for _ in range(14):
         packed_learner, gathered = all_pieces(programs, packed_learner, lesson, nothing(updated))
     prepared = PreparedUpdate(state, updated.made, None, updated.learning, gathered, packed_learner)
     state, _ = programs.finish(prepared, jnp.ones(()))
