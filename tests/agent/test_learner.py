@@ -89,8 +89,12 @@ def test_epsilon_is_part_of_the_policy_that_learns() -> None:
 
 
 def test_a_second_update_traces_nothing() -> None:
-    assert trained(updates=3)[0].updates == 3
-    assert traces[SMALL] == 1
+    step = make_step(SMALL)
+    state, _ = step(begun())
+    once = traces[SMALL]  # more than one where another file has cleared the caches of JAX
+    for _ in range(2):
+        state, _ = step(state)
+    assert traces[SMALL] == once > 0
 
 
 def test_returns_of_episodes_are_followed_across_rollouts() -> None:
