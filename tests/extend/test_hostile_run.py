@@ -182,8 +182,8 @@ def test_a_function_of_the_user_takes_the_place_of_a_gymnasium_environment_only(
 
 
 def test_a_study_does_not_continue_a_run_that_names_modules(tmp_path: Path, asked: Asked) -> None:
-    from action_balance.studies.run_job import is_finished
     from action_balance.studies.records import read_records
+    from action_balance.studies.run_job import is_finished
 
     for number, (env, agent) in enumerate(ATTACKS.values()):
         run = hostile(tmp_path / "runs" / str(number), env, agent)

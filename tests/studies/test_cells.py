@@ -1,22 +1,17 @@
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bonus_records import record
-from rich.console import Console
 
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs.locks import FileLock, LockLost
-from action_balance.studies import cell_study, cells
+from action_balance.studies import cells
 from action_balance.studies.bonuses.records import Record
-from action_balance.studies.bonuses.reproduce import reproduce_bonuses
 from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Cell, Setup
 from action_balance.studies.cells import claimed, record_path
-from action_balance.studies.exploration.reproduce import reproduce_exploration
-from action_balance.studies.exploration.settings import ExplorationSettings
 
 
 def test_a_record_with_other_settings_is_not_mistaken_for_one_of_the_plan(tmp_path: Path) -> None:
@@ -124,64 +119,3 @@ def test_a_process_whose_cell_was_taken_over_writes_nothing(
         cells.train_cell(tmp_path, cell, Record.load, train, seen.append)
     assert seen == [now]
     assert list((tmp_path / "cells").iterdir()) == []
-
-
-def test_what_trains_a_study_can_be_sent_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    studies: list[cell_study.CellStudy] = []
-    monkeypatch.setattr(cell_study, "run", lambda study, *_: studies.append(study))
-    reproduce_bonuses(BonusesSettings(scale="full"), tmp_path, cell_study.Wanted(), Console())
-    reproduce_exploration(ExplorationSettings(scale="full"), tmp_path, cell_study.Wanted(), Console())
-    for study in studies:
-        train, load, plan = pickle.loads(pickle.dumps((study.train, study.load, study.plan)))
-        assert train.keywords == {"out": tmp_path}
-        assert load == study.load
-        assert plan == study.plan
-    assert [study.kind for study in studies] == ["reproduce bonuses", "reproduce exploration"]
-
-
-def test_a_cell_that_fails_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = BonusesSettings(
-        seeds=1, steps=2048, worlds=("deep-sea-10",), intrinsic=("none", "rnd"), studies=("worth",)
-    )
-    plan = {name: cell for name, cell in settings.plan().items() if cell.setup.action == "none"}
-    reported: list[bool] = []
-
-    def train(cell: Cell, report: object) -> Record:
-        del report
-        if cell.setup.name == "none":
-            raise UserError("it needs more memory")
-        return record(cell.world, cell.setup.name, [1])
-
-    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, reported.append, lambda: None)
-    with pytest.raises(UserError, match="could not train deep-sea-10--none"):
-        cell_study.run(study, tmp_path, cell_study.Wanted(), Console())
-    assert record_path(tmp_path, "deep-sea-10--rnd").exists()
-    assert reported == [False]
-    assert "deep-sea-10--none could not be trained: it needs more memory" in capsys.readouterr().out
-
-
-def test_an_interruption_says_that_there_are_checkpoints(tmp_path: Path) -> None:
-    plan = {"deep-sea-10--rnd": BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))}
-
-    def train(cell: Cell, report: object) -> Record:
-        del report
-        (cells.checkpoint_folder(tmp_path, cell.name) / "0123456789abcdef").mkdir(parents=True)
-        raise KeyboardInterrupt
-
-    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
-    with pytest.raises(KeyboardInterrupt, match=r"checkpoints of the unfinished.* the same command continues"):
-        cell_study.run(study, tmp_path, cell_study.Wanted(train_only=True), Console())
-
-
-def test_checkpoints_that_a_killed_process_left_beside_a_record_are_deleted(tmp_path: Path) -> None:
-    made = record("deep-sea-10", "rnd", [1])
-    made.save(record_path(tmp_path, made.name))
-    (cells.checkpoint_folder(tmp_path, made.name) / "0123456789abcdef").mkdir(parents=True)
-    plan = {made.name: BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))}
-
-    def train(cell: Cell, report: object) -> Record:
-        raise AssertionError((cell, report))
-
-    study = cell_study.CellStudy("reproduce bonuses", plan, Record.load, train, WORLDS, lambda _: None, lambda: None)
-    cell_study.run(study, tmp_path, cell_study.Wanted(train_only=True), Console())
-    assert [path.name for path in (tmp_path / "cells").iterdir()] == [f"{made.name}.npz"]

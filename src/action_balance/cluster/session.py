@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ OBJECT_STORE = 128 * 2**20
 
 #: Share of a GPU's memory that the runs on it may allocate.
 GPU_MEMORY = 0.9
+
+#: Seconds to wait for an answer of a cluster.
+CONNECT = 10.0
 
 #: Ray's variable without which it opens its ports to other machines, also for an instance on one machine.
 CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -120,6 +124,22 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
             ray.shutdown()
 
 
+def _check_reachable(address: str) -> None:
+    """Raise a `UserError` if nothing answers at HOST:PORT: Ray would try for many minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT).close()
+    except OSError as error:
+        raise _no_cluster(address, reason(error)) from None
+
+
+def _no_cluster(address: str, why: str) -> UserError:
+    return UserError(
+        f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`, or leave out --address to "
+        f"use this machine alone"
+    )
+
+
 def _connect(ray: Any, config: ClusterConfig) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
     try:
@@ -132,12 +152,11 @@ def _connect(ray: Any, config: ClusterConfig) -> None:
                 **quiet,
             )
         else:
+            if config.address != "auto":
+                _check_reachable(config.address)
             ray.init(address=config.address, **quiet)
     except (ConnectionError, TimeoutError) as error:
-        raise UserError(
-            f"no Ray cluster answers at {config.address or 'this machine'} ({reason(error)}): start one with `ray "
-            f"start --head`, or leave out --address"
-        ) from None
+        raise _no_cluster(config.address or "this machine", reason(error)) from None
     except (RuntimeError, ValueError, OSError) as error:
         raise UserError(f"cannot start Ray: {reason(error)}") from None
 

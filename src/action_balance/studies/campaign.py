@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.cluster.session import check_installed
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
@@ -177,8 +178,10 @@ def _train_missing(
 ) -> None:
     overwrite, cluster = wanted.overwrite, wanted.cluster
     missing = list(runs) if overwrite else unfinished(out, runs)
-    if missing and not cluster.is_wanted:
-        study.check()  # before anything is written
+    if missing and cluster.is_wanted:
+        check_installed()  # before anything is written
+    elif missing:
+        study.check()
         say(console, training_line(len(missing), out / RUNS))
     ResultFolder.renew(out, study.kind, overwrite).release()  # a report may be written while runs are trained
     if overwrite:

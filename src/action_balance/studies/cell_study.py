@@ -11,6 +11,7 @@ from rich.console import Console
 
 from action_balance.cluster.driver import train_jobs
 from action_balance.cluster.jobs import Job
+from action_balance.cluster.session import check_installed
 from action_balance.config.cluster import ClusterConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError, check_name
@@ -177,6 +178,8 @@ def run(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
 def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> list[str]:
     """Train what is missing, as far as possible; the names of the cells that failed."""
     plan, overwrite = study.plan, wanted.overwrite
+    if wanted.cluster.is_wanted:
+        check_installed()  # before anything is written
     trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell, study.load)]
     if not wanted.train_only:
         ResultFolder.renew(out, study.kind, overwrite).release()  # refuses the result of something else

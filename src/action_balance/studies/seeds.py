@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from action_balance.cluster import session
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
 from action_balance.config.cluster import ClusterConfig
@@ -52,6 +53,7 @@ def train_seeds(
         cluster: where they are trained.
         console: the screen.
     """
+    session.check_installed()
     check_installed(track.names)
     jobs = seed_jobs(config, out, track)
     if overwrite:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import check_page
+from inline_cluster import InlineCluster
 from page_text import counts_of_runs, section
 from playwright.sync_api import Browser
 from rich.console import Console
@@ -368,3 +369,29 @@ def test_the_plan_of_the_command_is_that_of_its_settings() -> None:
     command = cli.parse(["reproduce", "atari", "--games", "pitfall", "--methods", "rnd", "--seeds", "1", *FLAGS])
     assert isinstance(command, Atari)
     assert command.settings == AtariSettings(("pitfall",), ("rnd",), 1, 0, SMALL)
+
+
+def test_a_cluster_trains_what_is_missing_and_the_report_follows_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained: list[str] = []
+    words = (*FLAGS, "--games", "venture", "--methods", "rnd", "--seeds", "3")
+    make_run(tmp_path, SMALL.run("venture", "rnd", 1), SEVEN)
+    cluster = InlineCluster({"venture-rnd-2": "no space left"})
+    monkeypatch.setattr(campaign, "train_jobs", cluster.train_jobs)
+    monkeypatch.setattr(run_job, "train", lambda *words: trainer(trained)(*words[:5]))
+    with pytest.raises(SystemExit) as stop:
+        reproduce(tmp_path, *words, "--on", "ray")
+    assert stop.value.code == 2
+    assert "could not train venture-rnd-2, as said above" in capsys.readouterr().err
+    assert (cluster.trained, cluster.finished_before) == (["venture-rnd-0"], 1)
+    assert counts_of_runs((tmp_path / "report.html").read_text()) == [3, 2, 0, 1]
+
+
+def test_one_run_is_trained_without_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[str] = []
+    monkeypatch.setattr(campaign, "train", trainer(trained))
+    for _ in range(2):  # the second time, it is finished
+        reproduce(tmp_path, *FLAGS, "--only", "venture-rnd-4")
+    assert trained == ["venture-rnd-4"]
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]

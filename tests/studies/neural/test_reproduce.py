@@ -1,17 +1,20 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import check_page
+from inline_cluster import InlineCluster
 from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.studies import campaign, run_job
+from action_balance.studies import run_job
+from action_balance.studies.neural import reproduce as neural
 
 SMALL = ("--seeds", "2", "--steps", "2048", "--methods", "random", "ppo")
 
@@ -66,3 +69,26 @@ def test_a_run_with_other_settings_is_not_mistaken_for_one_of_the_study(result: 
     assert not run_job.is_finished(path.with_name("nowhere"), config)
     with pytest.raises(UserError, match="different settings"):
         run_job.is_finished(path, replace(config, seed=7))
+
+
+def test_a_cluster_trains_all_runs_at_once_and_each_part_is_written_when_its_runs_are_in(
+    result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(result / "runs", tmp_path / "runs")
+    for name in ("deep-sea-ppo", "counting-action-balance-rnd"):
+        RunFolder.open(tmp_path / "runs" / name).finish("interrupted")
+    cluster = InlineCluster()
+    monkeypatch.setattr(neural, "train_jobs", cluster.train_jobs)
+    words = ["reproduce", "neural", "--out", str(tmp_path), *SMALL, "--studies", "deep-sea", "counting"]
+    cli.main([*words, "--on", "ray"])
+    assert (cluster.trained, cluster.finished_before) == (["deep-sea-ppo", "counting-action-balance-rnd"], 1)
+    assert list(json.loads((tmp_path / "summary.json").read_text())["ours"]) == ["deep-sea", "counting"]
+
+
+def test_one_run_is_trained_without_a_report(result: Path, tmp_path: Path) -> None:
+    shutil.copytree(result / "runs" / "deep-sea-random", tmp_path / "runs" / "deep-sea-random")
+    words = ["reproduce", "neural", "--out", str(tmp_path), *SMALL]
+    cli.main([*words, "--only", "deep-sea-random"])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+    with pytest.raises(SystemExit):
+        cli.main([*words, "--only", "deep-sea-rnd"])

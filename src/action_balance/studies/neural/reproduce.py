@@ -11,6 +11,7 @@ from rich.console import Console
 
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
+from action_balance.cluster.session import check_installed
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
@@ -58,6 +59,8 @@ def reproduce_neural(
         config = runs[check_name("run", only, runs)]
         campaign.train_shown(_path(out, only), config, f"{only}: ", console)
         return
+    if cluster.is_wanted:
+        check_installed()  # before anything is written
     with ResultFolder.open(out, KIND, without_choice(settings), overwrite, {}) as folder:
         if overwrite:
             for study, method in itertools.product(WORLDS, METHODS):

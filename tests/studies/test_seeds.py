@@ -1,0 +1,82 @@
+import importlib.util
+import io
+from pathlib import Path
+
+import pytest
+from command import call
+from inline_cluster import InlineCluster
+from rich.console import Console
+from small_run import NET, SMALL
+
+from action_balance.config.agent import AgentConfig
+from action_balance.config.cluster import ClusterConfig
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder, read_metrics
+from action_balance.studies import seeds
+from action_balance.studies.seeds import seed_jobs, train_seeds
+from action_balance.tracking import TrackConfig
+
+WORDS = ("deep-sea", "--size", "3", "--method", "rnd", *SMALL, *NET)
+
+
+def test_each_of_several_seeds_is_a_run_of_its_own() -> None:
+    config = TrainConfig(env_config("deep-sea", size=3), AgentConfig(steps=4096), seed=5, seeds=3)
+    jobs = seed_jobs(config, Path("runs/sea"), TrackConfig())
+    assert [job.name for job in jobs] == ["sea-5", "sea-6", "sea-7"]
+    assert [job.folder for job in jobs] == [Path.cwd() / "runs" / name for name in ("sea-5", "sea-6", "sea-7")]
+    assert [(job.config.seed, job.config.seeds) for job in jobs] == [(5, 1), (6, 1), (7, 1)]
+
+
+def test_a_single_seed_is_trained_in_the_folder_itself() -> None:
+    config = TrainConfig(env_config("deep-sea", size=3), AgentConfig(steps=4096), seed=5)
+    assert [job.folder for job in seed_jobs(config, Path("runs/sea"), TrackConfig())] == [Path.cwd() / "runs" / "sea"]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> InlineCluster:
+    made = InlineCluster()
+    monkeypatch.setattr(seeds, "train_jobs", made.train_jobs)
+    return made
+
+
+def test_the_same_command_trains_what_is_missing(
+    tmp_path: Path, cluster: InlineCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("train", *WORDS, "--on", "ray", "--out", str(tmp_path / "sea"), "--seeds")
+    assert call(*words, "2") == 0
+    assert cluster.trained == ["sea-0", "sea-1"]
+    assert f"action-balance compare {tmp_path}/sea-0 {tmp_path}/sea-1" in capsys.readouterr().out
+    assert [row["seed"] for row in read_metrics(tmp_path / "sea-1")] == 4 * [1]
+    RunFolder.open(tmp_path / "sea-1").finish("interrupted")
+    cluster.trained.clear()
+    assert call(*words, "3") == 0
+    assert (cluster.trained, cluster.finished_before) == (["sea-1", "sea-2"], 1)
+    assert "1 of 3 runs are finished already" in capsys.readouterr().out
+    assert call(*words, "2", "--envs", "8") == 2
+    assert "sea-0 contains a run with different settings" in capsys.readouterr().err
+
+
+def test_seeds_that_could_not_be_trained_are_named(tmp_path: Path, cluster: InlineCluster) -> None:
+    cluster.failures["sea-1"] = "no space left"
+    config = TrainConfig(env_config("deep-sea", size=3), AgentConfig(method="random", steps=4096), seeds=2)
+    with pytest.raises(UserError, match="could not train sea-1, as said above"):
+        train_seeds(
+            config, tmp_path / "sea", False, TrackConfig(), ClusterConfig(on="ray"), Console(file=io.StringIO())
+        )
+    assert cluster.trained == ["sea-0"]
+
+
+def test_without_the_extra_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    assert call("train", *WORDS, "--on", "ray", "--out", str(tmp_path / "sea")) == 2
+    assert "ray is not installed, but --on ray needs it: pip install" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_several_processes_is_not_for_ray(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("train", *WORDS, "--on", "ray", "--distributed", "--out", str(tmp_path / "sea")) == 2
+    assert "leave out --distributed" in capsys.readouterr().err
