@@ -2,7 +2,7 @@
 
 A campaign is a number of equal runs on a number of machines with one GPU each. A machine lives for a random time, which
 is exponentially distributed, and is then taken away without notice; another replaces it after a delay. A run is handed
-to the first machine that is free, in order; one that was interrupted goes to the front of the queue. It continues from
+to the first machine that is free, in order; one that was interrupted goes to the end of the queue. It continues from
 its last checkpoint, on any machine.
 
 All times are in seconds. *GPU time* is the time that machines spend on runs: starting them, and training. A machine
@@ -168,7 +168,7 @@ def simulate(settings: Settings, lives: Iterator[float]) -> Outcome:
             kept = kept_by_checkpoints(trained, settings.checkpoint)
             repeated += trained - kept
             runs[attempt.run].saved += kept
-            queue.appendleft(attempt.run)
+            queue.append(attempt.run)
 
 
 def kept_by_checkpoints(trained: float, interval: float) -> float:

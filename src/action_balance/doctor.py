@@ -6,9 +6,9 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 
 import equinox as eqx
@@ -95,9 +95,15 @@ def version(package: str) -> str | None:
         return None
 
 
+@cache  # it reads the metadata of all installed packages
+def _owners() -> Mapping[str, list[str]]:
+    """The packages that have a module, by the name of the module."""
+    return metadata.packages_distributions()
+
+
 def module_of(package: str) -> str:
     """The name under which a package is imported."""
-    for name, owners in metadata.packages_distributions().items():
+    for name, owners in _owners().items():
         if canonicalize_name(package) in map(canonicalize_name, owners):
             return name
     return package
