@@ -1,0 +1,100 @@
+"""Settings of a sweep. Nothing here imports JAX, Ray or Optuna."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from action_balance.config.stopping import METRICS
+from action_balance.config.train import TrainConfig
+from action_balance.errors import MOST, UserError, check_name, check_numbers
+from action_balance.files import Data
+from action_balance.runs.metrics import KEYS
+from action_balance.studies.sweep.space import Space
+
+#: Parts that a training is divided into; after each of them, a trial can be stopped early.
+PARTS = 18
+
+#: Trials are compared after this part for the first time, and then whenever this many times as many parts are done:
+#: after a ninth and a third of the training. Each time, about one of so many trials continues.
+FIRST_PART, REDUCTION = 2, 3
+
+#: Name of the run with the settings without any change.
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Which settings vary, and how the best are found."""
+
+    set: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "NAME=VALUES"})
+    """A setting to vary, by its place in config.json below the agent (ppo.learning_rate), after env. (env.size), or by
+    its flag, with its values: choices (1e-4,3e-4), a range (0.9:0.999) or a range on a logarithmic scale
+    (log:1e-4:1e-2). Repeat it for each setting."""
+    trials: int = 20
+    """Number of combinations of values to try. The same command with a larger number adds trials."""
+    metric: str = "episode_return"
+    """Metric that is maximised, one of those in metrics.jsonl. The score of a trial is the mean over its seeds and the
+    last 10 % of its updates."""
+    early_stopping: bool = True
+    """Stop trials early that are not among the best third after a ninth or a third of their training (ASHA)."""
+    finalists: int = 3
+    """Number of the best combinations that are trained again with fresh seeds, beside the settings without any
+    change."""
+    final_seeds: int = 10
+    """Number of fresh seeds of each of them; an interval needs at least 5."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "trials", "finalists", "final_seeds", low=1, high=MOST)
+
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """A sweep."""
+
+    base: TrainConfig
+    """The run without any change."""
+    space: Space
+    """What varies."""
+    search: SearchConfig
+
+    def __post_init__(self) -> None:
+        if not self.space.axes:
+            raise UserError(
+                "sweep needs --set NAME=VALUES: give the settings to vary, such as ppo.learning_rate=1e-4,3e-4"
+            )
+        own = any(":" in name for name in self.base.agent.bonus_names)
+        if not own:
+            check_name("metric", self.search.metric, [*metrics(), *self.base.env.info_names])
+        _ = self.fresh  # its checks
+
+    @cached_property
+    def fresh(self) -> TrainConfig:
+        """The run without any change, with seeds that no trial has."""
+        return replace(self.base, seed=self.base.seed + self.base.seeds, seeds=self.search.final_seeds)
+
+    def to_data(self) -> Data:
+        """What a sweep is continued with; the number of trials, and how many of them are trained again, may change."""
+        return {
+            "base": self.base.to_dict(),
+            "space": self.space.to_data(),
+            "metric": self.search.metric,
+            "early_stopping": self.search.early_stopping,
+            "final_seeds": self.search.final_seeds,
+        }
+
+
+def metrics() -> Sequence[str]:
+    """Names of the metrics of this package."""
+    return [name for name in METRICS if name not in KEYS]
+
+
+def parts(updates: int) -> dict[int, int]:
+    """When a trial reports its score.
+
+    Args:
+        updates: updates of the whole training.
+
+    Returns:
+        The part that is done, from 1 to `PARTS`, by the number of the update that ends it.
+    """
+    return {-(-part * updates // PARTS): part for part in range(1, PARTS + 1)}

@@ -1,0 +1,326 @@
+"""The settings that a sweep varies, and the values that each may take: ``ppo.learning_rate=log:1e-4:1e-2``.
+
+A value of ``--set`` has one of three forms:
+
+``a,b,c``
+    choices;
+``low:high``
+    a range, whole numbers if the setting is one;
+``log:low:high``
+    the same range on a logarithmic scale.
+"""
+
+import itertools
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from action_balance.config.frozen import FrozenDict
+from action_balance.config.train import TrainConfig
+from action_balance.errors import SHOWN, UserError, nearest
+from action_balance.files import Data
+
+#: Values of settings by name.
+Values = Mapping[str, Any]
+
+#: The beginning of names of settings of the environment; all others are settings of the agent.
+ENV = "env."
+
+#: Digits of a number from a range, which a reader may have to type.
+DIGITS = 4
+
+#: Most combinations that are tried to find one that is valid.
+MOST_TRIED = 2000
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting that takes one of several values."""
+
+    name: str
+    """The setting, such as ``ppo.epochs``."""
+    values: tuple[Any, ...]
+    """The values, in the order in which they were given."""
+
+    @property
+    def size(self) -> float:
+        """Number of values."""
+        return len(self.values)
+
+    @property
+    def corners(self) -> tuple[Any, ...]:
+        """Values that stand for all, to check them."""
+        return self.values
+
+    def nearest(self, value: Any) -> Any:
+        """The value as trials use it."""
+        return value
+
+    def all_values(self) -> Sequence[Any]:
+        """All values."""
+        return self.values
+
+    def to_data(self) -> Data:
+        """As plain data."""
+        return {"name": self.name, "values": list(self.values)}
+
+    def __str__(self) -> str:
+        return ", ".join(map(shown, self.values))
+
+
+@dataclass(frozen=True)
+class Range:
+    """A setting that takes any number between two others."""
+
+    name: str
+    """The setting, such as ``ppo.learning_rate``."""
+    low: float
+    """Least value."""
+    high: float
+    """Greatest value."""
+    log: bool = False
+    """Whether the logarithm of the value is uniform, not the value."""
+    whole: bool = False
+    """Whether it takes whole numbers only."""
+
+    @property
+    def size(self) -> float:
+        """Number of values; infinite unless they are whole numbers."""
+        return self.high - self.low + 1 if self.whole else math.inf
+
+    @property
+    def corners(self) -> tuple[Any, ...]:
+        """Values that stand for all, to check them."""
+        return self.low, self.high
+
+    def nearest(self, value: Any) -> Any:
+        """The value as trials use it: with few digits."""
+        return value if self.whole else min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+
+    def all_values(self) -> Sequence[Any]:
+        """All values, of whole numbers."""
+        return range(int(self.low), int(self.high) + 1)
+
+    def to_data(self) -> Data:
+        """As plain data."""
+        return {"name": self.name, "low": self.low, "high": self.high, "log": self.log, "whole": self.whole}
+
+    def __str__(self) -> str:
+        scale = ", logarithmic" if self.log else ""
+        return f"{shown(self.low)} to {shown(self.high)}{scale}"
+
+
+Axis = Choice | Range
+
+
+def shown(value: Any) -> str:
+    """A value in a table: few digits of a number, all of a word."""
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Space:
+    """All combinations of values that a sweep may try."""
+
+    axes: tuple[Axis, ...]
+    """The settings that vary, in the order in which they were given."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def size(self) -> float:
+        """Number of combinations; infinite if a setting takes any number."""
+        return math.prod(axis.size for axis in self.axes)
+
+    def apply(self, config: TrainConfig, values: Values) -> TrainConfig:
+        """The settings of a run with other values.
+
+        Args:
+            config: the run.
+            values: by name.
+
+        Returns:
+            The run; a `UserError` if its own checks refuse the combination.
+        """
+        return _changed(config, {_path(name): value for name, value in values.items()})
+
+    def nearest(self, values: Values) -> dict[str, Any]:
+        """Values as trials use them: with few digits."""
+        return {axis.name: axis.nearest(values[axis.name]) for axis in self.axes}
+
+    def key(self, values: Values) -> str:
+        """What is the same for equal combinations, and only for them."""
+        return json.dumps([values[name] for name in self.names])
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """All combinations of a space that is finite."""
+        for found in itertools.product(*(axis.all_values() for axis in self.axes)):
+            yield dict(zip(self.names, found, strict=True))
+
+    def to_data(self) -> list[Data]:
+        """As plain data."""
+        return [axis.to_data() for axis in self.axes]
+
+    @classmethod
+    def from_data(cls, data: Sequence[Data]) -> "Space":
+        """The space that `to_data` has stored."""
+        return cls(
+            tuple(Choice(one["name"], tuple(one["values"])) if "values" in one else Range(**one) for one in data)
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting that can vary."""
+
+    name: str
+    """Its place below the agent, such as ``ppo.learning_rate``, or after ``env.``."""
+    flag: str
+    """Its flag, such as ``--learning-rate``."""
+    kind: Any
+    """Its type."""
+    read: Callable[[str], Any]
+    """Its value from text; a `UserError` for other text."""
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it takes numbers."""
+        return bool({int, float} & {*_options(self.kind)})
+
+    @property
+    def whole(self) -> bool:
+        """Whether it takes whole numbers only."""
+        return float not in _options(self.kind)
+
+
+def _options(kind: Any) -> tuple[Any, ...]:
+    """The types of a union; a type alone otherwise."""
+    return get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
+
+
+def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainConfig) -> Space:
+    """The space that was typed.
+
+    Args:
+        words: the value of each ``--set``.
+        known: the settings that can vary.
+        config: the run without any change.
+
+    Returns:
+        The space; a `UserError` of one line if a part of it makes no sense.
+    """
+    axes = [_axis(word, known) for word in words]
+    for name, times in Counter(axis.name for axis in axes).items():
+        if times > 1:
+            raise UserError(f"--set gives {name} {times} times: put all its values into one --set")
+    space = Space(tuple(axes))
+    for axis in axes:
+        for value in axis.corners:
+            _check_possible(space, axis, value, config)
+    return space
+
+
+def _axis(word: str, known: Sequence[Setting]) -> Axis:
+    name, equals, text = word.partition("=")
+    if not equals or not name.strip() or not text.strip():
+        raise UserError(f"--set takes NAME=VALUES, such as ppo.learning_rate=1e-4,3e-4, not '{word:.60}'")
+    setting = find_setting(name.strip(), known)
+    parts = [part.strip() for part in text.split(":")]
+    if setting.numbers and len(parts) > 1:
+        return _range(setting, parts, word)
+    values = tuple(setting.read(part.strip()) for part in text.split(","))
+    if len(values) == 1:
+        raise UserError(f"--set {word:.60} gives one value: give several, or use {setting.flag}")
+    if len({json.dumps(value) for value in values}) < len(values):
+        raise UserError(f"--set {word:.60} gives a value twice: leave one out")
+    return Choice(setting.name, values)
+
+
+def _range(setting: Setting, parts: Sequence[str], word: str) -> Range:
+    log = parts[0].lower() == "log"
+    ends = parts[1:] if log else parts
+    if len(ends) != 2:
+        raise UserError(f"--set {word:.60} is not a range: use {setting.name}=LOW:HIGH or {setting.name}=log:LOW:HIGH")
+    low, high = (setting.read(end) for end in ends)
+    if any(isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end) for end in (low, high)):
+        raise UserError(f"--set {word:.60} needs two finite numbers, as in {setting.name}=LOW:HIGH")
+    if low >= high:
+        raise UserError(f"--set {word:.60} is an empty range: {shown(low)} is not below {shown(high)}")
+    if log and low <= 0:
+        raise UserError(f"--set {word:.60} has no logarithm at {shown(low)}: begin above 0, or leave out log:")
+    return Range(setting.name, low, high, log, setting.whole)
+
+
+def find_setting(name: str, known: Sequence[Setting]) -> Setting:
+    """The setting that a name means.
+
+    Args:
+        name: its place, such as ``ppo.learning_rate`` or ``agent.ppo.learning_rate``, or its flag.
+        known: all settings.
+
+    Returns:
+        The setting; a `UserError` that suggests the nearest name for one that is unknown.
+    """
+    plain = name.removeprefix("--").removeprefix("agent.").replace("-", "_")
+    by_name = [one for one in known if one.name.replace("-", "_") == plain]
+    by_flag = [one for one in known if one.flag[2:].replace("-", "_") == plain]
+    found = by_name or by_flag or [one for one in known if one.name.rpartition(".")[2] == plain]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f"--set {name:.60} is ambiguous: choose from {', '.join(one.name for one in found[:SHOWN])}")
+    names = {one.name: one.name for one in known} | {one.name.rpartition(".")[2]: one.name for one in known}
+    near = nearest(plain, names)
+    hint = f"did you mean {names[near]}?" if near else "see action-balance sweep ENV --help-all for all settings"
+    raise UserError(f"unknown setting '{name:.60}' in --set: {hint}")
+
+
+def _check_possible(space: Space, axis: Axis, value: Any, config: TrainConfig) -> None:
+    """Raise a `UserError` if a value is refused whatever the values of the other settings are."""
+    first: UserError | None = None
+    others = [other for other in space.axes if other is not axis]
+    with_others = itertools.product(*(other.corners for other in others))
+    for found in itertools.chain([()], itertools.islice(with_others, MOST_TRIED)):
+        values = {axis.name: value, **{other.name: one for other, one in zip(others, found, strict=False)}}
+        try:
+            space.apply(config, values)
+        except UserError as error:
+            first = first or error
+            continue
+        return
+    raise UserError(f"--set {axis.name}={shown(value)}: {first}")
+
+
+def _path(name: str) -> tuple[str, ...]:
+    """The fields that lead to a setting, from those of a run on; the name of a bonus may have dots."""
+    if name.startswith(ENV):
+        return "env", *name.removeprefix(ENV).split(".")
+    first, _, rest = name.partition(".")
+    if first == "bonus_settings":
+        bonus, _, last = rest.rpartition(".")
+        return "agent", first, bonus, last
+    return "agent", *name.split(".")
+
+
+def _changed(settings: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
+    """Settings with other values by path: each group is made once, with all its changes."""
+    made: dict[str, Any] = {path[0]: value for path, value in values.items() if len(path) == 1}
+    nested: dict[str, dict[tuple[str, ...], Any]] = defaultdict(dict)
+    for path, value in values.items():
+        if len(path) > 1:
+            nested[path[0]][path[1:]] = value
+    is_group = is_dataclass(settings)
+    for name, changes in nested.items():
+        before = getattr(settings, name) if is_group else settings.get(name, FrozenDict())
+        made[name] = _changed(before, changes)
+    if not is_group:
+        return FrozenDict({**settings, **made})
+    assert {field.name for field in fields(settings)} >= made.keys()
+    return replace(settings, **made)
