@@ -1,0 +1,68 @@
+"""A trial as an actor of Ray Tune. Its run folder is all that it needs to continue, in whichever process.
+
+Nothing here imports JAX before the environment variables of the process are set.
+"""
+
+import contextlib
+import os
+from typing import Any
+
+from ray import tune
+
+from action_balance.cluster.home import Home
+from action_balance.studies.sweep.plan import NUMBER, VALUES, TrialPlan
+
+
+class SweepHome(Home):
+    """The actor next to the command, which also tells trials that the sweep stops."""
+
+    def __init__(self) -> None:
+        """The sweep goes on."""
+        super().__init__()
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let all trials save and end."""
+        self._stopping = True
+
+    def is_stopping(self) -> bool:
+        """Whether trials save and end."""
+        return self._stopping
+
+
+class TrialActor(tune.Trainable):
+    """Trains one trial. A process that takes the place of a lost one continues its run."""
+
+    def setup(self, config: dict[str, Any], plan: TrialPlan, home: Any) -> None:  # type: ignore[override]
+        """Begin to train.
+
+        Args:
+            config: number and values of the trial.
+            plan: what all trials share.
+            home: the `SweepHome` actor.
+        """
+        os.environ.update(plan.variables)
+        from action_balance.studies.sweep.training import TrialTraining
+
+        self._home = home
+        self._training = TrialTraining(config[NUMBER], config[VALUES], plan, home)
+
+    def step(self) -> dict[str, Any]:
+        """Train until the next part is done, or until the training ends."""
+        try:
+            return self._training.next_report(self._is_stopping)
+        except BaseException:  # also SIGTERM, which Ray turns into a SystemExit
+            self._training.close()
+            raise
+
+    def cleanup(self) -> None:
+        """Save the run; it was stopped early unless the sweep stops."""
+        early = False
+        with contextlib.suppress(Exception):  # of a command that is gone
+            early = not self._is_stopping()
+        self._training.close(early)
+
+    def _is_stopping(self) -> bool:
+        import ray
+
+        return bool(ray.get(self._home.is_stopping.remote()))
