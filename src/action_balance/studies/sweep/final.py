@@ -1,0 +1,145 @@
+"""The best settings of a search, trained again with seeds that had no part in choosing them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.config.cluster import ClusterConfig
+from action_balance.config.train import TrainConfig
+from action_balance.config.trust import leads_to
+from action_balance.files import Data
+from action_balance.studies import statistics
+from action_balance.studies.run_job import RunJob, is_finished
+from action_balance.studies.statistics import Estimate
+from action_balance.studies.sweep.folder import FINAL
+from action_balance.studies.sweep.ledger import Trial, best
+from action_balance.studies.sweep.scores import ScoreReader
+from action_balance.studies.sweep.settings import BASELINE, SweepSettings
+from action_balance.terminal.training import command_line
+from action_balance.web.format import as_float
+
+
+@dataclass(frozen=True)
+class Final:
+    """Settings that are trained with fresh seeds. Axis: S seeds."""
+
+    name: str
+    """Its folder."""
+    values: Mapping[str, Any]
+    """What it changes."""
+    trial: int | None = None
+    """The trial that it repeats; None for the settings without any change, unless a trial has the same."""
+    search_score: float = math.nan
+    """The score of that trial, which is optimistic: it is the reason why these settings were chosen."""
+    scores: tuple[float, ...] = ()
+    """Scores of the fresh seeds; empty before the run is finished."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all seeds have a score."""
+        return bool(self.scores) and all(map(math.isfinite, self.scores))
+
+    @property
+    def mean(self) -> Estimate:
+        """Mean score of the fresh seeds."""
+        return statistics.bootstrap_mean(np.array(self.scores)) if self.is_known else Estimate(math.nan)
+
+    def more_than(self, other: "Final") -> Estimate:
+        """Difference of the mean scores."""
+        if not (self.is_known and other.is_known):
+            return Estimate(math.nan)
+        return statistics.difference(np.array(self.scores), np.array(other.scores))
+
+    def to_data(self) -> Data:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "values": dict(self.values),
+            "trial": self.trial,
+            "search_score": statistics.number(self.search_score),
+            "scores": [statistics.number(score) for score in self.scores],
+        }
+
+    @classmethod
+    def from_data(cls, data: Data) -> "Final":
+        """What `to_data` has stored."""
+        known = {"search_score": as_float(data["search_score"]), "scores": tuple(map(as_float, data["scores"]))}
+        return cls(**{**data, **known})
+
+
+def choose_finals(settings: SweepSettings, trials: Sequence[Trial]) -> list[Final]:
+    """What is trained with fresh seeds: the settings without any change, then the best ones of the search.
+
+    Args:
+        settings: of the sweep.
+        trials: of its search.
+
+    Returns:
+        Settings that all differ: a trial without a change is the first one.
+    """
+    first, others = Final(BASELINE, {}), []
+    for trial in best(trials, settings.search.finalists):
+        if settings.space.apply(settings.base, trial.values) == settings.base:
+            first = replace(first, trial=trial.number, search_score=trial.score)
+        else:
+            others.append(Final(f"trial-{trial.name}", trial.values, trial.number, trial.score))
+    return [first, *others]
+
+
+def config_of(final: Final, settings: SweepSettings) -> TrainConfig:
+    """The run of settings with fresh seeds."""
+    return settings.space.apply(settings.fresh, final.values)
+
+
+def read_scores(final: Final, settings: SweepSettings, out: Path) -> Final:
+    """The scores of the fresh seeds, if their run is finished.
+
+    Args:
+        final: the settings.
+        settings: of the sweep.
+        out: folder of the sweep.
+
+    Returns:
+        The settings with the scores.
+    """
+    path, config = out / FINAL / final.name, config_of(final, settings)
+    if not is_finished(path, config):
+        return replace(final, scores=())
+    reader = ScoreReader(path, config, settings.search.metric)
+    reader.read()
+    return replace(final, scores=tuple(reader.seed_scores().tolist()))
+
+
+def train_finals(
+    finals: Sequence[Final],
+    settings: SweepSettings,
+    out: Path,
+    cluster: ClusterConfig,
+    console: Console,
+    on_finished: Callable[[], None],
+) -> None:
+    """Train settings with fresh seeds, in parallel.
+
+    Args:
+        finals: what has no scores is trained.
+        settings: of the sweep.
+        out: folder of the sweep.
+        cluster: settings of the cluster.
+        console: the screen.
+        on_finished: called after each finished run.
+    """
+    trust, command = bool(leads_to(settings.base.to_dict())), tuple(command_line())
+    jobs = [
+        RunJob(one.name, (out / FINAL / one.name).absolute(), config_of(one, settings), command, trust)
+        for one in finals
+        if not one.scores
+    ]
+    if jobs:
+        done = len(finals) - len(jobs)
+        raise_failures(train_jobs(jobs, cluster, console, out / FINAL, lambda _: on_finished(), done))

@@ -1,0 +1,178 @@
+"""Parallel coordinates: an axis for each setting and one for the score, and a line across them for each trial.
+
+Places are in units of the drawing, from its upper left corner.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from action_balance.studies.sweep.ledger import Trial, ranked
+from action_balance.studies.sweep.space import Axis, Choice, Range, Space, shown
+from action_balance.studies.sweep.verdict import short_names, values_text
+from action_balance.web.format import MINUS
+
+#: Least distance of two axes, and least width of the drawing.
+SPACING, LEAST_WIDTH = 150.0, 760.0
+#: Where axes begin and end, and the space beside the first and the last.
+TOP, BOTTOM, SIDE = 46.0, 330.0, 84.0
+#: Height of the drawing, with a line of text below the axes.
+HEIGHT = 384.0
+#: Part of an axis of words that is free beyond its first and last value.
+FREE = 0.08
+#: Height over which lines are spread that cross an axis of words at the same value.
+SPREAD = 18.0
+#: Ticks of an axis of numbers, about.
+TICKS = 4
+#: Trials that the keyboard reaches; a table has all.
+REACHED = 10
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A mark at an axis."""
+
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class DrawnAxis:
+    """An axis of the drawing."""
+
+    x: float
+    title: str
+    ticks: tuple[Tick, ...]
+
+
+@dataclass(frozen=True)
+class DrawnTrial:
+    """The line of a trial."""
+
+    number: int
+    path: str
+    """Its places, as an SVG path has them."""
+    level: int
+    """The share of the other trials, in percent, whose score is lower."""
+    stopped: bool
+    """Whether it was stopped early."""
+    best: bool
+    """Whether no trial is ranked higher."""
+    reached: bool
+    """Whether the keyboard reaches it."""
+    text: str
+    """What it tried, and its score."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The whole drawing; the trials that are drawn last are on top."""
+
+    width: float
+    axes: tuple[DrawnAxis, ...]
+    trials: tuple[DrawnTrial, ...]
+
+
+def draw(trials: Sequence[Trial], space: Space, metric: str) -> Drawing | None:
+    """Draw the trials of a sweep that have a score.
+
+    Args:
+        trials: of the sweep.
+        space: what varies.
+        metric: the metric that is maximised.
+
+    Returns:
+        The drawing; None without any score.
+    """
+    order = ranked(trials)
+    if not order:
+        return None
+    width = max(LEAST_WIDTH, SPACING * len(space.axes) + 2 * SIDE)
+    xs = [SIDE + (width - 2 * SIDE) * place / len(space.axes) for place in range(len(space.axes) + 1)]
+    low, high = min(one.score for one in order), max(one.score for one in order)
+    scores = Range("score", *((low, high) if high > low else (low - 0.5, high + 0.5)))
+    axes = [*space.axes, scores]
+    titles = [*short_names(space).values(), metric]
+    drawn = [DrawnAxis(x, title, _ticks(axis)) for x, axis, title in zip(xs, axes, titles, strict=True)]
+    lines = []
+    for place, trial in enumerate(order):
+        values = [*(trial.values[name] for name in space.names), trial.score]
+        ys = [_y(axis, value) + _aside(axis, trial.number) for axis, value in zip(axes, values, strict=True)]
+        stopped = trial.status == "stopped"
+        early = f", stopped early after {trial.updates:,} updates" if stopped else ""
+        lines.append(
+            DrawnTrial(
+                number=trial.number,
+                path="M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True)),
+                level=_level(trial.score, [one.score for one in order]),
+                stopped=stopped,
+                best=place == 0,
+                reached=place < REACHED,
+                text=f"Trial {trial.number}: {number(trial.score)} with {values_text(trial.values, space)}{early}",
+            )
+        )
+    return Drawing(width, tuple(drawn), tuple(reversed(lines)))
+
+
+def number(value: float) -> str:
+    """A score with few digits, and a real minus sign."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("-", MINUS)
+
+
+def _y(axis: Axis, value: Any) -> float:
+    return BOTTOM - (BOTTOM - TOP) * _share(axis, value)
+
+
+def _aside(axis: Axis, trial: int) -> float:
+    """How far the line of a trial passes beside a word: multiples of the golden ratio are spread evenly."""
+    return SPREAD * (trial * (5**0.5 - 1) / 2 % 1 - 0.5) if isinstance(axis, Choice) else 0.0
+
+
+def _level(score: float, scores: Sequence[float]) -> int:
+    return round(100 * sum(one < score for one in scores) / max(1, len(scores) - 1))
+
+
+def _share(axis: Axis, value: Any) -> float:
+    """Where a value lies on its axis, from 0 at the bottom to 1 at the top."""
+    if isinstance(axis, Choice):
+        ordered = _ordered(axis)
+        return FREE + (1 - 2 * FREE) * ordered.index(value) / max(1, len(ordered) - 1)
+    low, high, at = (math.log(one) if axis.log else one for one in (axis.low, axis.high, value))
+    return min(max((at - low) / (high - low), 0.0), 1.0)
+
+
+def _ordered(axis: Choice) -> list[Any]:
+    """Numbers by size, words from top to bottom as they were given."""
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in axis.values):
+        return sorted(axis.values)
+    return list(reversed(axis.values))
+
+
+def _ticks(axis: Axis) -> tuple[Tick, ...]:
+    if isinstance(axis, Choice):
+        return tuple(Tick(_y(axis, value), shown(value)) for value in axis.values)
+    found = _powers(axis.low, axis.high) if axis.log else _even(axis.low, axis.high, axis.whole)
+    return tuple(Tick(_y(axis, value), number(value)) for value in found)
+
+
+def _even(low: float, high: float, whole: bool) -> list[float]:
+    """Round numbers at equal distances within a range."""
+    rough = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    step = max(1.0, round(step)) if whole else step
+    first = math.ceil(low / step - 1e-9)
+    return [round(step * place, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """Powers of ten within a range; of a range with fewer than two, also their multiples."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
+        found = [factor * 10.0**decade for decade in decades for factor in factors]
+        found = [one for one in found if low * (1 - 1e-9) <= one <= high * (1 + 1e-9)]
+        if len(found) > 2:
+            return found
+    return [low, *found, high] if len(found) < 2 else found

@@ -1,0 +1,85 @@
+"""What a sweep has found, in words: the settings that the search has chosen, with fresh seeds.
+
+The search chooses the settings, and the fresh seeds only measure them. To choose again among the finalists by these
+measurements would make them optimistic as well.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from action_balance.studies.statistics import FEWEST, Estimate, describe, to_data
+from action_balance.studies.sweep.final import Final
+from action_balance.studies.sweep.settings import BASELINE
+from action_balance.studies.sweep.space import Space, shown
+from action_balance.web.format import count, decimals, side
+
+
+def short_names(space: Space) -> dict[str, str]:
+    """Names of settings for tables: without the group, unless two settings then have the same name."""
+    last = {name: name.rpartition(".")[2] for name in space.names}
+    return {name: one if list(last.values()).count(one) == 1 else name for name, one in last.items()}
+
+
+def values_text(values: Mapping[str, Any], space: Space) -> str:
+    """Values in words: ``learning_rate 0.0003, epochs 4``."""
+    names = short_names(space)
+    return ", ".join(f"{names[name]} {shown(value)}" for name, value in values.items())
+
+
+def digits(finals: Sequence[Final]) -> int:
+    """Decimals of scores."""
+    known = [one.mean for one in finals if one.is_known]
+    return decimals((one.value for one in known), (one.spread_ends[1] - one.spread_ends[0] for one in known))
+
+
+def chosen(finals: Sequence[Final]) -> Final | None:
+    """The settings that the search prefers; None if it has chosen none."""
+    known = [one for one in finals if math.isfinite(one.search_score)]
+    return max(known, key=lambda one: one.search_score, default=None)  # of equal ones, the first
+
+
+def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[str]:
+    """The verdict.
+
+    Args:
+        finals: the settings with fresh seeds.
+        space: what varies.
+        metric: the metric that is maximised.
+
+    Yields:
+        Sentences.
+    """
+    best, base = chosen(finals), next((one for one in finals if one.name == BASELINE), None)
+    if best is None or base is None:
+        yield "No trial is finished yet, so there are no best settings."
+        return
+    if best.name == BASELINE:
+        yield "The search prefers the settings without any change."
+        if best.is_known:
+            yield f"With {count(len(best.scores), 'fresh seed')}, their mean {metric} is {_text(best.mean, finals)}."
+        return
+    which = f"The search prefers {values_text(best.values, space)} (trial {best.trial})"
+    if not (best.is_known and base.is_known):
+        yield f"{which}. There are no scores of fresh seeds yet."
+        return
+    yield (
+        f"{which}. With {count(len(best.scores), 'fresh seed')}, the mean {metric} of these settings is "
+        f"{_text(best.mean, finals)}, compared with {_text(base.mean, finals)} without any change."
+    )
+    yield difference_sentence(best.more_than(base), len(best.scores), digits(finals))
+
+
+def difference_sentence(difference: Estimate, seeds: int, decimals: int) -> str:
+    """Whether a difference is significant, in a sentence."""
+    if difference.spread is None:
+        few = f"{count(seeds, 'seed')} {'is' if seeds == 1 else 'are'} too few for an interval"
+        return f"The difference may be due to chance: {few}, which needs at least {FEWEST}."
+    low, high = (f"{end:,.{decimals}f}" for end in difference.spread_ends)
+    where = side(to_data(difference), 0)
+    says = {"above": "significant", "below": "significant: they are worse", "around": "not significant"}[where]
+    return f"The difference is {says} (95 % interval {low} to {high})."
+
+
+def _text(estimate: Estimate, finals: Sequence[Final]) -> str:
+    return describe(to_data(estimate), digits(finals)) or "unknown"
