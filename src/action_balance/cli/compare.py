@@ -17,7 +17,8 @@ class Compare(Command):
     """Compare the learning curves of training runs. Confidence intervals are over seeds."""
 
     runs: tuple[Path, ...] = field(metadata={"metavar": "RUN"})
-    """Folders of the runs; runs that differ only in their seeds form one curve."""
+    """Folders of the runs; runs that differ only in their seeds form one curve. The folder of a sweep stands for its
+    best settings, trained with fresh seeds."""
     metric: str = "episode_return"
     """Metric to compare, one of those in metrics.jsonl; higher counts as better."""
     baseline: str | None = None

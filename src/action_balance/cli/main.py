@@ -17,6 +17,7 @@ from action_balance.cli.list import List
 from action_balance.cli.parser import parse as parse_form
 from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Exploration, Grid, Neural
 from action_balance.cli.resume import Resume
+from action_balance.cli.sweep import Sweep
 from action_balance.cli.train import Train
 from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
@@ -38,6 +39,7 @@ COMMANDS: dict[str, type[Command]] = {
     "explore": Explore,
     "train": Train,
     "resume": Resume,
+    "sweep": Sweep,
     "evaluate": Evaluate,
     "compare": Compare,
     "view": View,

@@ -17,7 +17,7 @@ class View(Command):
     """Show a result or training runs on a web page."""
 
     paths: tuple[Path, ...] = field(metadata={"metavar": "RUN_OR_RESULT"})
-    """Folder of a result (reproduce, explore, compare), or folders of training runs, shown together."""
+    """Folder of a result (reproduce, explore, compare, sweep), or folders of training runs, shown together."""
     save: Path | None = None
     """Write the page to this self-contained file instead of serving it."""
     live: bool = False

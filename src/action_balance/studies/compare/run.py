@@ -11,6 +11,7 @@ from action_balance.runs.results import ResultFolder, to_csv
 from action_balance.studies import statistics
 from action_balance.studies.compare import KIND, analysis, holds_result, screen
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison
+from action_balance.studies.sweep.folder import final_runs
 from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
@@ -33,12 +34,13 @@ def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: 
     """Compare training runs.
 
     Args:
-        paths: folders of the runs.
+        paths: folders of the runs; that of a sweep stands for its runs with fresh seeds.
         metric: name of a metric.
         baseline: label of the curve that the others are compared with.
         out: folder for the tables and the figure.
         console: the screen.
     """
+    paths = [run for path in paths for run in final_runs(path) or [path]]
     result = analysis.compare(paths, metric, baseline)
     screen.show(result, console)
     _write(result, sorted(path.resolve().name for path in paths), out)
