@@ -102,8 +102,13 @@ class Nodes:
 
     def replace(self, rng: random.Random) -> None:
         """Kill a node with everything on it, and start another."""
-        self._cluster.remove_node(self._workers.pop(rng.randrange(len(self._workers))), allow_graceful=False)
+        self.replace_at(rng.randrange(len(self._workers)))
+
+    def replace_at(self, place: int) -> None:
+        """Kill one of the nodes that train, and start another in its place."""
+        self._cluster.remove_node(self._workers[place], allow_graceful=False)
         self.add()
+        self._workers[place] = self._workers.pop()
 
     def stop(self) -> None:
         """End all processes."""

@@ -70,6 +70,8 @@ def test_jobs_continue_after_the_last_update_that_was_saved(
     assert f"plain: {where}" in lines
     assert "asked to stop: stopped by its machine; it continues after update 3" in lines
     assert any(line.startswith("killed: its process was lost on") for line in lines)
+    together = [int(path.read_text()) for path in tmp_path.glob("*/together")]
+    assert all(number <= resources.slots for number in together)
     assert not list(tmp_path.glob(".*"))  # nothing is left of transfers
 
 

@@ -28,7 +28,9 @@ class CountingJob:
         with self.claim(folder), graceful_stop() as stop:
             on_message(f"in {'its folder' if folder == self.folder else 'a copy'}")
             begun = self.saved(folder)
-            (folder / "starts").open("a").write(f"{begun}\n")
+            with (folder / "starts").open("a") as starts:
+                starts.write(f"{begun}\n")
+            (folder / "together").write_text(str(len(list(folder.parent.glob("*/.lock")))))
             for update in range(begun + 1, self.updates + 1):
                 if update == self.updates // 2 + 1 and begun == 0:
                     self._misbehave()

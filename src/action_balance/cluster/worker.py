@@ -178,8 +178,9 @@ def _answer(call: Any) -> Any:
     """What the actor returns; an error that it raises is raised as it was there."""
     import ray
 
+    # A task that waits in `ray.get` lends its cores to another one, and then both would train on them.
     try:
-        return ray.get(call)
+        return call.future().result()
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
 
