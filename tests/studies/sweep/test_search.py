@@ -148,6 +148,18 @@ def test_a_failed_trial_does_not_end_the_search_unless_all_fail() -> None:
     assert not found.is_stopping
 
 
+def test_a_trial_that_ends_because_all_others_fail_was_not_stopped_early() -> None:
+    found, book, _ = search(trials=9)
+    for _ in range(4):
+        found.next_trial()
+    found.started(3)
+    for number in range(3):
+        found.ended(number, {"status": "failed", "reason": "no such metric"})
+    found.ended(3, {"status": "running", "done": True})
+    assert book.trials[3].status == "running"
+    assert found.problem == "no such metric"
+
+
 def test_failures_among_others_do_not_end_the_search() -> None:
     book = ledger(trial(0, 0.5), *(trial(number, status="failed", reason="nan") for number in range(1, 8)))
     found, _, _ = search(book, trials=9)

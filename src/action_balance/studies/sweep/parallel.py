@@ -54,7 +54,7 @@ class DrawnTrial:
     path: str
     """Its places, as an SVG path has them."""
     level: int
-    """The share of the other trials, in percent, whose score is lower."""
+    """The share of the other trials, in percent, whose score is not higher."""
     stopped: bool
     """Whether it was stopped early."""
     best: bool
@@ -131,7 +131,7 @@ def _aside(axis: Axis, trial: int) -> float:
 
 
 def _level(score: float, scores: Sequence[float]) -> int:
-    return round(100 * sum(one < score for one in scores) / max(1, len(scores) - 1))
+    return round(100 * (sum(one <= score for one in scores) - 1) / max(1, len(scores) - 1))
 
 
 def _share(axis: Axis, value: Any) -> float:

@@ -116,7 +116,7 @@ class Search:
         self.running.discard(number)
         status: Status = report.get("status", "running")
         if status == "running":
-            if self._stop():
+            if self.is_stopping:
                 return
             status = "stopped"
         self._end(number, status, report.get("reason", ""))
