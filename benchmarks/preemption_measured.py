@@ -117,12 +117,13 @@ class Disturbed:
     interruptions: int
     lives: list[float]
     replacement: float
+    """Median time from the end of a node until a run starts on the next one."""
 
 
 def measure_disturbed(nodes: Nodes, folder: Path, calm: Settings, steps: int, lives: Iterator[float]) -> Disturbed:
     """Train a campaign, and kill each node at the end of its life."""
     used: list[float] = []
-    delays: list[float] = []
+    kills: list[float] = []
 
     def live() -> float:
         used.append(next(lives))
@@ -138,13 +139,15 @@ def measure_disturbed(nodes: Nodes, folder: Path, calm: Settings, steps: int, li
         now = time.monotonic()
         if now >= ends[worker] and len(seen.times("finished")) < calm.runs:
             nodes.replace_at(worker)
-            delays.append(time.monotonic() - now)
+            kills.append(now)
             ends[worker] = time.monotonic() + live()
     runs = [folder / f"sea-{seed}" for seed in range(calm.runs)]
     updates = len((runs[0] / "timing.jsonl").read_text().splitlines())
     again = sum(len(rows.read_bytes().splitlines()) for run in runs for rows in (run / "aside").rglob("metrics.jsonl"))
     lost = len(seen.times("its machine", "its process"))
-    return Disturbed(seen.duration, again * calm.run / updates, lost, used, mean(delays) if delays else 0.0)
+    starts = [at for at, _ in seen.times("starts", "continues")]
+    delays = [min(at for at in starts if at > kill) - kill for kill in kills if starts[-1] > kill]
+    return Disturbed(seen.duration, again * calm.run / updates, lost, used, median(delays) if delays else 0.0)
 
 
 def main() -> None:
@@ -181,7 +184,7 @@ def main() -> None:
         f"measured without kills: a run trains for {calm.run:.1f} s, starts in {calm.start:.1f} s, and "
         f"{calm.restart:.1f} s more in a new process; a checkpoint every {calm.checkpoint:.1f} s"
     )
-    console.print(f"a node is replaced in {settings.replacement:.1f} s")
+    console.print(f"a run starts {settings.replacement:.1f} s after a node was killed")
     console.print(shown)
 
 

@@ -43,7 +43,7 @@ ROOT = Path(__file__).parent.parent
 LOGS = ("metrics.jsonl", "timing.jsonl")
 SHELLS = {"sh", "bash", "shell", "console"}
 #: Programs of others that a page may name.
-OTHERS = {"cp", "gunzip", "ln", "mkdir", "source", "tensorboard"}
+OTHERS = {"cp", "eval", "gunzip", "ln", "mkdir", "ray", "source", "tensorboard"}
 
 
 class Block(NamedTuple):
@@ -193,6 +193,10 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
         program, *rest = rest
     if program == "srun":
         program, *rest = rest
+    if program == "ray":  # which executes a command: its last words, or one quoted word
+        quoted = [word for word in rest if word.startswith(f"{PROGRAM} ")]
+        words = shlex.split(quoted[0]) if quoted else rest[rest.index("--") + 1 :] if "--" in rest else [program]
+        program, *rest = words
     if program == PROGRAM:
         folder = _folder(_parse(_without_output(rest)), monkeypatch)
         assert folder is None or folders.setdefault(folder, words) is words
@@ -209,7 +213,7 @@ def test_a_command_is_understood_and_has_a_folder_of_its_own(
     elif program in ("python", "python3"):
         assert rest[0] == "-m" or (ROOT / rest[0]).is_file()
     else:
-        assert program in OTHERS
+        assert program in OTHERS or re.match(r"[a-z]+=\$\(", program)  # a variable of a script
 
 
 def _parse(arguments: list[str]) -> Command:
@@ -221,6 +225,8 @@ def _parse(arguments: list[str]) -> Command:
 
 def _folder(command: Command, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     """Where a command writes what it would not write a second time; studies continue where they stopped."""
+    if isinstance(command, Train) and command.cluster.is_wanted:  # it continues where it stopped
+        return None
     if isinstance(command, Train) and not command.is_light and not command.hosts.process_id:  # others write nothing
         found: list[Path] = []
         monkeypatch.setattr(training, "train", lambda _, out, *__, **___: found.append(out))

@@ -45,7 +45,11 @@ class WriteError(UserError):
             cause: the error of the system.
         """
         super().__init__(message)
-        self.fix = FIXES.get(cause.errno or 0, "")
+        self.fix, self._number = FIXES.get(cause.errno or 0, ""), cause.errno
+
+    def __reduce__(self) -> tuple[type["WriteError"], tuple[str, OSError]]:
+        """It can be sent to other processes."""
+        return type(self), (str(self), OSError(self._number, ""))
 
     def then(self, how: str) -> UserError:
         """The error with what to do.

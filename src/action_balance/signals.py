@@ -254,7 +254,7 @@ class Watcher:
         if self._first is None or self._code is not None:
             return
         now, noticed = self._clock(), self.noticed.is_set()
-        if self._terminated is not None and now - self._terminated >= (CLOSING if noticed else UPDATE):
+        if self._terminated is not None and now - self._terminated >= self._limit(noticed):
             self._end(LAST_WORDS_TERMINATED if not noticed else LAST_WORDS)
             return
         if not self._answered and now - self._first >= ACKNOWLEDGE:
@@ -264,6 +264,10 @@ class Watcher:
             if not noticed:
                 self._end(LAST_WORDS)
 
+    def _limit(self, noticed: bool) -> float:
+        """Seconds after SIGTERM when the process ends, whether the main thread has noticed it or not."""
+        return max(CLOSING if noticed else UPDATE, *(one.closing for one in TASKS), 0.0)
+
     @property
     def patience(self) -> float | None:
         """Seconds until `due` has something to do; None if only a signal can change anything."""
@@ -272,7 +276,7 @@ class Watcher:
         moments = [] if self._answered else [self._first + ACKNOWLEDGE]
         moments += [] if self._waits else [self._first + NOTICE]
         if self._terminated is not None:
-            moments += [self._terminated + UPDATE, self._terminated + CLOSING]
+            moments += [self._terminated + self._limit(noticed) for noticed in (False, True)]
         later = [moment - self._clock() for moment in moments]
         return min((one for one in later if one > 0), default=0.1 if later else None)
 

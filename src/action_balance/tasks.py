@@ -33,6 +33,8 @@ class Task:
     """Says when it will stop; empty while nothing is lost by ending at once."""
     save: Callable[[], object] = lambda: None
     """Saves what would be lost, because the process ends now."""
+    closing: float = 0.0
+    """Seconds after SIGTERM in which it may end by itself, if they are more than usual."""
     ending: Callable[[], object] = lambda: None
     """Tells others that the process ends now; called first, and returns soon."""
 

@@ -10,7 +10,7 @@ from action_balance.cluster.board import Board
 from action_balance.cluster.home import Place
 from action_balance.engines.metrics_rows import Progress
 
-HERE = Place("f00", "node-1", 7)
+HERE = Place("f00", "node-1")
 
 
 def at(update: int) -> Progress:

@@ -27,7 +27,7 @@ class Bench:
         board = Board(self.console, [self.job])
         resources = Resources(1, 0, 2, 0, 1)
         self.campaign = Campaign(resources, board, lambda job: self.finished.append(job.name), max_crashes)
-        self.run = driver._Run(self.job, attempt=1, due=-1.0, place=Place("here", "node-1", 7))
+        self.run = driver._Run(self.job, attempt=1, due=-1.0, place=Place("here", "node-1"))
 
     def save(self, update: int) -> None:
         self.job.folder.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ def test_crashes_without_progress_are_tried_again_with_growing_delays_and_then_g
         delays.append(bench.delay)
         bench.run.due = -1.0
     assert delays == [1.0, 2.0, None]
-    assert bench.campaign.failed == {"job": "its process crashed 3 times in a row without progress on node-1"}
+    assert bench.campaign.failed == {"job": "it crashed 3 times in a row without progress, at last on node-1"}
 
 
 def test_crashes_with_progress_in_between_are_tried_again_at_once(bench: Bench) -> None:
@@ -92,8 +92,27 @@ def test_crashes_with_progress_in_between_are_tried_again_at_once(bench: Bench) 
 
 
 def test_lost_machines_do_not_count_as_crashes(bench: Bench) -> None:
-    bench.run.place = Place("gone", "node-2", 7)
+    bench.run.place = Place("gone", "node-2")
     for _ in range(10):
         bench.campaign._lost(bench.run)
     assert (bench.delay, bench.campaign.failed) == (0.0, {})
     assert bench.lines[-1] == "job: its machine was lost; it starts again"
+
+
+def test_a_machine_that_cannot_train_a_job_counts_as_a_crash_with_its_reason(bench: Bench) -> None:
+    for _ in range(3):
+        bench.campaign._came_back(bench.run, Outcome("crashed", "the device failed"))
+    assert bench.lines[0] == "job: the device failed on node-1; it starts again"
+    assert bench.campaign.failed == {
+        "job": "it crashed 3 times in a row without progress, at last on node-1: the device failed"
+    }
+
+
+def test_a_report_that_cannot_be_written_stops_no_other_run(bench: Bench) -> None:
+    def report(_job: object) -> None:
+        raise UserError("line 3 is damaged")
+
+    bench.campaign.on_finished = report
+    bench.campaign._came_back(bench.run, Outcome("finished"))
+    assert bench.lines == ["job: finished (1 of 1)", "no report after job: line 3 is damaged"]
+    assert not bench.campaign.failed

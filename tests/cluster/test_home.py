@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 from counting_job import CountingJob
+from other_machine import hold
 
-from action_balance.cluster.home import Home, Message, Superseded
+from action_balance.cluster.home import Home, Message, NotClaimed, Superseded
 from action_balance.cluster.transfer import Piece
+from action_balance.errors import UserError
+from action_balance.runs import leases
+from action_balance.runs.locks import LockLost
 from action_balance.runs.owned import FolderBusy
 
 
@@ -56,13 +60,50 @@ def test_a_job_that_another_process_trains_is_not_claimed(tmp_path: Path) -> Non
     home.release(job, 1)
 
 
-def test_an_actor_that_was_started_again_claims_what_an_attempt_goes_on_to_store(tmp_path: Path) -> None:
-    job = CountingJob("job", tmp_path / "job")
-    home = Home()
-    home.store(job, 3, [Piece("count", 0, b"2")])
-    home.commit(job, 3, ["count"], ["count"])
-    assert job.saved(job.folder) == 2
+def test_an_actor_that_was_started_again_puts_no_half_of_a_transfer_into_place(tmp_path: Path) -> None:
+    job, home = CountingJob("job", tmp_path / "job"), Home()
+    home.claim(job, 3)
+    home.store(job, 3, [Piece("starts", 0, b"0\n")])
     home.release(job, 3)
+    again = Home()
+    with pytest.raises(NotClaimed):
+        again.store(job, 3, [Piece("count", 0, b"2")])
+    again.claim(job, 3)
+    again.store(job, 3, [Piece("count", 0, b"2")])
+    with pytest.raises(NotClaimed):
+        again.commit(job, 3, ["starts", "count"], ["starts", "count"])
+    assert job.saved(job.folder) == 0
+    again.release(job, 3)
+
+
+def test_a_claim_that_was_taken_over_puts_nothing_into_place(tmp_path: Path) -> None:
+    job, home = CountingJob("job", tmp_path / "job"), Home()
+    home.claim(job, 1)
+    home.store(job, 1, [Piece("count", 0, b"2")])
+    hold(job.folder / ".lock")  # another machine has taken over
+    leases.LEASE, before = 0.0, leases.LEASE
+    try:
+        with pytest.raises(LockLost):
+            home.commit(job, 1, ["count"], ["count"])
+    finally:
+        leases.LEASE = before
+    assert job.saved(job.folder) == 0
+
+
+def test_nothing_is_read_or_written_through_a_link(tmp_path: Path) -> None:
+    job, home = CountingJob("job", tmp_path / "job"), Home()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "mine").write_text("precious")
+    job.folder.mkdir()
+    (job.folder / "link").symlink_to(outside)
+    home.claim(job, 1)
+    home.store(job, 1, [Piece("link/mine", 0, b"evil")])
+    for attempt in (lambda: home.commit(job, 1, ["link/mine"], []), lambda: home.fetch(job, "link/mine", 0)):
+        with pytest.raises(UserError, match="points outside"):
+            attempt()
+    home.release(job, 1)
+    assert (outside / "mine").read_text() == "precious"
 
 
 def test_files_that_a_task_has_deleted_are_deleted_and_other_files_stay(tmp_path: Path) -> None:

@@ -56,12 +56,12 @@ class CountingJob:
         return int((folder / "count").read_text()) if (folder / "count").exists() else 0
 
     @contextmanager
-    def claim(self, folder: Path) -> Iterator[None]:
+    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / ".lock")
         if not lock.acquire():
             raise FolderBusy(f"another process trains {self.name}")
         try:
-            yield
+            yield lock.check
         finally:
             lock.release()

@@ -20,6 +20,9 @@ from action_balance.terminal.progress import LINE_EVERY
 from action_balance.terminal.summary import score
 from action_balance.web.format import count
 
+#: Most seconds between two plain lines; in the first ten minutes there are more.
+LONGEST = 60.0
+
 #: Lines of the screen that are not for runs.
 RESERVED = 4
 
@@ -105,9 +108,9 @@ class Board:
         """Show the present."""
         if self._console.is_terminal:
             self._live.refresh()
-        elif self._clock() - self._last_line >= LINE_EVERY:
+        elif self._clock() - self._last_line >= min(LONGEST, max(LINE_EVERY, (self._clock() - self._began) / 60)):
             self._last_line = self._clock()
-            self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none has started'}")
+            self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none is running'}")
 
     def summary(self) -> str:
         """How many jobs are finished, run, wait and have failed, and the time that is left."""
@@ -141,7 +144,7 @@ class Board:
         )
         room = max(1, self._console.size.height - RESERVED)
         for name, now in list(self._now.items())[:room]:
-            text = f"{self._describe(name, now)} on {self._places[name]}"
+            text = f"{self._describe(name, now)} on {self._places.get(name, 'its node')}"
             bars.add_task(
                 printable(name),
                 total=self._jobs[name].updates,

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,12 @@ from action_balance.web.format import count, listed
 #: Seconds between two looks at the messages of tasks.
 POLL = 0.25
 
-#: Seconds that tasks have to save and end when the command is interrupted.
-GRACE = 60.0
+#: Seconds that tasks have to save and end when the command is interrupted, and when it is terminated: a cluster kills
+#: what has not ended half a minute after SIGTERM.
+GRACE, TERMINATED = 60.0, 25.0
+
+#: Seconds to wait for the last messages of a task that has ended.
+LAST_WORDS = 2.0
 
 #: Seconds before a job that has crashed without progress is tried again: doubled each time, up to the second.
 DELAY, LONGEST_DELAY = 1.0, 30.0
@@ -37,7 +42,7 @@ DELAY, LONGEST_DELAY = 1.0, 30.0
 BUSY_DELAY = 15.0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
     """Where a job is."""
 
@@ -47,7 +52,6 @@ class _Run:
     saved: int = 0  # updates that were kept when it was last lost
     place: Place | None = None  # of the current attempt
     due: float = 0.0  # when it is submitted
-    started: bool = False
 
 
 @dataclass
@@ -68,6 +72,7 @@ class Campaign:
     _runs: dict[str, _Run] = field(default_factory=dict)
     _refs: dict[Any, _Run] = field(default_factory=dict)
     _home: Any = None
+    _taking: Any = None  # the request for messages that has not been answered yet
 
     def train(self, jobs: Sequence[Job]) -> dict[str, str]:
         """Train jobs until all of them are finished or have failed.
@@ -80,7 +85,8 @@ class Campaign:
         """
         self._runs = {job.name: _Run(job, saved=job.saved(job.folder)) for job in jobs}
         self._home = self._start_home()
-        with self.board, graceful_stop() as stop, task(Task(stop=stop, stopping=self._stopping)):
+        under_way = partial(Task, stopping=self._stopping, closing=TERMINATED)
+        with self.board, graceful_stop() as stop, task(under_way(stop=stop)):
             try:
                 while self._refs or any(run.due >= 0 for run in self._runs.values()):
                     if stop.is_set():
@@ -116,7 +122,7 @@ class Campaign:
         done, _ = ray.wait(list(self._refs), num_returns=1, timeout=POLL)
         if done:  # others may have ended, too
             done, _ = ray.wait(list(self._refs), num_returns=len(self._refs), timeout=0)
-        self._read_messages()
+        self._read_messages(ended=bool(done))
         for ref in done:
             self._ended(self._refs.pop(ref), ref)
         self.board.refresh()
@@ -124,29 +130,41 @@ class Campaign:
     def _submit(self, run: _Run) -> None:
         import ray
 
-        run.attempt, run.place, run.due, run.started = run.attempt + 1, None, -1.0, False
+        run.attempt, run.place, run.due = run.attempt + 1, None, -1.0
         attempt = Attempt(run.attempt, max(1, int(self.resources.cpus)), os.getcwd(), self.storage)
         options = self.resources.options | {"max_retries": 0, "name": run.job.name}
         self._refs[ray.remote(work).options(**options).remote(run.job, attempt, self._home)] = run
 
-    def _read_messages(self) -> None:
+    def _read_messages(self, ended: bool) -> None:
+        """Show what tasks have told, and wait for the last words of those that have ended."""
+        for message in [*self._take(LAST_WORDS if ended else 0.0), *(self._take(LAST_WORDS) if ended else [])]:
+            self._show(message)
+
+    def _take(self, patience: float) -> list[Message]:
+        """Messages that have arrived; those that are not here in time come with the next call."""
         import ray
 
+        self._taking = self._taking or self._home.take.remote()
+        if not ray.wait([self._taking], timeout=patience)[0]:
+            return []
+        taking, self._taking = self._taking, None
         try:
-            messages: list[Message] = ray.get(self._home.take.remote(), timeout=30)
-        except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):  # it is started again
-            return
-        for message in messages:
-            run = self._runs[message.job]
-            if message.attempt != run.attempt:
-                continue  # of a process that was lost
-            if message.kind == "started":
-                run.place, run.started = message.about, True
-                self.board.started(run.job, message.about, run.attempt, run.saved)
-            elif message.kind == "progress":
-                self.board.progress(run.job, message.about)
-            else:
-                self.board.say(f"{run.job.name}: {message.about}")
+            found: list[Message] = ray.get(taking)
+        except ray.exceptions.RayError:  # the actor is started again
+            return []
+        return found
+
+    def _show(self, message: Message) -> None:
+        run = self._runs[message.job]
+        if message.attempt != run.attempt or run not in self._refs.values():
+            return  # of a process that was lost, or has ended
+        if message.kind == "started":
+            run.place = message.about
+            self.board.started(run.job, message.about, run.attempt, run.saved)
+        elif message.kind == "progress":
+            self.board.progress(run.job, message.about)
+        else:
+            self.board.say(f"{run.job.name}: {message.about}")
 
     def _ended(self, run: _Run, ref: Any) -> None:
         """Decide what happens to a job whose attempt has ended."""
@@ -155,47 +173,51 @@ class Campaign:
         errors = ray.exceptions
         try:
             outcome: Outcome = ray.get(ref)
-        except (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError, errors.ObjectLostError):
-            self._lost(run)
-        except (errors.LocalRayletDiedError, errors.RaySystemError, errors.TaskCancelledError):
-            self._lost(run)
-        except errors.TaskUnschedulableError as error:
-            self._give_up(run, reason(error))
-        except errors.RayTaskError as error:
+        except errors.RayTaskError as error:  # first: it is also an error of the kind that the task has raised
             cause = error.cause if isinstance(error.cause, Exception) else error
             self._give_up(run, failure(cause) or f"{type(cause).__name__}: {reason(cause)}")
+        except errors.TaskUnschedulableError as error:
+            self._give_up(run, reason(error))
+        except errors.RayError:  # its process or its node is gone
+            self._lost(run)
         else:
             self._came_back(run, outcome)
 
     def _came_back(self, run: _Run, outcome: Outcome) -> None:
         if outcome.status == "finished":
             self.board.finished(run.job)
-            self.on_finished(run.job)
+            try:
+                self.on_finished(run.job)
+            except (UserError, OSError) as error:  # other runs change their files; the report in the end is complete
+                self.board.say(f"no report after {run.job.name}: {reason(error)}")
         elif outcome.status == "failed":
             self._give_up(run, outcome.reason)
         elif outcome.status == "busy":
             self._again(run, BUSY_DELAY, "another process trains it; waiting")
         elif outcome.status == "lost":
             self._again(run, DELAY, f"{outcome.reason}; waiting")
+        elif outcome.status == "crashed":
+            self._lost(run, outcome.reason)
         else:  # its machine is about to be taken away
             run.saved = run.job.saved(run.job.folder)
             self._again(run, 0.0, f"stopped by its machine; {_rest(run.saved)}")
 
-    def _lost(self, run: _Run) -> None:
-        """Try a job again whose process or machine is gone."""
+    def _lost(self, run: _Run, why: str = "") -> None:
+        """Try a job again whose process or machine is gone, or whose machine could not train it."""
         saved, before = run.job.saved(run.job.folder), run.saved
         run.saved = saved
         where = f" on {run.place.host}" if run.place else ""
         rest = _rest(saved)
-        if run.place is not None and not self._is_alive(run.place.node):
+        if not why and run.place is not None and not self._is_alive(run.place.node):
             self._again(run, 0.0, f"its machine was lost; {rest}")
             return
         run.crashes = 0 if saved > before else run.crashes + 1
         if run.crashes >= self.max_crashes:
-            self._give_up(run, f"its process crashed {count(run.crashes, 'time')} in a row without progress{where}")
+            crashed = f"it crashed {count(run.crashes, 'time')} in a row without progress, at last{where}"
+            self._give_up(run, f"{crashed}: {why}" if why else crashed)
             return
         delay = min(LONGEST_DELAY, DELAY * 2 ** (run.crashes - 1)) if run.crashes else 0.0
-        self._again(run, delay, f"its process was lost{where}; {rest}")
+        self._again(run, delay, f"{why or 'its process was lost'}{where}; {rest}")
 
     def _is_alive(self, node: str) -> bool:
         import ray
@@ -251,7 +273,11 @@ def train_jobs(
     Returns:
         Why jobs could not be trained, by name.
     """
+    if not jobs:
+        return {}
     with ray_session(config) as resources:
+        if not resources.fits:
+            say(console, f"no node has {resources.cpus:g} cores and {resources.gpus:g} GPUs yet: runs wait for one")
         say(console, f"training {count(len(jobs), 'run')} on {resources.description}; results go to {folder}")
         for parent in {job.folder.parent for job in jobs}:
             make_parent(parent)

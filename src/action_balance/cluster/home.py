@@ -1,8 +1,7 @@
 """What runs next to the command: messages of the tasks, and the folders of those that do not share its storage."""
 
 import os
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,15 @@ from action_balance.cluster import transfer
 from action_balance.cluster.jobs import Job
 from action_balance.cluster.transfer import Piece
 from action_balance.errors import UserError
+from action_balance.files import check_inside
 
 
 class Superseded(UserError):
     """A newer attempt at the same job has begun, so that this one must end."""
+
+
+class NotClaimed(Exception):
+    """This actor was started again, and knows nothing of the job: it must be claimed and sent again."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,13 @@ class Place:
     """Ray's name of the node."""
     host: str
     """Name of the machine."""
-    process: int
-    """Its number on that machine."""
 
 
 @dataclass(frozen=True)
 class _Claim:
     attempt: int
-    lock: AbstractContextManager[None]
+    lock: AbstractContextManager[Callable[[], None]]
+    check: Callable[[], None]  # whether the lock is still held
     staging: Path
 
 
@@ -88,14 +91,16 @@ class Home:
         if before is not None:
             self.release(job, before.attempt)
         lock = job.claim(job.folder)
-        lock.__enter__()
-        job.folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".incoming-", dir=job.folder.parent))
-        self._claims[job.name] = _Claim(attempt, lock, staging)
+        check = lock.__enter__()
+        staging = job.folder.parent / f".incoming-{job.folder.name}-{job.name}"
+        transfer.remove(staging)  # of a process that was killed
+        staging.mkdir(parents=True)
+        self._claims[job.name] = _Claim(attempt, lock, check, staging)
         return job.files(job.folder)
 
     def fetch(self, job: Job, name: str, offset: int) -> list[Piece]:
         """A piece of a file; empty after its end."""
+        check_inside(job.folder, (job.folder / name).parent)
         with (job.folder / name).open("rb") as file:
             file.seek(offset)
             data = file.read(transfer.PIECE)
@@ -114,8 +119,11 @@ class Home:
             changed: the names of these files, in the order in which they are moved.
             kept: the names of all files of the job; others are deleted.
         """
-        staging = self._claimed(job, attempt).staging
-        transfer.merge(staging, job.folder, changed)
+        claim = self._claimed(job, attempt)
+        if not all((claim.staging / name).is_file() for name in changed):
+            raise NotClaimed
+        claim.check()
+        transfer.merge(claim.staging, job.folder, changed)
         transfer.remove_others(job.folder, job.files(job.folder), kept)
 
     def release(self, job: Job, attempt: int) -> None:
@@ -127,8 +135,8 @@ class Home:
             transfer.remove(claim.staging)
 
     def _claimed(self, job: Job, attempt: int) -> _Claim:
-        if job.name not in self._claims:  # this actor was started again
-            self.claim(job, attempt)
+        if job.name not in self._claims:
+            raise NotClaimed
         claim = self._claims[job.name]
         if claim.attempt != attempt:
             raise Superseded(f"{job.name} is being trained elsewhere")

@@ -48,5 +48,8 @@ class Job(Protocol):
     def saved(self, folder: Path) -> int:
         """Updates after which it would continue."""
 
-    def claim(self, folder: Path) -> AbstractContextManager[None]:
-        """Keep other processes from training it in a folder; a `FolderBusy` if one does."""
+    def claim(self, folder: Path) -> AbstractContextManager[Callable[[], None]]:
+        """Keep other processes from training it in a folder; a `FolderBusy` if one does.
+
+        The context manager yields a function that raises a `LockLost` if another process has taken over.
+        """

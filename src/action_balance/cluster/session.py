@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -53,6 +54,8 @@ class Resources:
     """GPUs of all nodes."""
     nodes: int
     """Number of nodes."""
+    fits: bool = True
+    """Whether a node is large enough for a run."""
 
     @property
     def slots(self) -> int:
@@ -79,6 +82,12 @@ class Resources:
         """Options of a task that trains a run."""
         made: dict[str, Any] = {"num_cpus": self.cpus, "num_gpus": self.gpus}
         return made | ({"runtime_env": {"env_vars": self.variables}} if self.variables else {})
+
+
+def check_cluster(config: ClusterConfig) -> None:
+    """Raise a `UserError` if runs cannot be trained there, before something is deleted to train them anew."""
+    with ray_session(config):
+        pass
 
 
 def check_installed(need: str = "--on ray", package: str = "ray") -> None:
@@ -113,7 +122,8 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
         _print_nothing(ray)
         if config.address is None:
             ray._private.ray_constants.ENABLE_RAY_CLUSTER = False  # read from the variable when Ray was imported
-        with _own_signals():
+        # Ray puts the current folder first on the path of its processes, where a file could replace a library.
+        with _own_signals(), contextlib.chdir(sys.prefix):
             _connect(ray, config)
         try:
             resources = plan(config, _nodes(ray))
@@ -157,8 +167,9 @@ def _connect(ray: Any, config: ClusterConfig) -> None:
             ray.init(address=config.address, **quiet)
     except (ConnectionError, TimeoutError) as error:
         raise _no_cluster(config.address or "this machine", reason(error)) from None
-    except (RuntimeError, ValueError, OSError) as error:
-        raise UserError(f"cannot start Ray: {reason(error)}") from None
+    except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        what = "start Ray" if config.address is None else f"connect to the Ray cluster at {config.address}"
+        raise UserError(f"cannot {what}: {reason(error)}") from None
 
 
 def _print_nothing(ray: Any) -> None:
@@ -195,7 +206,7 @@ def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:
             f"this machine has {count(int(all_cpus), 'core')} and {count(int(all_gpus), 'GPU')}, and a run is to "
             f"reserve {cpus:g} and {gpus:g}: use smaller --cpus-per-run and --gpus-per-run"
         )
-    return Resources(cpus, gpus, all_cpus, all_gpus, len(nodes))
+    return Resources(cpus, gpus, all_cpus, all_gpus, len(nodes), fits)
 
 
 def _leave_gpus_to_runs() -> None:
@@ -231,6 +242,7 @@ def _quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"ray(\.|$)")
+            warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")  # Ray starts its processes so
             warnings.filterwarnings("ignore", message=".*RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO.*")
             yield
     finally:

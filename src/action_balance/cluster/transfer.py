@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from action_balance.files import check_inside
 from action_balance.runs.owned import is_below, remove_empty
 
 #: Bytes of a piece of a file.
@@ -65,9 +66,10 @@ def merge(staging: Path, folder: Path, names: Sequence[str]) -> None:
     Args:
         staging: where the files are; it is on the same file system.
         folder: where they belong.
-        names: their relative names.
+        names: their relative names; a `UserError` if a link leads out of the folder on the way to one.
     """
     for name in names:
+        check_inside(folder, (folder / name).parent)
         if not os.path.lexists(staging / name):
             continue  # its folder was moved as a whole
         parts = PurePath(name).parts
@@ -89,6 +91,7 @@ def remove_others(folder: Path, ours: Iterable[str], kept: Iterable[str]) -> Non
     """
     gone = [name for name in ours if name not in {*kept}]
     for name in gone:
+        check_inside(folder, (folder / name).parent)
         (folder / name).unlink(missing_ok=True)
     remove_empty(dict.fromkeys((folder / name).parent for name in gone))
 

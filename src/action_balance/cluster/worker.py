@@ -7,16 +7,17 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from action_balance._version import __version__
 from action_balance.cluster import transfer
-from action_balance.cluster.home import Message, Place, Superseded
+from action_balance.cluster.home import Message, NotClaimed, Place, Superseded
 from action_balance.cluster.jobs import Job
 from action_balance.engines.metrics_rows import Progress
+from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
 from action_balance.machine import failure
 from action_balance.runs.leases import LEASE
@@ -32,8 +33,12 @@ EVERY = 0.5
 #: Seconds to wait for a process that trains the same job: one that was lost keeps its lock for as long as its lease.
 PATIENCE = LEASE + WATCH + 15.0
 
+#: What the names of copies begin with, in the folder for temporary files; the number of their process follows.
+COPIES = "action-balance-copy-"
+
 #: How an attempt ended. ``stopped``: it was asked to stop, and has saved. ``busy``: another process trains the job.
-Status = Literal["finished", "stopped", "busy", "lost", "failed"]
+#: ``lost``: another process has taken over. ``crashed``: its machine could not train it, but another one might.
+Status = Literal["finished", "stopped", "busy", "lost", "crashed", "failed"]
 
 
 @dataclass(frozen=True)
@@ -76,32 +81,55 @@ def work(job: Job, attempt: Attempt, home: Any) -> Outcome:
         home.post.remote(Message(job.name, attempt.number, kind, about))
 
     host = socket.gethostname()
-    post("started", Place(ray.get_runtime_context().get_node_id(), host, os.getpid()))
+    post("started", Place(ray.get_runtime_context().get_node_id(), host))
+    if attempt.version != __version__:
+        why = f"{host} has action-balance {__version__}, and the command {attempt.version}: install the same version"
+        return Outcome("crashed", why)
     try:
-        if attempt.version != __version__:
-            raise UserError(
-                f"{host} has action-balance {__version__}, and the command {attempt.version}: install the same version"
-            )
-        _prepare(attempt)
-        with _workspace(job, attempt, home) as (folder, saved):
-            _train(job, folder, _reporter(post, saved, job.updates), lambda line: post("note", line))
-    except KeyboardInterrupt:
-        return Outcome("stopped")
-    except FolderBusy as error:
-        return Outcome("busy", str(error))
-    except (LockLost, Superseded) as error:
-        return Outcome("lost", str(error))
-    except UserError as error:
-        return Outcome("failed", str(error))
-    except Exception as error:
-        why = failure(error)
-        if why is None:
-            raise
-        return Outcome("failed", why)
+        prepare(attempt)
+        with workspace(job, attempt, home) as (folder, saved), _names_of(job, folder) as named:
+            wait_until_free(lambda: job.claim(folder))
+            job.train(folder, _reporter(post, saved, job.updates), lambda line: post("note", named(line)))
+    except (KeyboardInterrupt, Exception) as error:
+        return _outcome(error)
     return Outcome("finished")
 
 
-def _prepare(attempt: Attempt) -> None:
+def _outcome(error: BaseException) -> Outcome:
+    """What an error means for the job; one that only a bug explains is raised again."""
+    if isinstance(error, KeyboardInterrupt):
+        return Outcome("stopped")
+    if isinstance(error, FolderBusy):
+        return Outcome("busy", str(error))
+    if isinstance(error, (LockLost, Superseded)):
+        return Outcome("lost", str(error))
+    if isinstance(error, UserError):
+        return Outcome("crashed" if _is_machines(error.__cause__) else "failed", str(error))
+    if (why := failure(error)) is None:
+        raise error
+    return Outcome("crashed", why)
+
+
+@contextmanager
+def _names_of(job: Job, folder: Path) -> Iterator[Callable[[str], str]]:
+    """Yields what names the folder of the job in place of a copy of it, which errors do not name either."""
+
+    def named(text: str) -> str:
+        return text.replace(str(folder), str(job.folder))
+
+    try:
+        yield named
+    except UserError as error:
+        error.args = (named(str(error)),)
+        raise
+
+
+def _is_machines(cause: BaseException | None) -> bool:
+    """Whether an error may be due to the machine, such as one whose GPU fails, rather than to the settings."""
+    return cause is not None and (isinstance(cause, EnvironmentsLost) or failure(cause) is not None)
+
+
+def prepare(attempt: Attempt) -> None:
     """Configure the process as the command line does; without effect in one that has trained before."""
     import jax
 
@@ -116,12 +144,13 @@ def _prepare(attempt: Attempt) -> None:
     use_program_cache()
 
 
-def _train(job: Job, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-    """Train, once the process that had the job before is gone."""
+def wait_until_free(claim: Callable[[], AbstractContextManager[object]]) -> None:
+    """Wait for a process that has been lost to lose its lock, too; a `FolderBusy` if it does not."""
     give_up = time.monotonic() + PATIENCE
     while True:
         try:
-            return job.train(folder, report, on_message)
+            with claim():
+                return
         except FolderBusy:
             if time.monotonic() >= give_up:
                 raise
@@ -145,7 +174,7 @@ def _reporter(
 
 
 @contextmanager
-def _workspace(job: Job, attempt: Attempt, home: Any) -> Iterator[tuple[Path, Callable[[], None]]]:
+def workspace(job: Job, attempt: Attempt, home: Any) -> Iterator[tuple[Path, Callable[[], None]]]:
     """The folder to train in, and what to call after every update."""
     if attempt.storage == "auto" and _is_shared(job.folder, home):
         yield job.folder, lambda: None
@@ -197,22 +226,15 @@ class Copy:
             home: the `Home` actor.
         """
         self._job, self._attempt, self._home = job, attempt, home
-        self._root = Path(tempfile.mkdtemp(prefix="action-balance-"))
+        _remove_old_copies()
+        self._root = Path(tempfile.mkdtemp(prefix=f"{COPIES}{os.getpid()}-"))
         self.folder = self._root / job.folder.name
         self._sent: transfer.Stamps = {}
         self._saved = 0
 
     def fetch(self) -> None:
         """Get what earlier attempts have sent, and keep others from training the job."""
-        give_up = time.monotonic() + PATIENCE
-        while True:
-            try:
-                names = _answer(self._home.claim.remote(self._job, self._attempt))
-                break
-            except FolderBusy:
-                if time.monotonic() >= give_up:
-                    raise
-                time.sleep(0.5)
+        names = self._claim()
         for name in names:
             offset = 0
             while found := _answer(self._home.fetch.remote(self._job, name, offset)):
@@ -221,13 +243,32 @@ class Copy:
         self._sent = transfer.stamps(self.folder, names)
         self._saved = self._job.saved(self.folder)
 
+    def _claim(self) -> list[str]:
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                names: list[str] = _answer(self._home.claim.remote(self._job, self._attempt))
+                return names
+            except FolderBusy:
+                if time.monotonic() >= give_up:
+                    raise
+                time.sleep(0.5)
+
     def send_checkpoint(self) -> None:
         """Send everything if there is a new checkpoint."""
-        if self._job.saved(self.folder) > self._saved:
+        if self._job.saved(self.folder) != self._saved:
             self.send()
 
     def send(self) -> None:
         """Send all files that have changed; they are put into place together."""
+        try:
+            self._send()
+        except NotClaimed:
+            self._claim()
+            self._sent = {}
+            self._send()
+
+    def _send(self) -> None:
         names = self._job.files(self.folder)
         now = transfer.stamps(self.folder, names)
         changed = [name for name in names if name in now and self._sent.get(name) != now[name]]
@@ -240,3 +281,16 @@ class Copy:
         """Let others train the job, and delete the copy."""
         self._home.release.remote(self._job, self._attempt)
         transfer.remove(self._root)
+
+
+def _remove_old_copies() -> None:
+    """Delete copies of processes that were killed on this node."""
+    for path in Path(tempfile.gettempdir()).glob(f"{COPIES}[0-9]*-*"):
+        process = path.name.removeprefix(COPIES).partition("-")[0]
+        with contextlib.suppress(OSError, ValueError):
+            if (
+                path.stat().st_uid == os.getuid()
+                and not Path("/proc", process).exists()
+                and Path("/proc/self").exists()
+            ):
+                transfer.remove(path)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from action_balance.cluster.driver import raise_failures, train_jobs
-from action_balance.cluster.session import check_installed
+from action_balance.cluster.session import check_cluster, check_installed
+from action_balance.cluster.worker import wait_until_free
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError, check_name
@@ -163,6 +164,7 @@ def _train_only(
     if is_finished(path, config):
         say(console, f"{path} is finished")
     else:
+        wait_until_free(partial(RunJob(name, path, config, ()).claim, path))
         train_shown(path, config, f"{name}: ", console)
     after(path, config, console)
 
@@ -179,7 +181,7 @@ def _train_missing(
     overwrite, cluster = wanted.overwrite, wanted.cluster
     missing = list(runs) if overwrite else unfinished(out, runs)
     if missing and cluster.is_wanted:
-        check_installed()  # before anything is written
+        (check_cluster(cluster) if overwrite else check_installed())  # before anything is written or deleted
     elif missing:
         study.check()
         say(console, training_line(len(missing), out / RUNS))
@@ -192,11 +194,12 @@ def _train_missing(
 
     try:
         reported = False
-        if missing and cluster.is_wanted:
-            _train_on_cluster({name: runs[name] for name in missing}, out, cluster, console, after, report, len(runs))
-            reported = True
-        for place, (name, config) in enumerate(runs.items(), start=1):
-            path, trains = out / RUNS / name, name in missing and not cluster.is_wanted
+        if cluster.is_wanted:  # a finished run may have to be evaluated
+            chosen = missing if after is no_more else list(runs)
+            _train_on_cluster({name: runs[name] for name in chosen}, out, cluster, console, after, report, len(runs))
+            reported = bool(chosen)
+        for place, (name, config) in enumerate(({} if cluster.is_wanted else runs).items(), start=1):
+            path, trains = out / RUNS / name, name in missing
             if trains:
                 train_shown(path, config, f"{place}/{len(runs)} {name}: ", console)
             if after(path, config, console) or trains:

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from action_balance.cluster.driver import train_jobs
 from action_balance.cluster.jobs import Job
-from action_balance.cluster.session import check_installed
+from action_balance.cluster.session import check_cluster, check_installed
+from action_balance.cluster.worker import wait_until_free
 from action_balance.config.cluster import ClusterConfig
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError, check_name
@@ -99,12 +100,12 @@ class CellJob:
         return max((max(Checkpoints(one).updates(), default=0) for one in found if one.is_dir()), default=0)
 
     @contextlib.contextmanager
-    def claim(self, folder: Path) -> Iterator[None]:
+    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
         """Keep other processes from training it; a `FolderBusy` if one does."""
-        with claimed(folder.parent, self.name) as free:
-            if free is None:
+        with claimed(folder.parent, self.name) as lock:
+            if lock is None:
                 raise FolderBusy(f"another process trains {self.name}")
-            yield
+            yield lock.check
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> lis
     """Train what is missing, as far as possible; the names of the cells that failed."""
     plan, overwrite = study.plan, wanted.overwrite
     if wanted.cluster.is_wanted:
-        check_installed()  # before anything is written
+        (check_cluster(wanted.cluster) if overwrite else check_installed())  # before anything is written or deleted
     trained = [] if overwrite else [name for name, cell in plan.items() if is_trained(out, cell, study.load)]
     if not wanted.train_only:
         ResultFolder.renew(out, study.kind, overwrite).release()  # refuses the result of something else
@@ -224,6 +225,7 @@ def _train_only(study: CellStudy, out: Path, name: str, console: Console) -> Non
     rest = f"the same command continues with what is in {out / CELLS}"
     with task(Task(lambda: rest)):
         try:
+            wait_until_free(partial(CellJob(cell, out / CELLS, study.load, study.train).claim, out / CELLS))
             done = train_cell(out, cell, study.load, partial(_train_shown, study.train, console, ""))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(rest) from None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from action_balance.studies.settings_text import command_line, flat
-from action_balance.terminal.console import say
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,4 +45,5 @@ def list_runs(
     console: Console,
 ) -> None:
     """Print the commands; see `run_commands`."""
-    say(console, *run_commands(study, settings, out, names, more))
+    for line in run_commands(study, settings, out, names, more):
+        print(line, file=console.file)  # as it is, even if a shell has to quote it

@@ -148,7 +148,7 @@ def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[lis
         The runs that have made an update, and a line about each folder that was left out.
     """
     records, notes = [], []
-    folders = [path for path in entries(out / RUNS) if is_folder(path)]
+    folders = [path for path in entries(out / RUNS) if is_folder(path) and not path.name.startswith(".")]
     for path in folders:
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} is not a run and was left out")

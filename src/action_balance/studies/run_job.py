@@ -1,10 +1,13 @@
 """A training run that is begun, continued or finished already, whichever process trains it and whenever."""
 
+import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -12,6 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
+from action_balance.files import Data
 from action_balance.reading import is_folder
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import CHECKPOINTS, CONFIG, CONTENTS, MANIFEST, NUMBERS
@@ -116,8 +120,18 @@ class RunJob:
         train(folder, self.config, self.command, report, on_message, self.trust, self.track)
         self.after(folder, self.config, Console(quiet=True))
 
+    def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:
+        """As plain data: modules of the user are found only once the folder of the command is known."""
+        rest = self.command, self.trust, self.track, self.after
+        return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
+
     def files(self, folder: Path) -> list[str]:
-        """The files of the run: rows before checkpoints, because `resume` drops rows, and the manifest last."""
+        """The files of the run: rows before checkpoints, because `resume` drops rows, and the manifest last.
+
+        A run without a checkpoint starts again, so that it has none that would be of use.
+        """
+        if not self.saved(folder):
+            return []
         others = [name for name in CONTENTS if name not in (CONFIG, *NUMBERS, CHECKPOINTS, MANIFEST)]
         return [
             path.relative_to(folder).as_posix()
@@ -131,13 +145,22 @@ class RunJob:
         return max(RunFolder(folder, {}, {}).checkpoints().updates(), default=0)
 
     @contextmanager
-    def claim(self, folder: Path) -> Iterator[None]:
+    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
         """Keep other processes from training it in a folder; a `FolderBusy` if one does."""
         run = RunFolder(folder, {}, {})
         made = run.make()
         run.acquire()
         try:
-            yield
+            yield run.check_lock
         finally:
             run.release()
             remove_empty(made)
+
+
+def _received(cwd: str, name: str, folder: Path, config: Data, *rest: Any) -> RunJob:
+    """The job that another process has sent, which may run on another machine."""
+    command, trust, track, after = rest
+    if trust:
+        with contextlib.suppress(OSError):
+            os.chdir(cwd)
+    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, track, after)

@@ -11,6 +11,7 @@ from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
+from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.parts import same_command
 from action_balance.studies.run_job import RunJob, is_finished
@@ -32,11 +33,13 @@ def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob
     Returns:
         The runs, which train their seeds as they would be trained together.
     """
-    jobs = []
+    if not out.absolute().name:
+        raise UserError(f"--out {out} has no name that a seed could be appended to: choose another folder")
+    jobs, out = list[RunJob](), out.absolute()
     for seed in range(config.seed, config.seed + config.seeds):
         folder = out if config.seeds == 1 else out.with_name(f"{out.name}-{seed}")
         one = replace(config, seed=seed, seeds=1)
-        jobs.append(RunJob(folder.name, folder.absolute(), one, tuple(command_line()), trust=True, track=track))
+        jobs.append(RunJob(folder.name, folder, one, tuple(command_line()), trust=True, track=track))
     return jobs
 
 
@@ -53,7 +56,7 @@ def train_seeds(
         cluster: where they are trained.
         console: the screen.
     """
-    session.check_installed()
+    (session.check_cluster(cluster) if overwrite else session.check_installed())  # before anything is deleted
     check_installed(track.names)
     jobs = seed_jobs(config, out, track)
     if overwrite:
@@ -81,7 +84,7 @@ def train_seeds(
 
 def _shown(job: RunJob, out: Path) -> Path:
     """The folder of a run as the user would type it."""
-    return out.with_name(job.folder.name)
+    return out.parent / job.folder.name
 
 
 def _nothing(_job: Job) -> None:

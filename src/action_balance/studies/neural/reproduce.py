@@ -11,7 +11,8 @@ from rich.console import Console
 
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
-from action_balance.cluster.session import check_installed
+from action_balance.cluster.session import check_cluster, check_installed
+from action_balance.cluster.worker import wait_until_free
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.methods import METHODS
 from action_balance.config.train import TrainConfig
@@ -57,10 +58,11 @@ def reproduce_neural(
     if only is not None:
         runs = _plan(settings)
         config = runs[check_name("run", only, runs)]
+        wait_until_free(partial(RunJob(only, _path(out, only), config, ()).claim, _path(out, only)))
         campaign.train_shown(_path(out, only), config, f"{only}: ", console)
         return
     if cluster.is_wanted:
-        check_installed()  # before anything is written
+        (check_cluster(cluster) if overwrite else check_installed())  # before anything is written or deleted
     with ResultFolder.open(out, KIND, without_choice(settings), overwrite, {}) as folder:
         if overwrite:
             for study, method in itertools.product(WORLDS, METHODS):

@@ -115,11 +115,11 @@ class TrialTraining:
                 "same version"
             )
         attempt = Attempt(time.time_ns(), plan.cpus, plan.cwd, plan.storage)  # a later one has a larger number
-        worker._prepare(attempt)
+        worker.prepare(attempt)
         config = plan.space.apply(TrainConfig.from_dict(plan.base, trust=True), self._values)
         folder = plan.folder / f"{self._number:04}"
         job = RunJob(f"trial {self._number}", folder, config, plan.command, self._trust)
-        with worker._workspace(job, attempt, self._home) as (path, saved):
+        with worker.workspace(job, attempt, self._home) as (path, saved):
             return self._train(path, config, saved)
 
     def _train(self, folder: Path, config: TrainConfig, saved: Callable[[], None]) -> Report:
