@@ -140,6 +140,9 @@ def pytest_collection_finish() -> None:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Read when Ray is imported: its processes listen on the loopback interface only, and need a token to connect.
+os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": 64 * "0"}
+
 # Read when the first program is compiled. A simpler code generator, and no threads for each program.
 faster = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 os.environ["XLA_FLAGS"] = f"{faster} {os.environ.get('XLA_FLAGS', '')}"

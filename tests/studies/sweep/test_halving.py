@@ -1,22 +1,16 @@
 """Early stopping, also after an interrupted sweep."""
 
 import math
-import os
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from action_balance.cluster.session import AUTHENTICATION
 from action_balance.studies.sweep.ledger import Trial
 
 if TYPE_CHECKING:
     from action_balance.studies.sweep.halving import Halving
-
-# Ray reads this when it is imported: whichever test of this process starts it needs a token to connect.
-os.environ.setdefault(AUTHENTICATION, "token")
-os.environ.setdefault("RAY_AUTH_TOKEN", 64 * "0")
 
 
 def halving(trials: Sequence[Trial] = ()) -> "Halving":

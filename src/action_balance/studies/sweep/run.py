@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.cluster.session import check_installed, ray_session
+from action_balance.cluster.driver import TERMINATED
+from action_balance.cluster.session import check_cluster, check_installed, ray_session
 from action_balance.config.cluster import ClusterConfig
 from action_balance.errors import UserError
 from action_balance.files import check_inside
@@ -106,6 +107,8 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
     """
     for package in ("ray", "optuna"):
         check_installed(KIND, package)
+    if overwrite:
+        check_cluster(cluster)  # before anything is deleted
     with ResultFolder.open(out, KIND, settings.to_data(), overwrite, {}) as folder:
         if overwrite:
             _delete_runs(out)
@@ -145,7 +148,7 @@ def _search(record: Record, settings: SweepSettings, out: Path, cluster: Cluster
         say(console, f"training {count(trials - ended, 'trial')} on {where}")
         with SearchScreen(console, settings.space, ledger, trials) as screen, graceful_stop() as stop:
             search = Search(settings, ledger, screen, stop.is_set)
-            with task(Task(stop=stop, stopping=lambda: _stopping(search.running))):
+            with task(Task(stop=stop, stopping=lambda: _stopping(search.running), closing=TERMINATED)):
                 tune_trials(settings, search, ledger, out, resources, cluster)
         if stop.is_set():
             raise KeyboardInterrupt
