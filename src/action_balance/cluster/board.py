@@ -2,11 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, ConsoleRenderable, Group
-from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
@@ -15,7 +12,7 @@ from action_balance.cluster.jobs import Job
 from action_balance.engines.metrics_rows import Progress as Training
 from action_balance.errors import as_duration
 from action_balance.printable import printable
-from action_balance.terminal.console import say
+from action_balance.terminal.live import LiveScreen
 from action_balance.terminal.progress import LINE_EVERY
 from action_balance.terminal.summary import score
 from action_balance.web.format import count
@@ -27,7 +24,7 @@ LONGEST = 60.0
 RESERVED = 4
 
 
-class Board:
+class Board(LiveScreen):
     """Shows jobs: a bar for each that runs now, and a line with their number."""
 
     def __init__(
@@ -45,7 +42,7 @@ class Board:
             finished: number of runs of the study that were finished before.
             clock: seconds.
         """
-        self._console = console
+        super().__init__(console, auto_refresh=False)
         self._total, self._before = len(jobs) + finished, finished
         self._done, self._failed, self._retries = 0, 0, 0
         self._now: dict[str, Training | None] = {}
@@ -56,22 +53,6 @@ class Board:
         self._made = 0  # updates of this command, of jobs that are finished
         self._clock = clock
         self._began = self._last_line = clock()
-        self._live = Live(console=console, get_renderable=self._render, auto_refresh=False, transient=True)
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def say(self, line: str) -> None:
-        """Print a line, above the bars."""
-        say(self._console, line)
 
     def started(self, job: Job, place: Place, attempt: int, saved: int) -> None:
         """A job runs now."""
@@ -105,11 +86,12 @@ class Board:
         self.say(f"{job.name} could not be trained: {why}")
 
     def refresh(self) -> None:
-        """Show the present."""
-        if self._console.is_terminal:
-            self._live.refresh()
-        elif self._clock() - self._last_line >= min(LONGEST, max(LINE_EVERY, (self._clock() - self._began) / 60)):
-            self._last_line = self._clock()
+        """Show the present: at once on a terminal, as a line now and then elsewhere."""
+        self.redraw()
+        now = self._clock()
+        due = min(LONGEST, max(LINE_EVERY, (now - self._began) / 60))
+        if not self.console.is_terminal and now - self._last_line >= due:
+            self._last_line = now
             self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none is running'}")
 
     def summary(self) -> str:
@@ -135,14 +117,15 @@ class Board:
         now = self._now[name]
         return f"{name} {100 * now.update // self._jobs[name].updates} %" if now else f"{name} starting"
 
-    def _render(self) -> ConsoleRenderable:
+    def render(self) -> ConsoleRenderable:
+        """A bar for each job that runs, as far as there is room, and a summary."""
         bars = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(16),
             TextColumn("{task.fields[text]}", markup=False),
-            console=self._console,
+            console=self.console,
         )
-        room = max(1, self._console.size.height - RESERVED)
+        room = max(1, self.console.size.height - RESERVED)
         for name, now in list(self._now.items())[:room]:
             text = f"{self._describe(name, now)} on {self._places.get(name, 'its node')}"
             bars.add_task(

@@ -2,11 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, ConsoleRenderable, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -19,13 +16,14 @@ from action_balance.studies.sweep.space import Space, shown
 from action_balance.studies.sweep.verdict import digits, sentences, short_names, values_text
 from action_balance.studies.verdict_text import wrapped
 from action_balance.terminal.console import say
+from action_balance.terminal.live import LiveScreen
 from action_balance.terminal.summary import score
 
 #: Lines of the screen that are not for trials.
 RESERVED = 4
 
 
-class SearchScreen:
+class SearchScreen(LiveScreen):
     """Shows the trials of a search."""
 
     def __init__(self, console: Console, space: Space, ledger: Ledger, trials: int) -> None:
@@ -37,26 +35,9 @@ class SearchScreen:
             ledger: the trials.
             trials: how many there will be.
         """
-        self._console, self._space, self._ledger, self._trials = console, space, ledger, trials
+        super().__init__(console, refresh_per_second=1, redirect_stdout=False)
+        self._space, self._ledger, self._trials = space, ledger, trials
         self._running: list[int] = []
-        self._live = Live(
-            console=console, get_renderable=self._render, refresh_per_second=1, transient=True, redirect_stdout=False
-        )
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def say(self, line: str) -> None:
-        """Print a line, above the table."""
-        say(self._console, line)
 
     def started(self, trial: Trial) -> None:
         """A process trains a trial."""
@@ -95,12 +76,13 @@ class SearchScreen:
         found = f"; best: trial {best.number}, {score(best.score)}" if best else ""
         return f"{' '.join(parts)}{found}"
 
-    def _render(self) -> ConsoleRenderable:
+    def render(self) -> ConsoleRenderable:
+        """A table of the trials that run, and a summary."""
         names = short_names(self._space)
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
         for head in ("trial", *names.values(), "done", "score"):
             table.add_column(printable(head), justify="right", no_wrap=True)
-        room = max(1, self._console.size.height - RESERVED)
+        room = max(1, self.console.size.height - RESERVED)
         for number in self._running[:room]:
             trial = self._ledger.trials[number]
             values = [printable(shown(trial.values[name])) for name in names]
