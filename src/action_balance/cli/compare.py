@@ -19,8 +19,9 @@ class Compare(Command):
     runs: tuple[Path, ...] = field(metadata={"metavar": "RUN"})
     """Folders of the runs; runs that differ only in their seeds form one curve. The folder of a sweep stands for its
     best settings, trained with fresh seeds."""
-    metric: str = "episode_return"
-    """Metric to compare, one of those in metrics.jsonl; higher counts as better."""
+    metric: str | None = None
+    """Metric to compare, one of those in metrics.jsonl; higher counts as better (default: episode_return, or that of a
+    sweep)."""
     baseline: str | None = None
     """Curve that the others are compared with, e.g. rnd; not needed for two curves."""
     out: Path = Path("results/compare")

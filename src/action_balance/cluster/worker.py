@@ -91,11 +91,11 @@ def work(job: Job, attempt: Attempt, home: Any) -> Outcome:
             wait_until_free(lambda: job.claim(folder))
             job.train(folder, _reporter(post, saved, job.updates), lambda line: post("note", named(line)))
     except (KeyboardInterrupt, Exception) as error:
-        return _outcome(error)
+        return outcome_of(error)
     return Outcome("finished")
 
 
-def _outcome(error: BaseException) -> Outcome:
+def outcome_of(error: BaseException) -> Outcome:
     """What an error means for the job; one that only a bug explains is raised again."""
     if isinstance(error, KeyboardInterrupt):
         return Outcome("stopped")

@@ -27,7 +27,7 @@ from action_balance.reading import Damaged, Missing, is_file, read_json
 from action_balance.runs.results import SUMMARY
 
 #: What a page raises if numbers of a summary are missing or are not numbers.
-UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UndefinedError)
+UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, UndefinedError)
 
 
 def holds_result(folder: Path) -> bool:

@@ -89,3 +89,24 @@ def test_a_trial_that_reports_again_after_a_crash_counts_once() -> None:
 def test_all_trials_end_with_the_last_part(part: int) -> None:
     scheduler = halving()
     assert decide(scheduler, added(scheduler, 0), part, 0.5) == "STOP"
+
+
+def test_a_trial_is_compared_only_when_it_passes_a_rung() -> None:
+    scheduler = halving()
+    for number, score in enumerate((0.1, 0.2)):
+        assert decide(scheduler, added(scheduler, number), 2, score) == "CONTINUE"
+    late = added(scheduler, 2)
+    assert [decide(scheduler, late, part, math.nan) for part in (2, 6)] == ["CONTINUE", "CONTINUE"]
+    assert [decide(scheduler, late, part, 0.9) for part in (7, 8, 9)] == 3 * ["CONTINUE"]
+    assert rungs(scheduler) == {2: [0.1, 0.2], 6: [], 18: []}
+
+
+def test_a_trial_that_is_stopped_early_is_named_before_it_stops() -> None:
+    from action_balance.studies.sweep.halving import Halving
+
+    named: list[int] = []
+    scheduler = Halving((), named.append)
+    for number, score in enumerate((0.5, 0.9, 0.8)):
+        decide(scheduler, added(scheduler, number), 2, score)
+    assert decide(scheduler, added(scheduler, 3), 2, 0.1) == "STOP"
+    assert named == [3]

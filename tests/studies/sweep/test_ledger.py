@@ -79,3 +79,25 @@ def test_a_trial_without_a_run_begins_again_and_one_that_has_ended_stays_as_it_i
     assert (lost.status, lost.points, lost.updates) == ("running", (), 0)
     ended = trial(1, 0.5)
     assert recovered(ended, tmp_path / "none", BASE, "episode_return") is ended
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"number": "../../x"},
+        {"number": -1},
+        {"number": True},
+        {"status": "inf"},
+        {"values": []},
+        {"points": "x"},
+        {"seconds": "nan"},
+        {"updates": 1.5},
+        {"reason": 3},
+        {"more": 1},
+    ],
+)
+def test_a_trial_that_nobody_has_stored_is_refused(change: dict[str, object]) -> None:
+    data = Trial(3, {"ppo.epochs": 4}).to_data()
+    assert Trial.from_data(data).values == {"ppo.epochs": 4}
+    with pytest.raises((ValueError, TypeError)):
+        Trial.from_data(data | change)

@@ -183,3 +183,18 @@ def test_trials_vary_what_they_are_to_vary() -> None:
     assert one is not None
     config = SPACE.apply(BASE, one.values)
     assert (config.agent.ppo.learning_rate, config.agent.ppo.epochs) == (one.values[RATE], one.values[EPOCHS])
+
+
+def test_failures_do_not_end_a_search_in_which_another_trial_is_under_way() -> None:
+    found, book, _ = search(trials=9)
+    for number in range(4):
+        assert found.next_trial() is not None
+        found.started(number)
+    found.reported(3, report(2, 0.1))
+    for number in range(3):
+        found.ended(number, {"status": "failed", "reason": "not enough memory"})
+    assert (found.problem, found.is_stopping) == ("", False)
+    again, _, _ = search(Ledger(lambda: None, book.trials), trials=9)
+    first = again.next_trial()
+    assert first is not None
+    assert first.number == 3  # the one that is known to work

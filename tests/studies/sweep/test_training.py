@@ -40,7 +40,7 @@ def in_the_folder_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def workspace(job: Any, *_: object) -> Iterator[tuple[Path, Callable[[], None]]]:
         yield job.folder, lambda: None
 
-    monkeypatch.setattr(worker, "_workspace", workspace)
+    monkeypatch.setattr(worker, "workspace", workspace)
     monkeypatch.setattr(training, "POLL", 0.05)
 
 
@@ -109,8 +109,9 @@ def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
     assert "metrics.jsonl" in report["reason"]
 
 
-def test_another_version_is_refused(tmp_path: Path) -> None:
-    assert "install the same version" in begin(tmp_path, version="0.0.0").next_report(no)["reason"]
+def test_a_node_with_another_version_fails_so_that_another_one_is_tried(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"and the command 0\.0\.0"):
+        begin(tmp_path, version="0.0.0").next_report(no)
 
 
 def test_an_error_of_ours_is_raised_where_ray_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_few_seeds_give_no_verdict() -> None:
 
 def test_unfinished_sweeps_say_so() -> None:
     assert "no best settings" in verdict()
-    assert "no scores of fresh seeds yet" in verdict(BASE, final())
+    assert "scores of the fresh seeds are not known yet" in verdict(BASE, final())
 
 
 def test_no_change_can_be_best() -> None:

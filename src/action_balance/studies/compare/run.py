@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from action_balance.runs.results import ResultFolder, to_csv
 from action_balance.studies import statistics
 from action_balance.studies.compare import KIND, analysis, holds_result, screen
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison
-from action_balance.studies.sweep.folder import final_runs
+from action_balance.studies.sweep.folder import final_runs, sweep_metric
 from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
@@ -30,18 +31,32 @@ TABLE_COLUMNS = (*OLD_TABLE_COLUMNS, "lowest", "highest")
 CURVE_COLUMNS = (*OLD_CURVE_COLUMNS, "band")
 
 
-def compare_runs(paths: Sequence[Path], metric: str, baseline: str | None, out: Path, console: Console) -> None:
+#: The metric that is compared unless another one is named.
+DEFAULT = "episode_return"
+
+#: What a reader of the runs of a sweep should know.
+OPTIMISTIC = (
+    "the runs of a sweep are its finalists, and final/baseline without any change; if several finalists are compared, "
+    "the score of the one that leads is optimistic"
+)
+
+
+def compare_runs(paths: Sequence[Path], metric: str | None, baseline: str | None, out: Path, console: Console) -> None:
     """Compare training runs.
 
     Args:
         paths: folders of the runs; that of a sweep stands for its runs with fresh seeds.
-        metric: name of a metric.
+        metric: name of a metric; None for that of a sweep, or the return.
         baseline: label of the curve that the others are compared with.
         out: folder for the tables and the figure.
         console: the screen.
     """
+    sweeps = [path for path in paths if final_runs(path)]
+    metric = metric or (sweep_metric(paths[0]) if sweeps == list(paths) and len(paths) == 1 else None) or DEFAULT
     paths = [run for path in paths for run in final_runs(path) or [path]]
     result = analysis.compare(paths, metric, baseline)
+    if sweeps:
+        result = replace(result, notes=(*result.notes, OPTIMISTIC))
     screen.show(result, console)
     _write(result, sorted(path.resolve().name for path in paths), out)
     say(console, f"wrote {FIGURE}.png, {FIGURE}.svg, {TABLE} and {CURVES} to {out}")

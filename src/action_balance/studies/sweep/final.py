@@ -15,6 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.config.trust import leads_to
 from action_balance.files import Data
 from action_balance.studies import statistics
+from action_balance.studies.checks import MOST_SEEDS
 from action_balance.studies.run_job import RunJob, is_finished
 from action_balance.studies.statistics import Estimate
 from action_balance.studies.sweep.folder import FINAL
@@ -70,7 +71,11 @@ class Final:
     def from_data(cls, data: Data) -> "Final":
         """What `to_data` has stored."""
         known = {"search_score": as_float(data["search_score"]), "scores": tuple(map(as_float, data["scores"]))}
-        return cls(**{**data, **known})
+        made = cls(**{**data, **known})
+        fine = isinstance(made.name, str) and isinstance(made.values, dict) and len(made.scores) <= MOST_SEEDS
+        if not fine or not isinstance(made.trial, int | None):
+            raise ValueError("not the settings of a sweep")
+        return made
 
 
 def choose_finals(settings: SweepSettings, trials: Sequence[Trial]) -> list[Final]:
@@ -84,7 +89,10 @@ def choose_finals(settings: SweepSettings, trials: Sequence[Trial]) -> list[Fina
         Settings that all differ: a trial without a change is the first one.
     """
     first, others = Final(BASELINE, {}), []
-    for trial in best(trials, settings.search.finalists):
+    chosen = best(trials, settings.search.finalists)
+    if not chosen:
+        return []
+    for trial in chosen:
         if settings.space.apply(settings.base, trial.values) == settings.base:
             first = replace(first, trial=trial.number, search_score=trial.score)
         else:

@@ -36,3 +36,10 @@ def final_runs(path: Path) -> list[Path] | None:
             f"command, or give runs in {path / TRIALS}"
         )
     return found
+
+
+def sweep_metric(path: Path) -> str | None:
+    """The metric that a sweep maximises; None if its folder does not say."""
+    settings = (load_json(own_file(path, SUMMARY)) or {}).get("settings")
+    found = settings.get("metric") if isinstance(settings, dict) else None
+    return found if isinstance(found, str) else None

@@ -88,7 +88,13 @@ class Trial:
     def from_data(cls, data: Data) -> "Trial":
         """The trial that `to_data` has stored."""
         points = tuple((int(part), as_float(score)) for part, score in data["points"])
-        return cls(**{**data, "score": as_float(data["score"]), "points": points})
+        made = cls(**{**data, "score": as_float(data["score"]), "points": points})
+        counts = made.number, made.updates, made.steps
+        fine = all(type(one) is int and one >= 0 for one in counts) and isinstance(made.seconds, int | float)
+        fine = fine and made.status in STATUS_NAMES and isinstance(made.values, dict) and isinstance(made.reason, str)
+        if not fine:
+            raise ValueError("not a trial")
+        return made
 
 
 def ranked(trials: Iterable[Trial]) -> list[Trial]:

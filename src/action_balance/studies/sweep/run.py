@@ -16,6 +16,7 @@ from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.signals import graceful_stop
 from action_balance.studies.parts import same_command
+from action_balance.studies.registry import UNFIT, damaged
 from action_balance.studies.sweep import KIND
 from action_balance.studies.sweep.final import Final, choose_finals, read_scores, train_finals
 from action_balance.studies.sweep.folder import FINAL, TRIALS
@@ -51,8 +52,17 @@ class Record:
         self._folder, self._settings, self._clock = folder, settings, clock
         self._reported = -REPORT_EVERY
         ours = folder.summary["ours"]
-        self.finals = [Final.from_data(one) for one in ours.get("finals", [])]
-        self.ledger = Ledger(self.keep, [Trial.from_data(one) for one in ours.get("trials", [])])
+        try:
+            self.finals = [Final.from_data(one) for one in ours.get("finals", [])]
+            trials = [Trial.from_data(one) for one in ours.get("trials", [])]
+            for place, trial in enumerate(trials):
+                if trial.number != place or {*trial.values} != {*settings.space.names}:
+                    raise ValueError("trials that do not belong together")
+                if trial.status != "invalid":
+                    settings.space.apply(settings.base, trial.values)
+        except (*UNFIT, UserError):
+            raise damaged(folder.path) from None
+        self.ledger = Ledger(self.keep, trials)
 
     def recover(self) -> None:
         """Notice how trials ended that another process has trained since the ledger was written."""
@@ -119,6 +129,7 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
                 _search(record, settings, out, cluster, console)
                 _finish(record, settings, out, cluster, console)
             except KeyboardInterrupt:
+                record.choose_finals()
                 record.publish()
                 shows = f"{out / REPORT} shows the results so far" if record.ledger.trials else "nothing was tried yet"
                 raise KeyboardInterrupt(f"{shows}; {same_command(overwrite)} continues from there") from None

@@ -68,7 +68,7 @@ class Sampler:
             if (key := self._space.key(values)) not in self._scores:
                 self._open[number], self._scores[key] = asked, math.nan
                 return values
-            self._close(asked, "finished", self._scores[key])
+            self._close(asked, "failed", math.nan)  # a repetition says nothing new
         return self._any_left(number)
 
     def again(self, trial: Trial) -> None:

@@ -45,14 +45,14 @@ class Search:
         """
         self._settings, self._ledger, self._watcher, self._stop = settings, ledger, watcher, stop
         self._sampler = Sampler(settings.space, settings.base.seed, ledger.trials)
-        self._waiting = ledger.unfinished
+        self._waiting = sorted(ledger.unfinished, key=lambda one: not one.points)  # first those that are known to work
         self.running: set[int] = set()
 
     @property
     def problem(self) -> str:
         """Why all trials fail; empty if they do not."""
         failed = [one for one in self._ledger.trials if one.status in ("failed", "crashed")]
-        good = any(one.status in ("finished", "stopped") for one in self._ledger.trials)
+        good = any(one.status in ("finished", "stopped") or one.points for one in self._ledger.trials)
         return failed[-1].reason if len(failed) >= MOST_FAILED and not good else ""
 
     @property

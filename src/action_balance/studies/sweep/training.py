@@ -17,9 +17,7 @@ from action_balance.config.trust import leads_to
 from action_balance.engines import loop
 from action_balance.engines.callbacks import Update
 from action_balance.errors import UserError, WriteError
-from action_balance.machine import failure
 from action_balance.runs import RunFolder
-from action_balance.runs.locks import LockLost
 from action_balance.runs.owned import PATIENCE, FolderBusy
 from action_balance.studies.run_job import RunJob, is_finished
 from action_balance.studies.sweep.ledger import STOPPED_EARLY, Status
@@ -99,21 +97,17 @@ class TrialTraining:
     def _run(self) -> None:
         try:
             self._reports.put(self._train_where_possible())
-        except (WriteError, FolderBusy, LockLost) as error:  # another process, or another time, may succeed
-            self._reports.put(error)
-        except Exception as error:
-            why = str(error) if isinstance(error, UserError) else failure(error)
-            self._reports.put(error if why is None else {"status": "failed", "reason": why, "done": True})
+        except UserError as error:
+            failed = worker.outcome_of(error).status == "failed" and not isinstance(error, WriteError)
+            # Otherwise another process, another machine or another time may succeed.
+            self._reports.put({"status": "failed", "reason": str(error), "done": True} if failed else error)
         except BaseException as error:
             self._reports.put(error)
 
     def _train_where_possible(self) -> Report:
         plan = self._plan
         if plan.version != __version__:
-            raise UserError(
-                f"{socket.gethostname()} has action-balance {__version__}, and the command {plan.version}: install the "
-                "same version"
-            )
+            raise RuntimeError(f"{socket.gethostname()} has version {__version__}, and the command {plan.version}")
         attempt = Attempt(time.time_ns(), plan.cpus, plan.cwd, plan.storage)  # a later one has a larger number
         worker.prepare(attempt)
         config = plan.space.apply(TrainConfig.from_dict(plan.base, trust=True), self._values)

@@ -20,6 +20,7 @@ class SweepHome(Home):
         """The sweep goes on."""
         super().__init__()
         self._stopping = False
+        self._early: set[int] = set()
 
     def stop(self) -> None:
         """Let all trials save and end."""
@@ -28,6 +29,14 @@ class SweepHome(Home):
     def is_stopping(self) -> bool:
         """Whether trials save and end."""
         return self._stopping
+
+    def stop_early(self, number: int) -> None:
+        """A trial does not continue, because others are better."""
+        self._early.add(number)
+
+    def is_early(self, number: int) -> bool:
+        """Whether a trial is stopped early."""
+        return number in self._early
 
 
 class TrialActor(tune.Trainable):
@@ -44,7 +53,7 @@ class TrialActor(tune.Trainable):
         os.environ.update(plan.variables)
         from action_balance.studies.sweep.training import TrialTraining
 
-        self._home = home
+        self._home, self._number = home, config[NUMBER]
         self._training = TrialTraining(config[NUMBER], config[VALUES], plan, home)
 
     def step(self) -> dict[str, Any]:
@@ -56,10 +65,12 @@ class TrialActor(tune.Trainable):
             raise
 
     def cleanup(self) -> None:
-        """Save the run; it was stopped early unless the sweep stops."""
+        """Save the run, which is stopped early, or with the sweep."""
+        import ray
+
         early = False
         with contextlib.suppress(Exception):  # of a command that is gone
-            early = not self._is_stopping()
+            early = ray.get(self._home.is_early.remote(self._number))
         self._training.close(early)
 
     def _is_stopping(self) -> bool:

@@ -138,9 +138,8 @@ class StopAll(_Unsaved, tune.Stopper):
         """Whether there is nothing left to wait for."""
         if not self._search.is_stopping:
             return False
-        if self._since is None:
-            self._since = time.monotonic()
-            self._home.stop.remote()
+        self._since = self._since or time.monotonic()
+        self._home.stop.remote()  # each time: the actor may have been started again
         return not self._search.running or time.monotonic() - self._since > GRACE
 
 
@@ -158,7 +157,8 @@ def tune_trials(
         cluster: settings of the cluster.
     """
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    home = ray.remote(SweepHome).options(num_cpus=0, scheduling_strategy=here).remote()
+    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": here}
+    home: Any = ray.remote(SweepHome).options(**options).remote()
     plan = TrialPlan(
         base=json.loads(json.dumps(settings.base.to_dict())),
         space=settings.space,
@@ -170,6 +170,10 @@ def tune_trials(
         variables=resources.variables,
     )
     plan.folder.mkdir(parents=True, exist_ok=True)
+
+    def stop_early(number: int) -> None:
+        ray.get(home.stop_early.remote(number))
+
     trainable = tune.with_parameters(TrialActor, plan=plan, home=home)
     with _own_folder() as folder:
         tune.run(
@@ -177,7 +181,7 @@ def tune_trials(
             name="sweep",
             storage_path=folder,
             search_alg=Proposals(search, {}),
-            scheduler=Halving(ledger.trials) if settings.search.early_stopping else FIFOScheduler(),
+            scheduler=Halving(ledger.trials, stop_early) if settings.search.early_stopping else FIFOScheduler(),
             num_samples=-1,
             max_concurrent_trials=resources.slots,
             resources_per_trial={"cpu": resources.cpus, "gpu": resources.gpus},

@@ -36,7 +36,7 @@ def digits(finals: Sequence[Final]) -> int:
 def chosen(finals: Sequence[Final]) -> Final | None:
     """The settings that the search prefers; None if it has chosen none."""
     known = [one for one in finals if math.isfinite(one.search_score)]
-    return max(known, key=lambda one: one.search_score, default=None)  # of equal ones, the first
+    return min(known, key=lambda one: (-one.search_score, one.trial or 0), default=None)  # ranked as trials are
 
 
 def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[str]:
@@ -52,7 +52,7 @@ def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[st
     """
     best, base = chosen(finals), next((one for one in finals if one.name == BASELINE), None)
     if best is None or base is None:
-        yield "No trial is finished yet, so there are no best settings."
+        yield f"No finished trial has a score yet, so there are no best settings: {metric} is not known."
         return
     if best.name == BASELINE:
         yield "The search prefers the settings without any change."
@@ -61,7 +61,7 @@ def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[st
         return
     which = f"The search prefers {values_text(best.values, space)} (trial {best.trial})"
     if not (best.is_known and base.is_known):
-        yield f"{which}. There are no scores of fresh seeds yet."
+        yield f"{which}. The scores of the fresh seeds are not known yet."
         return
     yield (
         f"{which}. With {count(len(best.scores), 'fresh seed')}, the mean {metric} of these settings is "
