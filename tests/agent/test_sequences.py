@@ -116,7 +116,11 @@ def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(mad
     assert trajectory.memory is not None
     found = jax.jit(lambda one: sequences.final_values(one, policy, None, algorithm(GRU)))(trajectory)
     time, env = np.argwhere(np.asarray(trajectory.truncated))[0]
-    step = jax.jit(policy.step)
+
+    @jax.jit
+    def step(observation: Any, memory: Any) -> Any:
+        return policy.step(observation, memory)
+
     memory = step(trajectory.observation[time, env], trajectory.memory[time, env])[2]
     assert memory is not None
     _, expected, _ = step(trajectory.next_obs[time, env], memory)

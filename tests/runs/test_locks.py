@@ -341,3 +341,15 @@ sys.stdin.read()
         assert FileLock(tmp_path / "lock").acquire()
         assert process.stdin is not None
         process.stdin.close()  # the child ends
+
+
+def test_a_lock_is_held_while_the_current_folder_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lock = FileLock(Path(".lock"))
+    assert lock.acquire()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(leases, "LEASE", 0.0)  # the file is read at once
+    lock.check()
+    lock.release()
+    assert not (tmp_path / ".lock").exists()

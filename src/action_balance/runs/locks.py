@@ -40,7 +40,7 @@ class FileLock:
     """Held by one object at a time. The file exists while the lock is held, or after its process was killed."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()  # the current folder may change while it is held
         self.holder: Owner | None = None
         """The process that had the lock when `acquire` failed, if the file says so."""
         self._lease: Lease | None = None
