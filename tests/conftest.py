@@ -33,6 +33,7 @@ WALKS = {
 LONG = (
     "test_docs",
     "engines/host/test_gym_training",
+    "studies/sweep/test_on_ray",
     "cli/test_reproduce",
     "tabular/test_simulate",
     "engines/host/test_trainer",

@@ -28,6 +28,8 @@ ALSO = (
 )
 #: Packages of environments whose libraries start JAX when they are imported, and what can be imported of them.
 STARTS_JAX, WITHOUT = ("action_balance.envs.navix.", "action_balance.envs.xminigrid."), (".config", ".names")
+#: Modules that import Ray, as no other command does; it would import more of itself when a process ends.
+WITH_RAY = tuple(f"action_balance.studies.sweep.{name}" for name in ("halving", "trial", "tuning"))
 #: Audit events that say that another program is started.
 EXECUTIONS = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen")
 
@@ -38,7 +40,7 @@ def load_everything() -> None:
 
     for module in pkgutil.walk_packages(action_balance.__path__, "action_balance."):
         starts_jax = module.name.startswith(STARTS_JAX) and not module.name.endswith(WITHOUT)
-        if not module.name.endswith("__main__") and not starts_jax:
+        if not module.name.endswith("__main__") and not starts_jax and module.name not in WITH_RAY:
             importlib.import_module(module.name)
     for name in ALSO:
         with contextlib.suppress(ImportError):

@@ -7,6 +7,7 @@ from bonus_records import record
 from inline_cluster import InlineCluster
 from rich.console import Console
 
+from action_balance.cluster import worker
 from action_balance.config.cluster import ClusterConfig
 from action_balance.errors import UserError
 from action_balance.runs.owned import FolderBusy
@@ -117,7 +118,9 @@ def test_a_cluster_trains_the_cells_without_a_record_and_the_report_follows_each
     assert cluster.finished_before == 1
 
 
-def test_one_cell_is_trained_without_a_report(tmp_path: Path) -> None:
+def test_one_cell_is_trained_without_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PATIENCE", 0.0)
+
     def report(keep: bool) -> None:
         raise AssertionError(keep)
 

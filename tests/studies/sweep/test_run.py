@@ -107,9 +107,12 @@ def test_overwriting_deletes_the_runs_of_the_sweep_and_nothing_else(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
+    checked: list[object] = []
+    monkeypatch.setattr(run, "check_cluster", checked.append)  # before anything is deleted
     monkeypatch.setattr(run, "_search", interrupted)
     with pytest.raises(KeyboardInterrupt, match="the same command without --overwrite continues"):
         sweep(plan, tmp_path, True, CLUSTER, Console(quiet=True))
+    assert checked == [CLUSTER]
     assert [path.name for path in (tmp_path / "final").iterdir()] == ["mine"]
     assert ResultFolder.read(tmp_path).summary["ours"] == {"trials": [], "finals": []}
 
