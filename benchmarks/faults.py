@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--driver-kills", type=int, default=None, help="how many of them hit the command")
-    parser.add_argument("--steps", type=int, default=400_000, help="environment steps of each run")
+    parser.add_argument("--steps", type=int, default=1_600_000, help="environment steps of each run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=None, help="folder for the runs, which is kept")
     options = parser.parse_args()
@@ -255,6 +255,8 @@ def campaign(options: argparse.Namespace, folder: Path) -> int:
     compare(runs, [folder / "calm" / run.name for run in runs], faults)
     struck = ", ".join(f"{name} {number}" for name, number in sorted(faults.done.items()))
     print(f"{sum(faults.done.values())} faults ({struck}) in a campaign of {options.runs} runs")
+    if sum(faults.done.values()) < options.kills:
+        print(f"the campaign ended before all {options.kills} faults: more of them need more --steps")
     print(f"undisturbed {calm:.0f} s, with everything {time.monotonic() - began:.0f} s")
     for line in faults.wrong:
         print(f"WRONG: {line}")
