@@ -18,7 +18,8 @@ def at(update: int) -> Progress:
 
 
 def test_every_change_is_a_line_and_the_summary_counts_them(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=200)
+    output = io.StringIO()
+    console = Console(file=output, width=200)
     jobs = [CountingJob(name, tmp_path / name) for name in ("a", "b", "c", "d")]
     with Board(console, jobs, finished=2) as board:
         board.started(jobs[0], HERE, 1, 0)
@@ -28,7 +29,7 @@ def test_every_change_is_a_line_and_the_summary_counts_them(tmp_path: Path) -> N
         board.waiting(jobs[2], "its machine was lost; it starts again")
         board.failed(jobs[3], "no space left")
         assert board.summary().startswith("3 of 6 runs finished, 1 running, 1 waiting, 1 failed, 1 restart")
-    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+    assert output.getvalue().splitlines() == [
         "a: starts on node-1",
         "a: finished, return 1.5 (3 of 6)",
         "b: continues after update 3 of 6 on node-1 (attempt 2)",
@@ -55,14 +56,15 @@ def test_the_time_that_is_left_follows_from_the_updates_of_this_command(tmp_path
 
 
 def test_a_terminal_shows_a_bar_for_each_run_as_far_as_there_is_room(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=100, height=6)
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=100, height=6)
     jobs = [CountingJob(f"run-{number}", tmp_path / str(number)) for number in range(4)]
     with Board(console, jobs) as board:
         for job in jobs:
             board.started(job, HERE, 1, 0)
         board.progress(jobs[0], at(3))
         board.refresh()
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = output.getvalue()
     assert "300 steps, return 0.75 on node-1" in shown
     assert "starting on node-1" in shown
     assert "and 2 more" in shown

@@ -22,9 +22,9 @@ class Bench:
 
     def __init__(self, folder: Path, max_crashes: int = 3) -> None:
         self.job = CountingJob("job", folder)
-        self.console = Console(file=io.StringIO(), width=200)
+        self.output = io.StringIO()
         self.finished: list[str] = []
-        board = Board(self.console, [self.job])
+        board = Board(Console(file=self.output, width=200), [self.job])
         resources = Resources(1, 0, 2, 0, 1)
         self.campaign = Campaign(resources, board, lambda job: self.finished.append(job.name), max_crashes)
         self.run = driver._Run(self.job, attempt=1, due=-1.0, place=Place("here", "node-1"))
@@ -39,7 +39,7 @@ class Bench:
 
     @property
     def lines(self) -> list[str]:
-        return self.console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        return self.output.getvalue().splitlines()
 
 
 @pytest.fixture

@@ -45,10 +45,10 @@ def train(
     resources: Resources, jobs: list[CountingJob], storage: Storage = "auto"
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """Why jobs failed, which are finished, and what was said."""
-    console, finished = Console(file=io.StringIO(), width=300), list[str]()
-    board = Board(console, jobs)
+    output, finished = io.StringIO(), list[str]()
+    board = Board(Console(file=output, width=300), jobs)
     failed = Campaign(resources, board, lambda job: finished.append(job.name), 3, storage).train(jobs)
-    return failed, finished, console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return failed, finished, output.getvalue().splitlines()
 
 
 @pytest.mark.parametrize("storage", ["auto", "copy"])

@@ -17,18 +17,20 @@ class Counter(LiveScreen):
 
 
 def test_a_terminal_shows_the_screen_below_the_lines() -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=40)
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=40)
     with Counter(console, auto_refresh=False) as screen:
         screen.say("a line")
         screen.redraw()
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = output.getvalue()
     assert shown.index("a line") < shown.rindex("drawn")
 
 
 def test_without_a_terminal_there_are_only_the_lines() -> None:
-    console = Console(file=io.StringIO(), width=40)
+    output = io.StringIO()
+    console = Console(file=output, width=40)
     with Counter(console) as screen:
         screen.redraw()
         screen.say("a line")
-    assert console.file.getvalue() == "a line\n"  # type: ignore[attr-defined]
+    assert output.getvalue() == "a line\n"
     assert screen.drawn == 0
