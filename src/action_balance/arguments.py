@@ -10,30 +10,14 @@ from action_balance.errors import UserError
 
 
 def as_path(name: str, value: Any) -> Path:
-    """A path.
-
-    Args:
-        name: of the argument.
-        value: what was passed.
-
-    Returns:
-        The path; a `UserError` if it is none.
-    """
+    """A path."""
     if not isinstance(value, str | os.PathLike):
         raise UserError(f"{name} must be a path, not {value!r:.60}")
     return Path(value)
 
 
 def as_whole(name: str, value: Any) -> int:
-    """A whole number, of Python or NumPy.
-
-    Args:
-        name: of the argument.
-        value: what was passed.
-
-    Returns:
-        The number; a `UserError` if it is none.
-    """
+    """A whole number, of Python or NumPy."""
     try:
         return operator.index(value)
     except TypeError:
@@ -41,15 +25,7 @@ def as_whole(name: str, value: Any) -> int:
 
 
 def as_texts(name: str, value: Any) -> tuple[str, ...]:
-    """One text or several, as several.
-
-    Args:
-        name: of the argument.
-        value: what was passed.
-
-    Returns:
-        The texts; a `UserError` if something else is among them.
-    """
+    """One text or several, as several."""
     texts = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for one in texts:
         if not isinstance(one, str):

@@ -71,15 +71,7 @@ REGISTER = ("ale_py", "minigrid", "miniworld", "action_balance.gym")
 
 
 def catalog(kind: Kind, gym: bool = False) -> list[Item]:
-    """Everything of one kind.
-
-    Args:
-        kind: what to list.
-        gym: whether environments include the ids that are registered with Gymnasium, which is imported.
-
-    Returns:
-        Entries with ``name``, ``about`` and more, in the order in which they are documented.
-    """
+    """Everything of one kind."""
     if kind == "environments":
         return environments() + (gymnasium_ids() if gym else [])
     return _LISTS[kind]()

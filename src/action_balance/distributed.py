@@ -53,13 +53,7 @@ class Channel:
     """What one process says to the others, and hears from them; all methods can be called from any thread."""
 
     def __init__(self, client: Any, process: int, processes: int) -> None:
-        """Use a key-value store that all processes share.
-
-        Args:
-            client: of JAX's coordination service.
-            process: the number of this process.
-            processes: how many there are.
-        """
+        """Use a key-value store that all processes share."""
         self.process, self.processes = process, processes
         self._client, self._count, self._lock = client, 0, threading.Lock()
 
@@ -74,12 +68,7 @@ class Channel:
         return range(1, self.processes)
 
     def announce(self, do: str, **about: Any) -> None:
-        """Announce the next operation to the followers, which receive all announcements in order.
-
-        Args:
-            do: name of the operation.
-            about: plain data.
-        """
+        """Announce the next operation to the followers, which receive all announcements in order."""
         with self._lock:
             part, rest = divmod(self._count, TOGETHER)
             if rest == 0 and part > 1:
@@ -88,14 +77,7 @@ class Channel:
             self._count += 1
 
     def next(self, waiting: Callable[[], object] = lambda: None) -> Data:
-        """Wait for the next announcement.
-
-        Args:
-            waiting: called first, and now and then.
-
-        Returns:
-            What is done next, under ``do``, and the data.
-        """
+        """Wait for the next announcement."""
         found = None
         while found is None:
             waiting()
@@ -158,15 +140,7 @@ def is_leader() -> bool:
 
 @contextmanager
 def started(settings: HostsConfig) -> Iterator[Channel | None]:
-    """Meet the other processes, before anything else uses JAX's devices.
-
-    Args:
-        settings: who the others are.
-
-    Yields:
-        The channel to them; None if this process is alone. A `UserError` if settings are wrong or missing. If some
-        process is missing for too long, this one ends with a line that says so.
-    """
+    """Meet the other processes, before anything else uses JAX's devices."""
     settings = settings.with_environment(os.environ)
     if not settings.is_wanted:
         yield None
@@ -223,11 +197,7 @@ def _store() -> Any:
 
 
 def check_free(port: int) -> None:
-    """Raise a `UserError` if a port of this host is in use: JAX would crash.
-
-    Args:
-        port: that process 0 listens on.
-    """
+    """Raise a `UserError` if a port of this host is in use: JAX would crash."""
     kind = socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET
     try:
         with socket.socket(kind) as trial:
@@ -305,15 +275,7 @@ def _from_leader(piece: np.ndarray) -> np.ndarray:
 
 
 def broadcast(arrays: Mapping[str, np.ndarray], piece: int = PIECE) -> dict[str, np.ndarray]:
-    """Give all processes the arrays of the leader, bit for bit; all call it at the same time.
-
-    Args:
-        arrays: by name. Those of the followers say what is expected: only names, shapes and types matter.
-        piece: bytes that are sent at once, and take memory beside the arrays.
-
-    Returns:
-        The arrays of the leader.
-    """
+    """Give all processes the arrays of the leader, bit for bit; all call it at the same time."""
     made = {name: np.array(array) for name, array in arrays.items()}  # contiguous copies
     flat = [array.reshape(-1).view(np.uint8) for array in made.values()]
     total = sum(len(one) for one in flat)

@@ -62,28 +62,12 @@ class MultiCategorical:
         return [(Categorical(n), slice(end - n, end)) for n, end in zip(self.nvec, accumulate(self.nvec), strict=True)]
 
     def uniform(self, key: PRNGKeyArray, count: int) -> Int[Array, "count ..."]:
-        """Sample actions uniformly at random.
-
-        Args:
-            key: Random key.
-            count: Number of actions.
-
-        Returns:
-            The actions, (count,) or (count, C).
-        """
+        """Sample actions uniformly at random."""
         highest = self.nvec[0] if len(self.nvec) == 1 else jnp.array(self.nvec)
         return jax.random.randint(key, (count, *self.action_shape), 0, highest)
 
     def sample(self, logits: Float[Array, " A"], noise: Float[Array, " A"]) -> Int[Array, "..."]:
-        """Sample an action with the Gumbel-max trick.
-
-        Args:
-            logits: Logits of all components.
-            noise: Samples of the standard Gumbel distribution.
-
-        Returns:
-            The action, () or (C,) int32.
-        """
+        """Sample an action with the Gumbel-max trick."""
         return self.mode(logits + noise)
 
     def mode(self, logits: Float[Array, " A"]) -> Int[Array, "..."]:
@@ -105,15 +89,7 @@ class MultiCategorical:
         return _sum([one.kl(logits[part], other[part]) for one, part in self._components])
 
     def per_component(self, function: Callable[..., Array], *vectors: Shaped[Array, " A"] | None) -> Float[Array, " A"]:
-        """Apply a function of vectors to each component's part of them, and join the results.
-
-        Args:
-            function: Maps the parts of all vectors that belong to one component to a vector of the same length.
-            *vectors: Vectors over all choices; None, such as the mask where nothing is forbidden, is passed as it is.
-
-        Returns:
-            The joined results.
-        """
+        """Apply a function of vectors to each component's part of them, and join the results."""
 
         def cut(vector: Array | None, part: slice) -> Array | None:
             return None if vector is None else vector[part]

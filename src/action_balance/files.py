@@ -37,13 +37,7 @@ def install(extra: str) -> str:
 
 
 def missing(package: str, need: str, extra: str) -> UserError:
-    """The error for an optional package that is not installed.
-
-    Args:
-        package: its name.
-        need: what needs it.
-        extra: the extra that installs it.
-    """
+    """The error for an optional package that is not installed."""
     advice = f"{install(extra)} in the folder of action-balance"
     return UserError(f"{package} is not installed, but {need} needs it: {advice}")
 
@@ -53,13 +47,7 @@ class NotWritable(WriteError):
 
 
 def cannot_write(path: Path, error: OSError, hint: str = "") -> WriteError:
-    """The error for something that cannot be written.
-
-    Args:
-        path: what cannot be written.
-        error: the reason.
-        hint: what else to say, after a semicolon.
-    """
+    """The error for something that cannot be written."""
     kind = NotWritable if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else WriteError
     return kind(f"cannot write {path}: {reason(error)}{f'; {hint}' if hint else ''}", error)
 
@@ -68,13 +56,6 @@ def open_own(path: Path, flags: int) -> int:
     """Open a regular file for writing; an ``OSError`` for anything else under its name.
 
     Somebody else may have made the folder: a link would lead to another file, and a pipe would wait forever.
-
-    Args:
-        path: the file.
-        flags: as for `os.open`; the file is made if it does not exist.
-
-    Returns:
-        The descriptor.
     """
     wrong = OSError(errno.EINVAL, "it is not a regular file, or it is a link: move it away")
     careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -111,10 +92,6 @@ def write_atomically(path: Path, content: Content) -> None:
 
     The file is written under a temporary name that no other process uses. A link under the final name is replaced, not
     followed; devices and pipes are refused.
-
-    Args:
-        path: the file; its folder is made if it does not exist.
-        content: what it is to hold.
     """
     partial = path.with_name(f"{_partial_prefix(path)}{secrets.token_hex(4)}.part")
     try:
@@ -145,11 +122,7 @@ def _is_replaceable(path: Path) -> bool:
 
 
 def remove_partial(path: Path) -> None:
-    """Delete what killed processes have left of `write_atomically`; for the only process that writes the file.
-
-    Args:
-        path: the file that they wrote.
-    """
+    """Delete what killed processes have left of `write_atomically`; for the only process that writes the file."""
     pattern = f"{glob.escape(_partial_prefix(path))}{8 * '[0-9a-f]'}.part"
     for leftover in path.parent.glob(pattern):
         with contextlib.suppress(OSError):
@@ -165,12 +138,7 @@ def leads_out(folder: Path, path: Path) -> bool:
 
 
 def check_inside(folder: Path, path: Path) -> None:
-    """Raise a `UserError` if what is written to a path in a folder would be written outside of the folder.
-
-    Args:
-        folder: the folder, which may itself be reached through a link.
-        path: a folder in it that is written to, whether it exists or not.
-    """
+    """Raise a `UserError` if what is written to a path in a folder would be written outside of the folder."""
     if leads_out(folder, path):
         raise UserError(f"{path} is a link that points outside {folder}: replace it with a folder")
 

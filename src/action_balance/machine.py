@@ -54,13 +54,7 @@ class Need:
 
 
 def check_memory(what: str, needs: Sequence[Need], available: int | None) -> None:
-    """Raise a `UserError` that has the numbers if something cannot fit into memory.
-
-    Args:
-        what: what needs the memory, at the beginning of a sentence.
-        needs: its parts, all of which are in memory at the same time.
-        available: bytes; None if it is not known, and then nothing is checked.
-    """
+    """Raise a `UserError` that has the numbers if something cannot fit into memory."""
     total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
     if available is None or total <= available:
         return
@@ -77,14 +71,7 @@ def check_memory(what: str, needs: Sequence[Need], available: int | None) -> Non
 
 
 def failure(error: BaseException) -> str | None:
-    """Why the machine could not carry out a computation.
-
-    Args:
-        error: any error; those of JAX are known by their names, because JAX may not be loaded.
-
-    Returns:
-        One line; None if the error has another cause.
-    """
+    """Why the machine could not carry out a computation."""
     of_runtime = type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError) or (of_runtime and any(sign.lower() in text.lower() for sign in OUT_OF_MEMORY)):

@@ -31,15 +31,7 @@ def packed(array: np.ndarray) -> Data:
 
 
 def unpacked(data: Data, most: int = MOST_NUMBERS) -> np.ndarray:
-    """The numbers that `packed` has packed, along one axis.
-
-    Args:
-        data: as `packed` returns them; a ``KeyError``, ``TypeError`` or ``ValueError`` if they are something else.
-        most: most numbers; a short text may hold any number of them.
-
-    Returns:
-        The numbers.
-    """
+    """The numbers that `packed` has packed, along one axis."""
     dtype = np.dtype({"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]])
     unpacker = zlib.decompressobj()
     try:

@@ -8,16 +8,7 @@ _ESCAPED_BYTES = range(0xDC80, 0xDD00)
 
 
 def printable(text: str, most: int = MOST) -> str:
-    r"""Text as one line without control characters.
-
-    Args:
-        text: any string, such as a file name or a value from a file.
-        most: most characters of the result.
-
-    Returns:
-        The text. A character that cannot be shown is its escape sequence: ``\n``, ``\x1b``, or ``\xff`` for a byte of a
-        name that is not UTF-8. A long text lacks its middle.
-    """
+    r"""Text as one line without control characters."""
     if len(text) > most:  # first, because a text may be very long
         half = (most - 5) // 2
         text = f"{text[:half]} ... {text[-half:]}"
@@ -25,14 +16,7 @@ def printable(text: str, most: int = MOST) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Text without control characters; its lines stay lines.
-
-    Args:
-        text: any string of one or more lines.
-
-    Returns:
-        The text, each line as `printable` returns it.
-    """
+    """Text without control characters; its lines stay lines."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 

@@ -49,15 +49,7 @@ class Damaged(Unreadable):
 
 
 def status(path: Path) -> os.stat_result | None:
-    """What the system knows about a path, links followed.
-
-    Args:
-        path: of a file or a folder.
-
-    Returns:
-        The result of ``os.stat``; None where there is nothing. An `Unreadable` where that cannot be known, such as in a
-        folder without permission, or for a name that is too long.
-    """
+    """What the system knows about a path, links followed."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -95,16 +87,7 @@ def entries(folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def opened(path: Path, expected: str, most: int | None = MOST_BYTES) -> Iterator[BufferedReader]:
-    """Open a regular file to read it; whatever the system refuses, also while it is read, is an `Unreadable`.
-
-    Args:
-        path: of the file.
-        expected: what the file should be, for the message: ``the config.json of a run``.
-        most: most bytes that it may have; None for any number, where it is not read into memory at once.
-
-    Yields:
-        The file. It may grow while it is open, so the caller reads no more than it can use.
-    """
+    """Open a regular file to read it; whatever the system refuses, also while it is read, is an `Unreadable`."""
     try:
         with _regular(path, expected, most) as file:
             yield file
@@ -135,16 +118,7 @@ def _regular(path: Path, expected: str, most: int | None) -> BufferedReader:
 
 
 def read_bytes(path: Path, expected: str, most: int = MOST_BYTES) -> bytes:
-    """The content of a regular file.
-
-    Args:
-        path: of the file.
-        expected: what the file should be, for the message.
-        most: most bytes that it may have.
-
-    Returns:
-        Its bytes; an `Unreadable` where it cannot be read, is something else, or is larger.
-    """
+    """The content of a regular file."""
     with opened(path, expected, most) as file:
         content = file.read(most + 1) or b""  # files that the system makes up have no size, or nothing yet
     if len(content) > most:
@@ -153,16 +127,7 @@ def read_bytes(path: Path, expected: str, most: int = MOST_BYTES) -> bytes:
 
 
 def read_text(path: Path, expected: str, most: int = MOST_BYTES) -> str:
-    """The text of a regular file in UTF-8, with or without a byte order mark.
-
-    Args:
-        path: of the file.
-        expected: what the file should be, for the message.
-        most: most bytes that it may have.
-
-    Returns:
-        The text; an `Unreadable` as for `read_bytes`, and where it is no text.
-    """
+    """The text of a regular file in UTF-8, with or without a byte order mark."""
     try:
         return read_bytes(path, expected, most).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -170,16 +135,7 @@ def read_text(path: Path, expected: str, most: int = MOST_BYTES) -> str:
 
 
 def read_json(path: Path, expected: str, most: int = MOST_BYTES) -> dict[str, Any]:
-    """The JSON object in a regular file.
-
-    Args:
-        path: of the file.
-        expected: what the file should be, for the message.
-        most: most bytes that it may have.
-
-    Returns:
-        Plain data; an `Unreadable` as for `read_bytes`, and a `Damaged` where it is no JSON object.
-    """
+    """The JSON object in a regular file."""
     content = read_bytes(path, expected, most)
     try:
         found = parse_json(content)
@@ -191,15 +147,7 @@ def read_json(path: Path, expected: str, most: int = MOST_BYTES) -> dict[str, An
 
 
 def parse_json(content: bytes | str) -> Any:
-    """Parse JSON as it is written by us: finite numbers, no name twice, a limited depth.
-
-    Args:
-        content: the text, in UTF-8.
-
-    Returns:
-        Plain data; a ``ValueError`` of a few words where it is something else. Strings may hold lone surrogates, which
-        stand for bytes of names that are not UTF-8.
-    """
+    """Parse JSON as it is written by us: finite numbers, no name twice, a limited depth."""
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
         found = json.loads(
@@ -220,12 +168,7 @@ def parse_json(content: bytes | str) -> Any:
 
 
 def check_depth(data: Any, most: int = MOST_DEPTH) -> None:
-    """Raise a ``ValueError`` for plain data with too many lists and objects inside each other.
-
-    Args:
-        data: as JSON holds them.
-        most: most levels.
-    """
+    """Raise a ``ValueError`` for plain data with too many lists and objects inside each other."""
     level = [data]
     for _ in range(most + 1):
         level = [

@@ -67,11 +67,7 @@ def leave_at_once() -> None:
 
 @contextmanager
 def graceful_stop() -> Iterator[Stop]:
-    """Turn the first Ctrl-C or SIGTERM into an event that is checked between updates; a later one interrupts at once.
-
-    Yields:
-        The event, which is set when a stop is requested.
-    """
+    """Turn the first Ctrl-C or SIGTERM into an event that is checked between updates; a later one interrupts."""
     if _watchers:
         stop = Stop(_watchers[0].noticed)
         with task(Task(stop=stop)):
@@ -167,13 +163,7 @@ class Watcher:
         say: Callable[[str], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is watched yet.
-
-        Args:
-            leave: ends the process with an exit code, whatever its threads do.
-            say: shows a line to the user; by default on stderr, in a thread, which a terminal may block.
-            clock: seconds.
-        """
+        """Nothing is watched yet."""
         self._leave, self._say, self._clock = leave, say or _print, clock
         self.noticed = threading.Event()  # the main thread knows that it is to end
         self.loading = True  # libraries lose exceptions, or crash
@@ -198,11 +188,7 @@ class Watcher:
             raise KeyboardInterrupt
 
     def repeat(self, lost: "sys.UnraisableHookArgs") -> None:
-        """Interrupt the main thread again: where nothing can be raised, as in a destructor, exceptions are lost.
-
-        Args:
-            lost: what `sys.unraisablehook` is called with.
-        """
+        """Interrupt the main thread again: where nothing can be raised, as in a destructor, exceptions are lost."""
         if isinstance(lost.exc_value, KeyboardInterrupt):
             self._repeated += 1
             self.noticed.clear()
@@ -211,11 +197,7 @@ class Watcher:
             sys.__unraisablehook__(lost)
 
     def received(self, number: int) -> None:
-        """Answer a signal.
-
-        Args:
-            number: of the signal.
-        """
+        """Answer a signal."""
         if self._repeated and number == signal.SIGINT:
             self._repeated -= 1
             return
@@ -290,12 +272,7 @@ class Watcher:
         self._leave(code)
 
     def abandon(self, why: str, code: int) -> None:
-        """End the process from any thread, because the main thread waits for something that does not come.
-
-        Args:
-            why: the beginning of the last line.
-            code: the exit code.
-        """
+        """End the process from any thread, because the main thread waits for something that does not come."""
         self._end(LAST_WORDS_TERMINATED, why, code)
 
     def _last_words(self, why: str, code: int) -> None:
@@ -320,11 +297,7 @@ class Watcher:
                 os._exit(code)  # while no other thread can begin to write a file
 
     def finish(self, code: int) -> None:
-        """End soon with an exit code, in the main thread: all work is done. A process that was interrupted ends now.
-
-        Args:
-            code: the exit code.
-        """
+        """End soon with an exit code, in the main thread: all work is done. A process that was interrupted ends now."""
         self._code = code
         if code == INTERRUPTED or self.hurries:
             _leave_nothing_behind()  # libraries would take their time, and wait for threads
@@ -332,11 +305,7 @@ class Watcher:
 
 
 def watch() -> Watcher:
-    """Watch the signals of this process from now on; the main thread calls it once.
-
-    Returns:
-        The watcher.
-    """
+    """Watch the signals of this process from now on; the main thread calls it once."""
     watcher = Watcher()
     _watchers.append(watcher)
     reader, writer = socket.socketpair()

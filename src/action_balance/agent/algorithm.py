@@ -60,14 +60,6 @@ class Algorithm:
     def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Any:
         """An observation as the policy sees it: images as stacks, symbols one-hot, and normalised where its scale
         is unknown.
-
-        Args:
-            observation: One observation.
-            stats: The observation statistics that acted. Learning uses the same ones: otherwise the first ratio of an
-                update is not 1.
-
-        Returns:
-            The input of the policy network of this environment: an array, or a `MixedObs`.
         """
         if self.spec.is_mixed:
             return self._mixed_obs(observation, stats)
@@ -89,53 +81,21 @@ class Algorithm:
         return MixedObs(tuple(split_images(pixels, self.spec.images)), vector)
 
     def first_obs(self, frame: Real[Array, "..."]) -> Real[Array, "..."]:
-        """What the agent observes at the beginning of an episode on the device.
-
-        Args:
-            frame: What the environment shows.
-
-        Returns:
-            The frame; of a stack, it is the newest one after zeros.
-        """
+        """What the agent observes at the beginning of an episode on the device."""
         return push(jnp.zeros(self.spec.shape, frame.dtype), frame, jnp.ones((), bool)) if self.spec.is_stack else frame
 
     def following_obs(
         self, observation: Real[Array, "..."], frame: Real[Array, "..."], began: Bool[Array, ""]
     ) -> Real[Array, "..."]:
-        """What the agent observes after a step on the device.
-
-        Args:
-            observation: What it observed before.
-            frame: What the environment shows now.
-            began: Whether an episode began with it.
-
-        Returns:
-            The frame; of a stack, the newest frames of the episode.
-        """
+        """What the agent observes after a step on the device."""
         return push(observation, frame, began) if self.spec.is_stack else frame
 
     def newest_frame(self, observation: Real[Array, "..."]) -> Real[Array, "..."]:
-        """What the environment showed last.
-
-        Args:
-            observation: One observation of the agent.
-
-        Returns:
-            The observation; of a stack, its newest frame.
-        """
+        """What the environment showed last."""
         return observation[-1] if self.spec.is_stack else observation
 
     def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:
-        """An observation as a bonus sees it.
-
-        Args:
-            observation: One observation; of a stack, the bonus sees the newest frame.
-            index: Number of the state; 0 where states cannot be enumerated.
-            stats: Statistics of the observations.
-
-        Returns:
-            The input of a bonus.
-        """
+        """An observation as a bonus sees it."""
         frame = self.newest_frame(observation)
         index = state_number(self.spec, frame) if self.spec.discrete else index
         return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
@@ -149,15 +109,6 @@ class Algorithm:
     ) -> Float[Array, " A"]:
         """Logits of the behaviour policy beta: balanced in each action component (Eq. 5) where there is a bonus, then
         mixed with a uniform policy where epsilon is above 0.
-
-        Args:
-            logits: Logits of pi.
-            scores: The action bonus of every choice.
-            coef: c of Eq. 5.
-            mask: Which choices are allowed; None if all of them are.
-
-        Returns:
-            Logits of beta.
         """
         logits = mask_logits(logits, mask)
         kind, epsilon = self.config.normalize, self.config.epsilon

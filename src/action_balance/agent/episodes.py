@@ -24,31 +24,14 @@ class Episodes(NamedTuple):
 def add_rewards(
     returns: Float[Array, " N"], reward: Float[Array, " N"], ended: Bool[Array, " N"]
 ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
-    """Add the rewards of one step to the returns of the episodes under way.
-
-    Args:
-        returns: Returns before the step.
-        reward: Rewards of the step.
-        ended: Where the step ended an episode.
-
-    Returns:
-        Returns of the episodes under way after the step, and returns of the episodes that it ended, 0 elsewhere.
-    """
+    """Add the rewards of one step to the returns of the episodes under way."""
     xp = ended.__array_namespace__()
     returns = returns + reward
     return xp.where(ended, 0.0, returns), xp.where(ended, returns, 0.0)
 
 
 def summarize(finished: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Episodes:
-    """Summarise the episodes that ended in a rollout.
-
-    Args:
-        finished: Their returns, as `add_rewards` gives them; 0 where no episode ended.
-        ended: Where episodes ended that count.
-
-    Returns:
-        Their number, and the mean and the highest of their returns.
-    """
+    """Summarise the episodes that ended in a rollout."""
     xp = ended.__array_namespace__()
     number = ended.sum()
     mean = xp.where(number > 0, finished.sum() / xp.maximum(number, 1), xp.nan)
@@ -57,31 +40,14 @@ def summarize(finished: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Episo
 
 
 def mean_at_ends(values: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Float[Array, ""]:
-    """The mean of a number of the episodes, such as their achievements, when they end.
-
-    Args:
-        values: The number after each step.
-        ended: Where episodes ended.
-
-    Returns:
-        The mean over the episodes that ended; nan without any.
-    """
+    """The mean of a number of the episodes, such as their achievements, when they end."""
     xp = ended.__array_namespace__()
     number = ended.sum()
     return xp.where(number > 0, xp.where(ended, values, 0.0).sum() / xp.maximum(number, 1), xp.nan)
 
 
 def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: Int[Array, ""]) -> Int[Array, ""]:
-    """Environment steps, summed over environments, until the first positive reward.
-
-    Args:
-        before: The number before this rollout; -1 if there was no positive reward.
-        reward: Rewards of the rollout.
-        updates: Rollouts before this one.
-
-    Returns:
-        The number after this rollout, at most 2^31 - 1; -1 if there still was none.
-    """
+    """Environment steps, summed over environments, until the first positive reward."""
     xp = reward.__array_namespace__()
     steps, envs = reward.shape
     positive = (reward > 0).any(axis=1)

@@ -31,14 +31,6 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
     """A fresh agent without environments, such as those on the host need.
 
     Keys are derived from names: the first weights of the policy do not depend on which bonuses exist.
-
-    Args:
-        algorithm: Settings, distribution and bonuses.
-        obs_stats: Initial statistics of observations.
-        key: Random key of the agent.
-
-    Returns:
-        The state before the first update.
     """
     config, spec = algorithm.config, algorithm.spec
     made = {slot: bonus.init(named_key(key, slot), obs_stats) for slot, bonus in algorithm.bonuses.items()}
@@ -64,15 +56,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
 
 
 def new_episodes(algorithm: Algorithm, state: TrainState) -> TrainState:
-    """The agent when all environments begin new episodes, as environments on the host do when a run is resumed.
-
-    Args:
-        algorithm: Settings, distribution and bonuses.
-        state: The agent.
-
-    Returns:
-        The agent, whose bonuses and whose unit of rewards have forgotten the episodes that were under way.
-    """
+    """The agent when all environments begin new episodes, as environments on the host do when a run is resumed."""
     states = {slot: bonus.new_episodes(state.bonus_states[slot]) for slot, bonus in algorithm.bonuses.items()}
     scale = state.reward_scale
     begun = None if scale is None else replace(scale, filtered=jnp.zeros_like(scale.filtered))
@@ -80,16 +64,7 @@ def new_episodes(algorithm: Algorithm, state: TrainState) -> TrainState:
 
 
 def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> TrainState:
-    """A fresh agent with its environments on the device, and observation statistics of a random agent.
-
-    Args:
-        environment: The environment.
-        algorithm: Settings, distribution and bonuses.
-        key: Random key of the agent.
-
-    Returns:
-        The state before the first update.
-    """
+    """A fresh agent with its environments on the device, and observation statistics of a random agent."""
     stats = warm_up(environment, algorithm, named_key(key, "warm-up"))
     return with_environments(init_agent(algorithm, stats, key), environment, algorithm, key)
 
@@ -97,17 +72,7 @@ def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
 def with_environments(
     state: TrainState, environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
 ) -> TrainState:
-    """An agent at the beginning of the first episodes.
-
-    Args:
-        state: The agent.
-        environment: The environment.
-        algorithm: Settings, distribution and bonuses.
-        key: Random key of the agent.
-
-    Returns:
-        The agent with its environments.
-    """
+    """An agent at the beginning of the first episodes."""
     envs = algorithm.config.envs
     environments, frame = each_environment(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
     return replace(
@@ -120,16 +85,7 @@ def with_environments(
 
 
 def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> RunningMeanStd:
-    """Observation statistics of what a uniformly random agent reaches.
-
-    Args:
-        environment: The environment.
-        algorithm: Settings, distribution and bonuses.
-        key: Random key.
-
-    Returns:
-        The statistics; empty ones where nothing uses them.
-    """
+    """Observation statistics of what a uniformly random agent reaches."""
     config = algorithm.config
     stats, steps = empty_stats(algorithm.spec), warmup.warmup_steps(algorithm)
     if not steps:
@@ -148,16 +104,7 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
 
 
 def train_step(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Metrics]:
-    """One rollout and one update: Algorithm 1.
-
-    Args:
-        environment: The environment.
-        state: The agent and the states of its environments.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The state after the update, and its metrics.
-    """
+    """One rollout and one update: Algorithm 1."""
     config = algorithm.config
     coef = action_coef(config, state)
     state, trajectory = rollout(environment, state, algorithm)
@@ -180,16 +127,7 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
 
 
 def adapt_coef(state: TrainState, metrics: Metrics, config: AgentConfig) -> TrainState:
-    """The agent with c for the next rollout, where c adapts.
-
-    Args:
-        state: The agent after an update.
-        metrics: Those of the update, with KL(beta || pi) of its rollout.
-        config: Settings of the agent.
-
-    Returns:
-        The agent.
-    """
+    """The agent with c for the next rollout, where c adapts."""
     if state.action_coef is None:
         return state
     bonus = config.bonus
@@ -199,15 +137,7 @@ def adapt_coef(state: TrainState, metrics: Metrics, config: AgentConfig) -> Trai
 
 
 def track_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:
-    """Add up the returns of the episodes under way, and summarise those that ended.
-
-    Args:
-        state: The agent, with the returns of its episodes before the rollout.
-        trajectory: The rollout.
-
-    Returns:
-        The state with the returns after the rollout, and the episodes that ended in it.
-    """
+    """Add up the returns of the episodes under way, and summarise those that ended."""
     ended = trajectory.terminated | trajectory.truncated
     under_way, finished = jax.lax.scan(
         lambda returns, step: add_rewards(returns, *step), state.episode_return, (trajectory.reward, ended)

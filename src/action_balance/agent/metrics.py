@@ -34,19 +34,7 @@ def update_metrics(
     coef: Float[Array, ""],
     algorithm: Algorithm,
 ) -> Metrics:
-    """The metrics of an update.
-
-    Args:
-        state: The agent after it.
-        trajectory: The rollout that it learned from.
-        info: What the update reports; None where nothing is learned.
-        episodes: Those that ended in the rollout; None where the host knows them.
-        coef: c of Eq. 5 when acting.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        Numbers by name.
-    """
+    """The metrics of an update."""
     found = {} if episodes is None else episode_metrics(episodes)
     found |= {"first_reward": state.first_reward}
     if algorithm.spec.states:
@@ -73,14 +61,7 @@ def _with(found: Metrics, whose: str, own: Metrics) -> Metrics:
 
 
 def episode_metrics(episodes: Episodes) -> dict[str, Any]:
-    """Metrics of the episodes that ended.
-
-    Args:
-        episodes: The episodes.
-
-    Returns:
-        Numbers by name.
-    """
+    """Metrics of the episodes that ended."""
     return {
         "episodes": episodes.number,
         "episode_return": episodes.mean_return,

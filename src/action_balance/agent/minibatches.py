@@ -66,19 +66,7 @@ _Picked = tuple[Samples, Transitions, Totals, Float[Array, "..."]]
 def pick(
     batch: UpdateBatch, number: Int[Array, ""], config: AgentConfig, part: Int[Array, ""] | int = 0, parts: int = 1
 ) -> tuple[Samples, Transitions, Totals]:
-    """A minibatch, or one of its parts.
-
-    Args:
-        batch: The update.
-        number: Number of the minibatch.
-        config: Settings of the agent.
-        part: Number of the part.
-        parts: Number of parts.
-
-    Returns:
-        Its samples, (B,), with standardised advantages where the config says so; the transitions that bonuses learn
-        from, (P,); and what the means of the whole minibatch are over.
-    """
+    """A minibatch, or one of its parts."""
     choose = _whole_environments if config.minibatch_of == "environments" else _shuffled
     samples, transitions, totals, whole = choose(batch, number, config, part, parts)
     if config.ppo.normalize_advantages:
@@ -128,15 +116,6 @@ def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) 
 
     RND drops every sample with the same probability instead; here the number of dropped samples is fixed, so that
     nothing has to be computed for them.
-
-    Args:
-        key: Random key.
-        steps: T.
-        envs: Environments of the minibatch.
-        config: Settings of the agent.
-
-    Returns:
-        (P, envs), or (T,) where all steps are used.
     """
     count = max(1, round(config.bonus.update_proportion * steps))
     if count == steps:

@@ -13,16 +13,7 @@ Policy = ActorCritic | SeparateActorCritic | ImageActorCritic | MixedActorCritic
 
 
 def make_policy(spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray) -> Policy:
-    """Create the policy with its two value heads.
-
-    Args:
-        spec: Observations and actions of the environment.
-        config: Settings of the agent.
-        key: Random key of its weights.
-
-    Returns:
-        A convolutional network for images, a fully connected one for vectors; both side by side for both.
-    """
+    """Create the policy with its two value heads."""
     actions, image = MultiCategorical(spec.nvec).choices, config.image
     if spec.is_mixed:
         sizes = MixedSizes(image.channels, image.features, config.net.hidden, image.trunk, image.small_layers)

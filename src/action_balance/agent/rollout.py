@@ -24,15 +24,7 @@ from action_balance.nets.image import cast_kernels
 
 
 def action_coef(config: AgentConfig, state: TrainState | TrainedAgent) -> Float[Array, ""]:
-    """c of Eq. 5 in the next rollout: constant, linear from start to end, or as it has adapted.
-
-    Args:
-        config: Settings of the agent.
-        state: The agent.
-
-    Returns:
-        The coefficient.
-    """
+    """c of Eq. 5 in the next rollout: constant, linear from start to end, or as it has adapted."""
     if state.action_coef is not None:
         return state.action_coef
     start, end = config.action_coef, config.bonus.action_coef_end
@@ -44,15 +36,7 @@ def action_coef(config: AgentConfig, state: TrainState | TrainedAgent) -> Float[
 
 
 def make_actor(state: TrainState | TrainedAgent, algorithm: Algorithm) -> Actor:
-    """The policy and the action bonus as they are now.
-
-    Args:
-        state: The agent.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        What the next rollout acts with.
-    """
+    """The policy and the action bonus as they are now."""
     params, bonus_state = state.params.bonuses.get(ACTION), state.bonus_states.get(ACTION)
     if algorithm.action_bonus is not None:
         bonus_state = algorithm.action_bonus.acting_state(bonus_state)
@@ -67,19 +51,7 @@ def act(
     algorithm: Algorithm,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]]:
-    """Evaluate the policy and the action bonus on one observation.
-
-    Args:
-        actor: The agent that acts.
-        observation: One observation.
-        index: Number of the state; 0 where states cannot be enumerated.
-        algorithm: Settings, distribution and bonuses.
-        mask: Which choices are allowed; None if all of them are.
-
-    Returns:
-        Logits of pi, the intrinsic and extrinsic values, and the action bonus r_ab(s, .), which is zero without one and
-        for forbidden choices.
-    """
+    """Evaluate the policy and the action bonus on one observation."""
     return act_with_memory(actor, None, observation, index, algorithm, mask)[0]
 
 
@@ -91,19 +63,7 @@ def act_with_memory(
     algorithm: Algorithm,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]], Float[Array, "P U"] | None]:
-    """Evaluate the policy and the action bonus on one observation, given what the policy remembers of the episode.
-
-    Args:
-        actor: The agent that acts.
-        memory: The policy's memory before this observation, zero at the beginning of an episode; None without memory.
-        observation: One observation.
-        index: Number of the state; 0 where states cannot be enumerated.
-        algorithm: Settings, distribution and bonuses.
-        mask: Which choices are allowed; None if all of them are.
-
-    Returns:
-        What `act` returns, and the memory with this observation.
-    """
+    """Evaluate the policy and the action bonus on one observation, given what the policy remembers of the episode."""
     logits, values, memory = actor.policy.step(algorithm.policy_obs(observation, actor.obs_stats), memory)
     if algorithm.config.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
@@ -116,42 +76,17 @@ def act_with_memory(
 
 
 def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None:
-    """The memory of a policy at the beginning of episodes.
-
-    Args:
-        policy: The policy.
-        lead: Leading axes, such as the number of environments.
-
-    Returns:
-        Zeros; None if the policy has no memory.
-    """
+    """The memory of a policy at the beginning of episodes."""
     return None if policy.memory is None else jnp.zeros((*lead, *policy.memory.shape))
 
 
 def forget(memory: Float[Array, "*e P U"], began: Bool[Array, "*e"]) -> Float[Array, "*e P U"]:
-    """A memory in which new episodes are empty.
-
-    Args:
-        memory: Of one or more environments.
-        began: Where an episode begins.
-
-    Returns:
-        The memory.
-    """
+    """A memory in which new episodes are empty."""
     return jnp.where(began[..., None, None], 0.0, memory)
 
 
 def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:
-    """Step all environments ``rollout_steps`` times.
-
-    Args:
-        environment: The environment.
-        state: The agent and the states of its environments.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The state with the environments after the rollout, and the rollout.
-    """
+    """Step all environments ``rollout_steps`` times."""
     config, distribution = algorithm.config, algorithm.distribution
     key, action_key, step_key = jax.random.split(state.key, 3)
     actor = make_actor(state, algorithm)

@@ -4,15 +4,7 @@ from action_balance.config.agent import AgentConfig
 
 
 def coef_at(config: AgentConfig, update: int) -> float | None:
-    """c of Eq. 5 after a number of updates; see `action_balance.agent.rollout.action_coef`.
-
-    Args:
-        config: Settings of the agent.
-        update: Updates that were made.
-
-    Returns:
-        The coefficient; None where it follows no schedule.
-    """
+    """c of Eq. 5 after a number of updates; see `action_balance.agent.rollout.action_coef`."""
     start, end = config.action_coef, config.bonus.action_coef_end
     if end is None or isinstance(start, str):
         return None
@@ -20,14 +12,6 @@ def coef_at(config: AgentConfig, update: int) -> float | None:
 
 
 def learning_rate_at(config: AgentConfig, update: int) -> float | None:
-    """The learning rate after a number of updates; see `action_balance.agent.update.learning_rate_factor`.
-
-    Args:
-        config: Settings of the agent.
-        update: Updates that were made.
-
-    Returns:
-        The rate; None where it is constant.
-    """
+    """The learning rate after a number of updates; see `action_balance.agent.update.learning_rate_factor`."""
     start, end = config.ppo.learning_rate, config.ppo.learning_rate_end
     return None if end is None else start + (end - start) * min(update / config.updates, 1.0)

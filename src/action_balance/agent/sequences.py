@@ -26,15 +26,6 @@ def policy_outputs(
     """Logits of pi and both values of a minibatch.
 
     Only the recurrent part of a memory goes step by step: trunk and heads see all steps at once.
-
-    Args:
-        policy: The policy that learns.
-        samples: The minibatch; with a memory, all steps of n environments, one step after the other.
-        stats: The statistics that acted, where the policy sees normalised observations.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        Logits, and both values.
     """
     memory = policy.memory
 
@@ -68,16 +59,7 @@ def policy_outputs(
 
 
 def values_after(state: TrainState, policy: Policy, algorithm: Algorithm) -> Float[Array, "N 2"]:
-    """Both values of the observations after a rollout.
-
-    Args:
-        state: The agent, with the environments after the rollout.
-        policy: The policy that acted.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The values.
-    """
+    """Both values of the observations after a rollout."""
 
     def values(obs: Array, memory: Array | None) -> Array:
         return policy.step(algorithm.policy_obs(obs, state.obs_stats), memory)[1]
@@ -88,17 +70,7 @@ def values_after(state: TrainState, policy: Policy, algorithm: Algorithm) -> Flo
 def final_values(
     trajectory: Trajectory, policy: Policy, stats: RunningMeanStd | None, algorithm: Algorithm
 ) -> Float[Array, "T N 2"]:
-    """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached.
-
-    Args:
-        trajectory: The rollout.
-        policy: The policy that learns.
-        stats: The statistics that acted, where the policy sees normalised observations.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The values. A memory is that of the episode that ended, with s_{t+1}.
-    """
+    """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached."""
 
     def value(obs: Array, reached: Array, memory: Array | None) -> Array:
         if memory is not None:

@@ -44,14 +44,7 @@ class UpdateInfo(eqx.Module):
 
 
 def bonus_transitions(trajectory: Trajectory) -> Transitions:
-    """The transitions of a rollout as bonuses see them.
-
-    Args:
-        trajectory: The rollout.
-
-    Returns:
-        Its transitions, with the newest frame of each stack.
-    """
+    """The transitions of a rollout as bonuses see them."""
     obs = trajectory.observation
     return Transitions(
         frame=obs.newest() if isinstance(obs, Frames) else obs,
@@ -67,16 +60,7 @@ def bonus_transitions(trajectory: Trajectory) -> Transitions:
 def intrinsic_rewards(
     state: TrainState, transitions: Transitions, algorithm: Algorithm
 ) -> tuple[Float[Array, "T N"], dict[str, Any]]:
-    """Intrinsic rewards of a rollout, with everything as it was before it, and the bonuses' states after it.
-
-    Args:
-        state: The agent before the update.
-        transitions: The rollout.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        Raw rewards, zero without a next-state bonus, and the new states by slot.
-    """
+    """Intrinsic rewards of a rollout, with everything as it was before it, and the bonuses' states after it."""
     rewards, states = jnp.zeros(transitions.index.shape), {}
     for slot, bonus in algorithm.bonuses.items():
         clip, key = algorithm.config.bonus.observation_clip, named_key(state.key, slot)
@@ -98,16 +82,6 @@ def advantages(
     The extrinsic stream is cut at every end of an episode, time limits included. The intrinsic stream continues into
     the next episode, unless the config says otherwise. Where truncation is bootstrapped, the return that a time limit
     cuts continues with the value of the last observation (Pardo et al., 2018, https://arxiv.org/abs/1712.00378).
-
-    Args:
-        trajectory: The rollout.
-        last_values: Both values of the observations after the last step.
-        bonus: The scaled intrinsic reward.
-        config: Settings of the agent.
-        final_values: Both values of s_{t+1}, used where the time limit was reached; None where that is an end.
-
-    Returns:
-        Intrinsic and extrinsic advantages.
     """
     settings = config.ppo
     ended = trajectory.terminated | trajectory.truncated
@@ -144,21 +118,7 @@ def loss(
     algorithm: Algorithm,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Losses]:
-    """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus the losses of the bonuses.
-
-    Args:
-        params: What is trained.
-        bonus_states: States of the bonuses, by slot.
-        batch: The update that the minibatch belongs to.
-        samples: The minibatch, or a part of it, whose losses add up; axes (B,).
-        transitions: Those of its samples that the bonuses learn from; axes (P,).
-        totals: What the means of the whole minibatch are over.
-        algorithm: Settings, distribution and bonuses.
-        key: Random key of this part of the minibatch, for what the bonuses draw.
-
-    Returns:
-        The loss, and its terms.
-    """
+    """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus the losses of the bonuses."""
     config, distribution = algorithm.config, algorithm.distribution
 
     def policy_terms(sample: Samples, logits: Array, values: Array) -> tuple[Array, Array, Array, Array]:
@@ -197,54 +157,24 @@ def loss(
 
 
 def loss_names(params: Params) -> list[str]:
-    """Names of the terms of the loss.
-
-    Args:
-        params: What is trained.
-
-    Returns:
-        The terms of PPO, and the slots of the bonuses that are trained.
-    """
+    """Names of the terms of the loss."""
     trained = [slot for slot, one in params.bonuses.items() if jax.tree.leaves(one)]
     return ["policy", "value_int", "value_ext", "entropy", "clip_fraction", LARGEST, *trained]
 
 
 def optimizer(config: AgentConfig) -> optax.GradientTransformation:
-    """Adam for everything that is trained, with the learning rate of the first update.
-
-    Args:
-        config: Settings of the agent.
-
-    Returns:
-        The optimiser.
-    """
+    """Adam for everything that is trained, with the learning rate of the first update."""
     return optax.adam(config.ppo.learning_rate)
 
 
 def clip_gradients(found: Params, config: AgentConfig) -> Params:
-    """The gradients of a minibatch, of which those of the policy network are clipped where the config says so.
-
-    Args:
-        found: The gradients.
-        config: Settings of the agent.
-
-    Returns:
-        The gradients that the optimiser sees.
-    """
+    """The gradients of a minibatch, of which those of the policy network are clipped where the config says so."""
     most = config.ppo.max_grad_norm
     return found if most is None else replace(found, policy=ppo.clip_by_norm(found.policy, most))
 
 
 def learning_rate_factor(updates: Int[Array, ""], config: AgentConfig) -> Float[Array, ""] | None:
-    """The learning rate of an update, in units of that of the first.
-
-    Args:
-        updates: Updates before this one.
-        config: Settings of the agent, with the planned number of updates.
-
-    Returns:
-        The factor; None where the learning rate is constant.
-    """
+    """The learning rate of an update, in units of that of the first."""
     start, end = config.ppo.learning_rate, config.ppo.learning_rate_end
     return None if end is None else ppo.linear_decay(1.0, end / start, updates / config.updates)
 
@@ -262,20 +192,6 @@ def prepare(
 
     The order is that of RND: rewards with everything as it was before the rollout; then the statistics are updated;
     then training uses the new statistics.
-
-    Args:
-        state: The agent before the update.
-        trajectory: The rollout.
-        last_values: Both values of the observations after the last step.
-        coef: c of Eq. 5 when acting.
-        algorithm: Settings, distribution and bonuses.
-        acting_stats: The statistics that acted, where the policy sees normalised observations.
-        drift: Where the policy that learns is not the one that acted, what it adds to log beta(a|s). The trajectory
-            then has its log-probabilities and values: ratios are clipped around the policy that learns (Hilton et al.,
-            2022, https://arxiv.org/abs/2110.00641), and samples are weighted by importance.
-
-    Returns:
-        The state with new statistics and bonus states, what to learn, and what to report.
     """
     config = algorithm.config
     transitions = bonus_transitions(trajectory)
@@ -340,20 +256,7 @@ def gradients(
     part: Int[Array, ""] | int = 0,
     parts: int = 1,
 ) -> tuple[Params, Losses]:
-    """Gradients and losses of a minibatch, or of one of its parts, which add up.
-
-    Args:
-        params: What is trained.
-        bonus_states: States of the bonuses, by slot.
-        batch: The update that the minibatch belongs to.
-        number: Number of the minibatch.
-        algorithm: Settings, distribution and bonuses.
-        part: Number of the part: some environments with all their steps, or some of the shuffled samples.
-        parts: Number of parts.
-
-    Returns:
-        Gradients, and the terms of the loss.
-    """
+    """Gradients and losses of a minibatch, or of one of its parts, which add up."""
     samples, transitions, totals = pick(batch, number, algorithm.config, part, parts)
     gradient: Any = jax.grad(loss, has_aux=True)
     key = jax.random.fold_in(batch.subset_keys[number], part)
@@ -362,16 +265,7 @@ def gradients(
 
 
 def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tuple[TrainState, UpdateInfo]:
-    """One update on the device.
-
-    Args:
-        state: The agent, with the environments after the rollout.
-        trajectory: The rollout.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The agent after the update, and what to report.
-    """
+    """One update on the device."""
     config = algorithm.config
     actor = make_actor(state, algorithm)
     last_values = values_after(state, actor.policy, algorithm)

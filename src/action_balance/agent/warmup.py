@@ -32,19 +32,7 @@ def warm_up(
     scan: Callable[..., Any] = jax.lax.scan,
     update: Callable[[Any, Any], RunningMeanStd] = lambda stats, frames: stats.update(frames),
 ) -> RunningMeanStd:
-    """Update statistics with every frame that random steps reach, also those that end an episode.
-
-    Args:
-        stats: Statistics before.
-        step: One random step of all environments.
-        env_state: States of the environments; None where they are on the host.
-        draws: What is drawn for each step, e.g. its random key.
-        scan: `jax.lax.scan`, or `loop` on the host.
-        update: Updates the statistics with a batch of frames.
-
-    Returns:
-        Statistics after all steps.
-    """
+    """Update statistics with every frame that random steps reach, also those that end an episode."""
 
     def observe(carry: tuple[Any, RunningMeanStd], draw: Any) -> tuple[tuple[Any, RunningMeanStd], None]:
         env_state, stats = carry

@@ -42,14 +42,7 @@ LEAST_WEIGHT = 1e-6
 
 
 def inverse_count(outputs: Float[Array, "*b D"]) -> Float[Array, "*b"]:
-    """The estimate ``||f||^2 / D`` of ``1 / (1 + N)``, within its limits.
-
-    Args:
-        outputs: f.
-
-    Returns:
-        Estimates between `LEAST_WEIGHT` and 1.
-    """
+    """The estimate ``||f||^2 / D`` of ``1 / (1 + N)``, within its limits."""
     return jnp.clip((outputs**2).mean(axis=-1), LEAST_WEIGHT, 1.0)
 
 
@@ -113,17 +106,7 @@ class CoinFlips(Bonus):
     def outputs(
         self, params: Any, state: CoinFlipState, frame: Real[Array, "..."], clip: float
     ) -> tuple[Float[Array, "H D"], Float[Array, "H D"]]:
-        """f and the prior g of every head.
-
-        Args:
-            params: The trained network.
-            state: State of the bonus.
-            frame: One frame.
-            clip: Largest absolute value of the normalised frame.
-
-        Returns:
-            f, and g, which gets no gradient.
-        """
+        """f and the prior g of every head."""
         seen = state.stats.normalize(frame, clip)
         trained = params(seen).reshape(self.heads, -1)
         prior = jax.lax.stop_gradient(state.prior(seen)).reshape(trained.shape)
@@ -131,17 +114,7 @@ class CoinFlips(Bonus):
         return SPEED * trained + prior, prior
 
     def rareness(self, params: Any, state: CoinFlipState, frame: Real[Array, "..."], clip: float) -> Float[Array, " H"]:
-        """The estimate of ``1 / (1 + N)`` of every head, `inverse_count`.
-
-        Args:
-            params: The trained network.
-            state: State of the bonus.
-            frame: One frame.
-            clip: Largest absolute value of the normalised frame.
-
-        Returns:
-            One estimate per head.
-        """
+        """The estimate of ``1 / (1 + N)`` of every head, `inverse_count`."""
         found, _ = self.outputs(params, state, frame, clip)
         return inverse_count(found)
 
@@ -229,16 +202,7 @@ class CoinFlipPairs(PairCounter, CoinFlips):
     pairs: ClassVar[bool] = True
 
     def counts(self, params: Any, state: CoinFlipState, obs: BonusObs) -> Float[Array, " A"]:
-        """Estimated visits of every pair: ``D / ||f_a(s)||^2 - 1``, at least 0.
-
-        Args:
-            params: Trained parameters.
-            state: State of the bonus.
-            obs: One observation.
-
-        Returns:
-            One estimate per choice of the action components.
-        """
+        """Estimated visits of every pair: ``D / ||f_a(s)||^2 - 1``, at least 0."""
         return 1 / self.rareness(params, state, obs.frame, obs.clip) - 1
 
     def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:

@@ -19,16 +19,7 @@ class PairCounter(Bonus):
     """
 
     def counts(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
-        """The number of visits of every pair of a state, or an estimate of it.
-
-        Args:
-            params: Trained parameters.
-            state: State of the bonus.
-            obs: One observation.
-
-        Returns:
-            One count per choice of the action components, zero or more.
-        """
+        """The number of visits of every pair of a state, or an estimate of it."""
         del params, state, obs
         raise UserError(f"{type(self).__name__} has no counts: implement the method counts(self, params, state, obs)")
 

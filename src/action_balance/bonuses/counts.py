@@ -18,12 +18,7 @@ from action_balance.errors import UserError
 
 
 def check_enumerable(spec: EnvSpec, instead: str) -> None:
-    """Raise a `UserError` if states cannot be enumerated.
-
-    Args:
-        spec: Observations and actions of the environment.
-        instead: Option that selects another bonus, for the message.
-    """
+    """Raise a `UserError` if states cannot be enumerated."""
     if not spec.countable:
         raise UserError(
             "the states of this environment cannot be enumerated, so there are no exact counts: use another bonus, "

@@ -35,15 +35,7 @@ class Features(Protocol):
 
 
 def squared_error(prediction: Float[Array, "*b D"], target: Float[Array, "*b D"]) -> Float[Array, " *b"]:
-    """Mean over the outputs of the squared differences: Eq. 1 and 2 up to the factor 1 / D.
-
-    Args:
-        prediction: Output of the predictor.
-        target: Output of the target.
-
-    Returns:
-        One error per input.
-    """
+    """Mean over the outputs of the squared differences: Eq. 1 and 2 up to the factor 1 / D."""
     return ((prediction - target) ** 2).mean(axis=-1)
 
 

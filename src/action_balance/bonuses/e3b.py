@@ -28,13 +28,6 @@ def elliptical(root: Float[Array, "D D"], features: Float[Array, " D"]) -> tuple
     With ``a = S' phi``, the bonus is ``b = a' a``, and the new root is ``S - S a a' / (1 + b + sqrt(1 + b))``: Potter's
     form of the Sherman-Morrison formula (Kaminski et al., 1971, https://doi.org/10.1109/TAC.1971.1099816). If C^-1
     itself were updated in float32, rounding errors would exceed the bonus in episodes that stay in a few directions.
-
-    Args:
-        root: S.
-        features: phi.
-
-    Returns:
-        The new root, and the bonus b.
     """
     with jax.default_matmul_precision("highest"):
         inner = root.T @ features

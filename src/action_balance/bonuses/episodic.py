@@ -16,14 +16,7 @@ Carry = TypeVar("Carry")
 
 
 def episode_ends(transitions: Transitions) -> Bool[Array, "*b"]:
-    """Whether each transition is the last of its episode, by a terminal state or by a time limit.
-
-    Args:
-        transitions: The transitions.
-
-    Returns:
-        One truth value per transition.
-    """
+    """Whether each transition is the last of its episode, by a terminal state or by a time limit."""
     return transitions.terminated | transitions.truncated
 
 
@@ -38,16 +31,6 @@ def scan_episodes(
 
     A memory is cleared after the last step of an episode, whose output still depends on all of the episode. What is
     returned continues with the next rollout: two short rollouts give the same as one long one.
-
-    Args:
-        step: From the memory and the inputs of one environment at one step: the memory after it, and the output.
-        clear: The memory of one environment at the beginning of an episode.
-        memories: The memories before the rollout, with a leading axis (N,).
-        inputs: A tree of arrays with leading axes (T, N).
-        ended: Whether a step is the last of an episode.
-
-    Returns:
-        The memories after the rollout, and the outputs with leading axes (T, N).
     """
 
     def all_environments(memories: Carry, now: tuple[Any, Array]) -> tuple[Carry, Any]:

@@ -57,14 +57,6 @@ def simhash(frame: Real[Array, " *f"], projections: Projections, clip: float) ->
 
     The appended 1 moves the hyperplanes away from the origin. Otherwise all observations in the same direction would
     have the same code, and observations of few dimensions very few codes.
-
-    Args:
-        frame: A raw frame.
-        projections: The statistics that normalise it, and A.
-        clip: Largest absolute value of a normalised number.
-
-    Returns:
-        K bits, one per element.
     """
     normalized = projections.stats.normalize(frame, clip)
     # The best precision: numbers of 10 bits, as in GPU matrix units, would change the signs of small sums with the
@@ -74,18 +66,7 @@ def simhash(frame: Real[Array, " *f"], projections: Projections, clip: float) ->
 
 
 def cell(frame: Real[Array, " *f"], rows: int, columns: int, levels: int, white: float) -> UInt32[Array, " K"]:
-    """The cell of an image: its grey values, averaged over rows x columns areas, in a few levels.
-
-    Args:
-        frame: A raw image, (H, W) or (H, W, C).
-        rows: Rows of the cell image.
-        columns: Columns of the cell image.
-        levels: Grey levels.
-        white: Upper end of the range of grey values, which begins at 0; values outside are cut off.
-
-    Returns:
-        The levels of all pixels of the cell image, row by row.
-    """
+    """The cell of an image: its grey values, averaged over rows x columns areas, in a few levels."""
     values = frame.astype(jnp.float32)
     sums = values.sum(axis=-1) if values.ndim == 3 else values
     high, wide = sums.shape
@@ -179,15 +160,7 @@ class Hashed(Bonus):
         return eqx.tree_at(lambda table: table.owners, state, None)
 
     def code(self, state: HashTable, frame: Real[Array, " *f"]) -> UInt32[Array, " K"]:
-        """The code of an observation.
-
-        Args:
-            state: State of the bonus.
-            frame: A raw frame.
-
-        Returns:
-            Small integers; observations with the same ones share a count.
-        """
+        """The code of an observation."""
         config = self.config
         if self.hashes_numbers and self.spec.is_symbolic:
             return frame.ravel().astype(jnp.uint32)
@@ -203,13 +176,6 @@ class Hashed(Bonus):
 
         With random a and b, the upper bits of this sum are the same for two codes with a probability of 2^-bits
         (Dietzfelbinger, 1996, https://doi.org/10.1007/3-540-60922-9_46).
-
-        Args:
-            state: State of the bonus.
-            frame: A raw frame.
-
-        Returns:
-            Number of the row, and the fingerprint, which is not 0.
         """
         rows = 2**self.config.table_bits
         if 0 < self.spec.countable <= rows and self.spec.discrete:  # every state has a row of its own
@@ -229,15 +195,6 @@ class Hashed(Bonus):
 
         A row belongs to the first code that visits it. Codes that visit an empty row in the same rollout are ordered by
         fingerprint, because the order of simultaneous writes is not defined.
-
-        Args:
-            state: State of the bonus before the rollout.
-            rows: Row of every observation.
-            fingerprints: Fingerprint of every observation's code.
-            visits: What every observation adds to its row.
-
-        Returns:
-            The state after the rollout.
         """
         assert state.owners is not None
         empty: Bool[Array, "T N"] = state.owners[rows] == 0

@@ -28,14 +28,7 @@ class Curiosity(eqx.Module):
     forward: BonusNet  # phi(s') from phi(s) and the one-hot action
 
     def forward_errors(self, encoded: Encoded) -> Float[Array, "*b"]:
-        """``1/2 ||f(phi(s), a) - phi(s')||^2 / D``, from which no gradient reaches the features.
-
-        Args:
-            encoded: The transitions.
-
-        Returns:
-            One error per transition, half the mean over the features.
-        """
+        """``1/2 ||f(phi(s), a) - phi(s')||^2 / D``, from which no gradient reaches the features."""
 
         def one(before: Array, action: Array, after: Array) -> Array:
             taken = self.dynamics.distribution.one_hot(action)

@@ -30,15 +30,7 @@ from action_balance.nets.mixed import MixedBonusNet
 
 
 def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
-    """Width of the hidden layers that follow the features.
-
-    Args:
-        spec: Observations and actions of the environment.
-        agent: Settings of the agent.
-
-    Returns:
-        The width of the bonus networks for these observations.
-    """
+    """Width of the hidden layers that follow the features."""
     return agent.image.bonus_features if spec.is_image or spec.is_mixed else agent.net.bonus_hidden
 
 
@@ -50,14 +42,7 @@ class Encoded(eqx.Module):
     after: Float[Array, "*b D"]
 
     def each(self, function: Callable[[Array, Array, Array], Any]) -> Any:
-        """Apply a function to every transition.
-
-        Args:
-            function: Takes phi(s), a and phi(s') of one transition.
-
-        Returns:
-            The results, with the leading axes of the transitions.
-        """
+        """Apply a function to every transition."""
         for _ in range(self.before.ndim - 1):
             function = jax.vmap(function)
         return function(self.before, self.action, self.after)
@@ -78,28 +63,14 @@ class InverseDynamics(eqx.Module):
         self.inverse = BonusNet(2 * features, hidden, choices, key=named_key(key, "inverse"))
 
     def encode(self, batch: Batch) -> Encoded:
-        """Features of both states of every transition.
-
-        Args:
-            batch: The transitions.
-
-        Returns:
-            The transitions as features.
-        """
+        """Features of both states of every transition."""
         before, after = batch.each(
             lambda obs, _, next_obs: (self.encoder(obs.normalized), self.encoder(next_obs.normalized))
         )
         return Encoded(before, batch.transitions.action, after)
 
     def losses(self, encoded: Encoded) -> Float[Array, "*b"]:
-        """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components.
-
-        Args:
-            encoded: The transitions.
-
-        Returns:
-            One loss per transition; ln A of a uniform prediction of one component.
-        """
+        """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components."""
 
         def one(before: Array, action: Array, after: Array) -> Array:
             return -self.distribution.log_prob(self._logits(before, after), action)
@@ -108,14 +79,7 @@ class InverseDynamics(eqx.Module):
         return losses
 
     def accuracy(self, encoded: Encoded) -> Float[Array, ""]:
-        """Proportion of the action components that the inverse model predicts.
-
-        Args:
-            encoded: The transitions.
-
-        Returns:
-            A number between 0 and 1.
-        """
+        """Proportion of the action components that the inverse model predicts."""
         predicted = encoded.each(lambda before, _, after: self.distribution.mode(self._logits(before, after)))
         return (predicted == encoded.action).mean()
 

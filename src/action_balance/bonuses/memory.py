@@ -29,17 +29,7 @@ class Memory(eqx.Module):
 
     @classmethod
     def empty(cls, size: int, visit: PyTree, threshold: float = -jnp.inf) -> "Memory":
-        """A memory without visits.
-
-        Args:
-            size: M.
-            visit: Any visit, for its shapes and types.
-            threshold: Keys up to this are never kept, even where there is room; 1 - exp(threshold w) of the visits
-                of weight w are.
-
-        Returns:
-            The memory.
-        """
+        """A memory without visits."""
         visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
         return cls(
             visits,
@@ -60,29 +50,11 @@ class Memory(eqx.Module):
         return -jnp.expm1(self.threshold * self.weights)
 
     def insert(self, key: PRNGKeyArray, visits: PyTree, weights: Float[Array, " K"]) -> "Memory":
-        """The memory after further visits. Only the places of visits that give way are written to.
-
-        Args:
-            key: Random key.
-            visits: The visits, arrays (K, ...).
-            weights: Their weights, positive.
-
-        Returns:
-            The new memory.
-        """
+        """The memory after further visits. Only the places of visits that give way are written to."""
         return self.merge(visits, weights, -jax.random.exponential(key, weights.shape) / weights)
 
     def merge(self, visits: PyTree, weights: Float[Array, " K"], keys: Float[Array, " K"]) -> "Memory":
-        """The memory after further visits whose keys are known.
-
-        Args:
-            visits: The visits, arrays (K, ...).
-            weights: Their weights.
-            keys: Their keys.
-
-        Returns:
-            The new memory.
-        """
+        """The memory after further visits whose keys are known."""
         size, count = len(self.keys), min(len(self.keys), len(keys))
         # The largest new key against the smallest kept one, and so on: whoever loses a pair is not among the largest.
         best, new = jax.lax.top_k(keys, len(keys))
@@ -104,14 +76,7 @@ class Memory(eqx.Module):
         )
 
     def oldest(self, count: int) -> Int[Array, " R"]:
-        """The places whose weights were given longest ago, in turn.
-
-        Args:
-            count: R.
-
-        Returns:
-            Their numbers.
-        """
+        """The places whose weights were given longest ago, in turn."""
         return (self.turn + jnp.arange(count)) % len(self.keys)
 
     def lower(self, weights: Float[Array, " R"]) -> "Memory":
@@ -119,12 +84,6 @@ class Memory(eqx.Module):
 
         It is the memory that the lower weights would have led to from the beginning: the key of a visit becomes what
         the same u gives, and visits whose key is then below the largest one that was not kept are forgotten.
-
-        Args:
-            weights: New weights of the visits at the oldest places.
-
-        Returns:
-            The new memory.
         """
         places, size = self.oldest(len(weights)), len(self.keys)
         lower = jnp.minimum(weights, self.weights[places])
@@ -137,15 +96,7 @@ class Memory(eqx.Module):
         )
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Any, Float[Array, " P"], Float[Array, " P"]]:
-        """Draw visits with probability proportional to their weights and to how many visits they stand for.
-
-        Args:
-            key: Random key.
-            count: P.
-
-        Returns:
-            The visits, their weights, and the probability with which each was kept.
-        """
+        """Draw visits with probability proportional to their weights and to how many visits they stand for."""
         shares = jnp.where(jnp.isfinite(self.keys), self.weights / self.kept, 0.0)
         ends = jnp.cumsum(shares)
         at = ends[-1] * jax.random.uniform(key, (count,))  # never the end itself

@@ -26,21 +26,7 @@ def bonus_network(
     action_bonus: bool = False,
     key: PRNGKeyArray,
 ) -> BonusNet | ImageBonusNet | MixedBonusNet:
-    """Create a target or predictor network, or one of its size.
-
-    Args:
-        spec: Observations and actions of the environment.
-        agent: Settings of the agent.
-        predictor: Whether it is a predictor, which has more layers than its target.
-        pairs: Whether its input is a state and an action (Eq. 2), rather than a state alone (Eq. 1).
-        as_channel: Whether the action is also an image beside the frame (Eq. 3).
-        outputs: Number of its outputs; default: as in the config.
-        action_bonus: Whether it is one of an action bonus, whose convolutions always use float32; those of pairs are.
-        key: Random key of its weights.
-
-    Returns:
-        The network.
-    """
+    """Create a target or predictor network, or one of its size."""
     actions = MultiCategorical(spec.nvec).choices if pairs else 0
     sizes = agent.image
     # Actions of a state differ by little: bfloat16 would round away an action channel, for example, which contributes

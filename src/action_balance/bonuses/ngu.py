@@ -44,14 +44,7 @@ class EpisodicMemory(eqx.Module):
 
 
 def count_embeddings(added: Int[Array, ""], _: None) -> tuple[Int[Array, ""], tuple[Int[Array, ""], Bool[Array, ""]]]:
-    """How the number of embeddings of an episode grows in one step: its first observation, then one per step.
-
-    Args:
-        added: Embeddings before the step.
-
-    Returns:
-        Embeddings after the step; those that the state that it reached is compared with; whether an episode began.
-    """
+    """How the number of embeddings of an episode grows in one step: its first observation, then one per step."""
     known = jnp.maximum(added, 1)
     return known + 1, (known, added == 0)
 
@@ -69,18 +62,6 @@ def nearest_neighbours(
 
     All steps are computed at once, by a matrix product with everything that may be in the memory at any of them: step
     by step, reading the memory would take most of the time of an update.
-
-    Args:
-        memory: The memory before the rollout.
-        before: Embeddings of s_t.
-        after: Embeddings of s_{t+1}.
-        known: Embeddings of the episode before s_{t+1}, of which the newest M are compared with it.
-        began: Whether s_t is the first observation of an episode.
-        added: Embeddings of the episode under way after the rollout.
-        count: K.
-
-    Returns:
-        The memory after the rollout, and distances in ascending order, infinite where there are fewer than K.
     """
     rows = len(memory.embeddings)
     entries = jnp.concatenate([memory.embeddings, before, after])
@@ -115,14 +96,6 @@ def episodic_novelty(
     ``kernel(d) = epsilon / (max(d / d_m - cluster_distance, 0) + epsilon)`` with squared distances d and their moving
     average d_m. With n < K neighbours, early in an episode, the sum over them is multiplied by K / n: otherwise the
     first steps of every episode would be the most novel, and ending an episode would pay.
-
-    Args:
-        neighbours: Squared distances; infinite for neighbours that do not exist. At least one exists.
-        mean_distance: d_m.
-        config: Settings of NGU.
-
-    Returns:
-        The episodic novelty.
     """
     exists = jnp.isfinite(neighbours)
     relative = jnp.where(exists, neighbours, 0.0) / jnp.maximum(mean_distance, 1e-8)
@@ -133,16 +106,7 @@ def episodic_novelty(
 
 
 def modulation(errors: Float[Array, "*b"], moments: RunningMeanStd, most: float) -> Float[Array, "*b"]:
-    """``min(max(alpha, 1), L)`` with ``alpha = 1 + (error - mean) / std``: how novel a state is over all of training.
-
-    Args:
-        errors: Errors of RND.
-        moments: Mean and variance of the errors before; without any, the factor is 1.
-        most: L.
-
-    Returns:
-        The factors of the episodic novelty.
-    """
+    """``min(max(alpha, 1), L)`` with ``alpha = 1 + (error - mean) / std``: novelty of a state over all of training."""
     alpha = 1 + (errors - moments.mean) / jnp.sqrt(moments.variance + 1e-8)
     return jnp.where(moments.count > 0, jnp.clip(alpha, 1.0, most), 1.0)
 
@@ -154,14 +118,7 @@ class MeanDistance(eqx.Module):
     steps: Int[Array, ""]
 
     def update(self, neighbours: Float[Array, "N K"]) -> "MeanDistance":
-        """The average with the neighbours of one step of all environments.
-
-        Args:
-            neighbours: Their squared distances; infinite for neighbours that do not exist.
-
-        Returns:
-            The new average.
-        """
+        """The average with the neighbours of one step of all environments."""
         exists = jnp.isfinite(neighbours)
         mean = jnp.where(exists, neighbours, 0.0).sum() / jnp.maximum(exists.sum(), 1)
         steps = jnp.minimum(self.steps + 1, HORIZON)

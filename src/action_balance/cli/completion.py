@@ -14,16 +14,7 @@ from action_balance.errors import check_name
 
 
 def completion(shell: str, commands: Mapping[str, list[Form]], groups: Mapping[str, str]) -> str:
-    """The script for a shell.
-
-    Args:
-        shell: Its name.
-        commands: The variants of each command, by its name of one word or two.
-        groups: What the groups of commands are for, by their name.
-
-    Returns:
-        The script.
-    """
+    """The script for a shell."""
     import shtab
 
     check_name("shell", shell, shtab.SUPPORTED_SHELLS)

@@ -61,19 +61,7 @@ def file_words(
     flags: Iterable[Flag],
     approved: Callable[[Data], Collection[str]] | None,
 ) -> FileWords:
-    """The words of a file.
-
-    Args:
-        path: of the file.
-        typed: the words that were typed, without those about the file.
-        has_env: whether an environment is among them.
-        form: what the command takes, given some words.
-        flags: all flags that need no code of the user.
-        approved: the settings and names that the user has typed, given those of the file; None if the file is trusted.
-
-    Returns:
-        The words, without those for which there are typed ones; a `UserError` that names file and key otherwise.
-    """
+    """The words of a file."""
     made, todo = FileWords(path), list(entries(path))
     known = {one.path: one for one in flags}
     first = _resolve(made, todo, [known[where] for where in FIRST if where in known], typed, has_env)

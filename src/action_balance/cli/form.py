@@ -187,15 +187,7 @@ class Command:
 
     @classmethod
     def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
-        """Replace files of settings among the words by what they stand for.
-
-        Args:
-            name: The command.
-            words: What was typed after it.
-
-        Returns:
-            The words, and a function that adds the file to an error about a setting in it.
-        """
+        """Replace files of settings among the words by what they stand for."""
         del name
         return list(words), lambda error: error
 
@@ -205,11 +197,7 @@ class Command:
         return False
 
     def load(self) -> Callable[["Console"], None]:
-        """Import what the command needs, which may take seconds.
-
-        Returns:
-            A function that executes the command.
-        """
+        """Import what the command needs, which may take seconds."""
         raise NotImplementedError
 
 

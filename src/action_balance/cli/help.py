@@ -24,17 +24,7 @@ def wants_help(words: Sequence[str]) -> bool:
 
 
 def overview(usage: str, about: str, commands: Mapping[str, str], examples: Iterable[str] = ()) -> str:
-    """The help of the program, or of a group of commands.
-
-    Args:
-        usage: How a command is typed.
-        about: What the program does.
-        commands: What each command does, by name.
-        examples: Commands to start with.
-
-    Returns:
-        The text.
-    """
+    """The help of the program, or of a group of commands."""
     parser = _parser(usage, about)
     group = parser.add_argument_group(usage.split()[-2].lower() + "s")
     for name, does in commands.items():
@@ -56,15 +46,7 @@ def add_general_options(parser: argparse._ActionsContainer) -> argparse.Action:
 
 
 def command_help(form: Form, everything: bool) -> str:
-    """The help of a command.
-
-    Args:
-        form: What the command takes.
-        everything: Whether to show all flags, in groups, or the common ones only.
-
-    Returns:
-        The text.
-    """
+    """The help of a command."""
     everything = everything or not form.common
     flags = form.flags if everything else _common(form)
     positional = [one for one in form.flags if one.positional]

@@ -15,16 +15,7 @@ Owner = Callable[[str], str | None]
 
 
 def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> Any:
-    """The command that was typed.
-
-    Args:
-        form: What the command takes.
-        words: The words after the command.
-        owner: Finds what an option belongs to that the command does not take.
-
-    Returns:
-        An instance of the form's dataclass; a `UserError` of one line if something is wrong.
-    """
+    """The command that was typed."""
     found, others = split(form.flags, words)
     options = before_marker(words)
     for word in others:
@@ -49,15 +40,7 @@ def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> An
 
 
 def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Sort words by the flags that they follow.
-
-    Args:
-        flags: The known flags.
-        words: The words after a command.
-
-    Returns:
-        The words of each flag by path, or the state of a switch, and the words that follow no flag.
-    """
+    """Sort words by the flags that they follow."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser._negative_number_matcher = re.compile(r"-\.?\d|-(inf|nan)$")  # -1e5 is a number, too
     options = {one.name: one for one in flags if not one.positional}
@@ -74,15 +57,7 @@ def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], 
 
 
 def without(words: Sequence[str], options: Mapping[str, int]) -> list[str]:
-    """Leave out some options.
-
-    Args:
-        words: The words after a command.
-        options: The words that follow each option, by its name.
-
-    Returns:
-        All other words; those after ``--`` are no options.
-    """
+    """Leave out some options."""
     made, known, skip = list[str](), before_marker(words), 0
     for word in known:
         if skip:

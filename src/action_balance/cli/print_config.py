@@ -13,15 +13,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 
 def with_kind(words: list[str], flag: str) -> list[str]:
-    """Complete the flag where no kind of file follows it, so that it does not take the next word for one.
-
-    Args:
-        words: what was typed.
-        flag: the flag.
-
-    Returns:
-        The words, in which it has a value.
-    """
+    """Complete the flag where no kind of file follows it, so that it does not take the next word for one."""
     made = []
     for place, word in enumerate(words):
         bare = word == flag and (place + 1 == len(words) or words[place + 1] not in KINDS)
@@ -30,16 +22,7 @@ def with_kind(words: list[str], flag: str) -> list[str]:
 
 
 def settings_text(form: Form, command: Any, kind: Kind) -> str:
-    """All settings of a command in their groups.
-
-    Args:
-        form: what the command takes.
-        command: its dataclass.
-        kind: of the file.
-
-    Returns:
-        The text; settings without a value, and those without an effect, are left out.
-    """
+    """All settings of a command in their groups."""
     flags = [one for one in form.flags if _is_printed(one) and one.path not in form.unused]
     groups: dict[str, Data] = {}
     for one in sorted(flags, key=lambda one: one.group is not None):

@@ -32,16 +32,7 @@ def element(kind: Any) -> Any:
 
 
 def from_text(kind: Any, text: str) -> Any:
-    """A value of a type.
-
-    Args:
-        kind: ``int``, ``float``, ``str``, ``bool``, ``Path``, a ``Literal``, a tuple of fixed length (``3,4``), or a
-            union of these.
-        text: What was typed. ``none`` stands for None where that is allowed, unless the setting takes any word.
-
-    Returns:
-        The value; a ``ValueError`` if the text is not one.
-    """
+    """A value of a type."""
     kinds = options(kind)
     if NoneType in kinds and text.lower() == "none" and not {str, Path} & {*kinds} and text not in choices(kind):
         return None

@@ -34,14 +34,7 @@ class Board(LiveScreen):
         finished: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Show nothing yet.
-
-        Args:
-            console: where to show them.
-            jobs: what is to be trained.
-            finished: number of runs of the study that were finished before.
-            clock: seconds.
-        """
+        """Show nothing yet."""
         super().__init__(console, auto_refresh=False)
         self._total, self._before = len(jobs) + finished, finished
         self._done, self._failed, self._retries = 0, 0, 0

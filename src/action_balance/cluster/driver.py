@@ -75,14 +75,7 @@ class Campaign:
     _taking: Any = None  # the request for messages that has not been answered yet
 
     def train(self, jobs: Sequence[Job]) -> dict[str, str]:
-        """Train jobs until all of them are finished or have failed.
-
-        Args:
-            jobs: what to train; their names differ.
-
-        Returns:
-            Why jobs could not be trained, by name. After an interrupt, tasks have saved what they trained.
-        """
+        """Train jobs until all of them are finished or have failed."""
         self._runs = {job.name: _Run(job, saved=job.saved(job.folder)) for job in jobs}
         self._home = self._start_home()
         under_way = partial(Task, stopping=self._stopping, closing=TERMINATED)
@@ -259,20 +252,7 @@ def train_jobs(
     finished: int = 0,
     storage: Storage = "auto",
 ) -> dict[str, str]:
-    """Train jobs with Ray, and show their progress.
-
-    Args:
-        jobs: what to train; their names differ.
-        config: settings of the cluster.
-        console: the screen.
-        folder: where results go, for the user.
-        on_finished: called with each job that is finished, such as to write a report.
-        finished: number of jobs that were finished before.
-        storage: how tasks reach the folders of jobs.
-
-    Returns:
-        Why jobs could not be trained, by name.
-    """
+    """Train jobs with Ray, and show their progress."""
     if not jobs:
         return {}
     with ray_session(config) as resources:

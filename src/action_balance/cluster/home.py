@@ -76,15 +76,7 @@ class Home:
         return os.path.lexists(path)
 
     def claim(self, job: Job, attempt: int) -> list[str]:
-        """Keep others from training a job, whose folder the task cannot see.
-
-        Args:
-            job: the job.
-            attempt: the number of the attempt; an earlier one can no longer store anything.
-
-        Returns:
-            The names of the files that it has so far.
-        """
+        """Keep others from training a job, whose folder the task cannot see."""
         before = self._claims.get(job.name)
         if before is not None and before.attempt > attempt:
             raise Superseded(f"{job.name} is being trained elsewhere")
@@ -111,14 +103,7 @@ class Home:
         transfer.write_pieces(self._claimed(job, attempt).staging, found)
 
     def commit(self, job: Job, attempt: int, changed: Sequence[str], kept: Sequence[str]) -> None:
-        """Put the files that were stored into place.
-
-        Args:
-            job: the job.
-            attempt: the number of the attempt.
-            changed: the names of these files, in the order in which they are moved.
-            kept: the names of all files of the job; others are deleted.
-        """
+        """Put the files that were stored into place."""
         claim = self._claimed(job, attempt)
         if not all((claim.staging / name).is_file() for name in changed):
             raise NotClaimed

@@ -31,16 +31,7 @@ class Job(Protocol):
         """Agents that are trained together."""
 
     def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        """Train what is missing.
-
-        Args:
-            folder: the folder to use in place of its own.
-            report: called after every update.
-            on_message: called with each line that the user should read.
-
-        Raises:
-            FolderBusy: if another process trains it.
-        """
+        """Train what is missing."""
 
     def files(self, folder: Path) -> list[str]:
         """The files that it has in a folder now, as relative names, in the order in which a copy should get them."""

@@ -103,12 +103,6 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
 
     Without an address, Ray's processes are started on this machine; they listen on the loopback interface only, without
     a dashboard, and end with this process.
-
-    Args:
-        config: settings of the cluster.
-
-    Yields:
-        What each run reserves.
     """
     check_installed()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -185,15 +179,7 @@ def _nodes(ray: Any) -> list[Mapping[str, float]]:
 
 
 def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:
-    """What each run reserves.
-
-    Args:
-        config: settings of the cluster.
-        nodes: resources of each node, ``CPU`` and ``GPU``.
-
-    Returns:
-        The resources; a `UserError` if a run fits on no node of an instance of our own. A cluster may still grow.
-    """
+    """What each run reserves."""
     all_cpus, all_gpus = (sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU"))
     gpus = config.gpus_per_run if config.gpus_per_run is not None else min(1.0, all_gpus)
     cpus = config.cpus_per_run

@@ -61,13 +61,7 @@ def write_pieces(folder: Path, found: Iterable[Piece]) -> None:
 
 
 def merge(staging: Path, folder: Path, names: Sequence[str]) -> None:
-    """Move files into place, in their order. A folder that is new appears at once, with everything in it.
-
-    Args:
-        staging: where the files are; it is on the same file system.
-        folder: where they belong.
-        names: their relative names; a `UserError` if a link leads out of the folder on the way to one.
-    """
+    """Move files into place, in their order. A folder that is new appears at once, with everything in it."""
     for name in names:
         check_inside(folder, (folder / name).parent)
         if not os.path.lexists(staging / name):
@@ -82,13 +76,7 @@ def merge(staging: Path, folder: Path, names: Sequence[str]) -> None:
 
 
 def remove_others(folder: Path, ours: Iterable[str], kept: Iterable[str]) -> None:
-    """Delete files of a job that it no longer has, and folders that are empty then.
-
-    Args:
-        folder: of the job.
-        ours: the names of all its files there.
-        kept: the names of the files that it has.
-    """
+    """Delete files of a job that it no longer has, and folders that are empty then."""
     gone = [name for name in ours if name not in {*kept}]
     for name in gone:
         check_inside(folder, (folder / name).parent)

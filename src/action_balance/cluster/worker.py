@@ -65,16 +65,7 @@ class Outcome:
 
 
 def work(job: Job, attempt: Attempt, home: Any) -> Outcome:
-    """Train a job; what Ray calls in a process on any node.
-
-    Args:
-        job: the job.
-        attempt: about this try.
-        home: the `Home` actor.
-
-    Returns:
-        How it ended.
-    """
+    """Train a job; what Ray calls in a process on any node."""
     import ray
 
     def post(kind: str, about: object) -> None:
@@ -218,13 +209,7 @@ class Copy:
     """A copy of the folder of a job on the disk of this node; what is saved there is sent to the command."""
 
     def __init__(self, job: Job, attempt: int, home: Any) -> None:
-        """Make an empty folder.
-
-        Args:
-            job: the job.
-            attempt: the number of the attempt.
-            home: the `Home` actor.
-        """
+        """Make an empty folder."""
         self._job, self._attempt, self._home = job, attempt, home
         _remove_old_copies()
         self._root = Path(tempfile.mkdtemp(prefix=f"{COPIES}{os.getpid()}-"))

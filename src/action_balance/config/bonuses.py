@@ -167,14 +167,7 @@ BASE = ("action_balance.bonuses.base", "Bonus")
 
 
 def bonus_settings(name: str) -> type[Any] | None:
-    """The settings class of a bonus.
-
-    Args:
-        name: A built-in name, none, or ``MODULE:CLASS``, which is imported.
-
-    Returns:
-        A dataclass; None if the bonus has no settings.
-    """
+    """The settings class of a bonus."""
     if name in {NONE, *INTRINSIC_BONUSES, *ACTION_BONUSES} or ":" not in name:
         return BUILT_IN.get(name)
     found = load_object(name)
@@ -185,27 +178,12 @@ def bonus_settings(name: str) -> type[Any] | None:
 
 
 def default_normalization(name: str) -> Normalization:
-    """How the scores of an action bonus are normalised unless a setting says otherwise.
-
-    Args:
-        name: Name of the bonus.
-
-    Returns:
-        l2, as in the authors' code, for all bonuses but UCB1.
-    """
+    """How the scores of an action bonus are normalised unless a setting says otherwise."""
     found: Normalization = getattr(BUILT_IN.get(name), "normalize", "l2")
     return found
 
 
 def bonus_parts(name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The bonuses that a bonus is made of, whose settings it uses.
-
-    Args:
-        name: Name of the bonus.
-        settings: Its settings that differ from the defaults.
-
-    Returns:
-        Names of built-in bonuses; most bonuses have none.
-    """
+    """The bonuses that a bonus is made of, whose settings it uses."""
     kind = BUILT_IN.get(name)
     return from_dict(kind, dict(settings)).parts if kind is not None and hasattr(kind, "parts") else ()

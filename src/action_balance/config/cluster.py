@@ -29,12 +29,7 @@ class RunChoice:
             raise UserError("--list-runs trains nothing: leave out --only or --list-runs")
 
     def check(self, cluster: "ClusterConfig", **others: bool) -> None:
-        """Raise a `UserError` if the runs cannot be chosen together with other flags.
-
-        Args:
-            cluster: settings of the cluster.
-            others: flags that cannot be used beside these, by name, and whether they are given.
-        """
+        """Raise a `UserError` if the runs cannot be chosen together with other flags."""
         chosen = "--only" if self.only is not None else "--list-runs" if self.list_runs else None
         if chosen is None:
             return

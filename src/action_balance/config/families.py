@@ -16,14 +16,7 @@ FAMILIES = {
 
 
 def built_in(name: str) -> str | None:
-    """The built-in family of an environment.
-
-    Args:
-        name: of the environment.
-
-    Returns:
-        Its class as ``MODULE:CLASS`` of this package; None if no built-in family has such names.
-    """
+    """The built-in family of an environment."""
     for alias, path in FAMILIES.items():
         if name == alias.rstrip(":") or (alias.endswith(":") and name.startswith(alias)):
             return path
@@ -31,9 +24,5 @@ def built_in(name: str) -> str | None:
 
 
 def is_own(name: str) -> bool:
-    """Whether an environment has a family of a user, ``MODULE:CLASS``.
-
-    Args:
-        name: of the environment.
-    """
+    """Whether an environment has a family of a user, ``MODULE:CLASS``."""
     return built_in(name) is None and ":" in name.strip(":")

@@ -60,15 +60,7 @@ class HostsConfig:
         return host.strip("[]"), int(port)
 
     def with_environment(self, environment: Mapping[str, str]) -> "HostsConfig":
-        """Take what flags leave open from the variables of JAX.
-
-        Args:
-            environment: variables by name.
-
-        Returns:
-            The settings; a `UserError` if something is missing that no cluster provides. Without a flag, the variables
-            have no effect.
-        """
+        """Take what flags leave open from the variables of JAX."""
         if not self.is_wanted:
             return self
         found: dict[str, Any] = {}

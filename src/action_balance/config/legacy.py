@@ -29,13 +29,6 @@ def upgrade_config(data: Data) -> Data:
     method decides now were stored as numbers; and so was the normalisation that the bonus decides now. Before there was
     ``env.action_masks``, all actions were allowed. Before Gymnasium environments had ``layout``, theirs was what is
     called flat now, and images kept their size.
-
-    Args:
-        data: ``config`` of a ``config.json``.
-
-    Returns:
-        The same settings as this version writes them. Data of this version are returned unchanged, and so is whatever
-        is damaged: the checks that follow report it.
     """
     env, agent = data.get("env"), data.get("agent")
     if isinstance(env, dict) and isinstance(env.get("name"), str) and env.keys() >= _BOTH:
@@ -84,13 +77,6 @@ def upgrade_env_spec(seen: Any, config: Data) -> Data | None:
     """The specification of a run's environment.
 
     0.1.0 recorded it as ``seen``, for Gymnasium environments only, and without the stack.
-
-    Args:
-        seen: of a ``manifest.json``.
-        config: ``config`` of the ``config.json`` beside it.
-
-    Returns:
-        Plain data for `EnvSpec.from_dict`; None where nothing was recorded, or it is damaged.
     """
     try:
         actions = seen["actions"]

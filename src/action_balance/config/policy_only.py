@@ -10,14 +10,7 @@ OF_ACTION_BONUS = ("action_coef", "action_coef_end", "normalize", *ADAPTS)
 
 
 def policy_only(agent: AgentConfig) -> AgentConfig:
-    """The settings of the policy alone: no bonus rewards it or balances it.
-
-    Args:
-        agent: settings of an agent.
-
-    Returns:
-        The settings of an agent with the same policy and the same observations.
-    """
+    """The settings of the policy alone: no bonus rewards it or balances it."""
     plain = {name: getattr(BonusConfig, name) for name in OF_ACTION_BONUS}
     return replace(
         agent,

@@ -34,30 +34,14 @@ JAX_STEP = 4
 
 
 def describe_error(error: BaseException) -> str:
-    """An exception of someone else's code in one line, with its place.
-
-    Args:
-        error: the exception.
-
-    Returns:
-        Type, message, file and line.
-    """
+    """An exception of someone else's code in one line, with its place."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {reason(error)}{place}" if str(error) else f"{type(error).__name__}{place}"
 
 
 def load_library(module: str, needed_by: str, install: str = "") -> Any:
-    """Import a module of a library; the current folder, which may be a stranger's, is not searched.
-
-    Args:
-        module: its name.
-        needed_by: what needs it, for the error message.
-        install: package to install if it is missing, where that is known.
-
-    Returns:
-        The module; a `UserError` if it cannot be imported.
-    """
+    """Import a module of a library; the current folder, which may be a stranger's, is not searched."""
     try:
         return importlib.import_module(module)
     except KeyboardInterrupt:
@@ -70,15 +54,7 @@ def load_library(module: str, needed_by: str, install: str = "") -> Any:
 
 
 def load_module(module: str, needed_by: str) -> Any:
-    """Import a module that a user named: an installed one or, if there is none, one of the current folder.
-
-    Args:
-        module: its name.
-        needed_by: what needs it, for the error message.
-
-    Returns:
-        The module; a `UserError` if it cannot be imported, or if it is a part of Python itself.
-    """
+    """Import a module that a user named: an installed one or, if there is none, one of the current folder."""
     if not all(part.isidentifier() for part in module.split(".")):
         raise UserError(f"{needed_by} does not name a module: '{module:.80}' is not a module name")
     if is_standard(module):
@@ -99,14 +75,7 @@ def _is_installed(module: str) -> bool:
 
 
 def load_object(path: str) -> Any:
-    """What ``MODULE:NAME`` names.
-
-    Args:
-        path: the module and the name, with a colon between them.
-
-    Returns:
-        The object; a `UserError` if there is no such module or name.
-    """
+    """What ``MODULE:NAME`` names."""
     module, _, name = path.rpartition(":")
     if not module or not name:
         raise UserError(f"'{path}' is not MODULE:NAME, e.g. my_module:MyClass")
@@ -129,14 +98,7 @@ def known_names() -> list[str]:
 
 
 def env_class(name: str) -> type[EnvConfig]:
-    """The family of an environment.
-
-    Args:
-        name: of the environment: an alias, a prefix and the rest, or ``MODULE:CLASS``.
-
-    Returns:
-        The class of its settings; a `UserError` with a suggestion if the name is unknown.
-    """
+    """The family of an environment."""
     if path := built_in(name):
         found: type[EnvConfig] = load_object(path)
         return found
@@ -159,15 +121,7 @@ def env_class(name: str) -> type[EnvConfig]:
 
 
 def env_config(name: str, **settings: Any) -> EnvConfig:
-    """An environment with its settings, checked.
-
-    Args:
-        name: of the environment, as on the command line.
-        settings: of its family; what is left out has its default.
-
-    Returns:
-        The settings; a `UserError` if the name or a setting is unknown, or a value is not allowed.
-    """
+    """An environment with its settings, checked."""
     family = env_class(name)
     known = [field.name for field in fields(family) if field.name != "name"]
     for setting in settings:
@@ -181,15 +135,7 @@ def env_config(name: str, **settings: Any) -> EnvConfig:
 
 
 def env_from_function(make: Any, **settings: Any) -> EnvConfig:
-    """An environment from Python, with its settings, checked.
-
-    Args:
-        make: makes one Gymnasium environment; or an environment with the interface of gymnax, or a class of them.
-        settings: of the family; what is left out has its default.
-
-    Returns:
-        The settings.
-    """
+    """An environment from Python, with its settings, checked."""
     family = load_object(OF_OBJECTS if _is_jax_env(make) else OF_FUNCTIONS)
     made: EnvConfig = family.from_function(make, **settings)
     return made
@@ -211,10 +157,6 @@ def check_code(name: str, found: Any) -> None:
     """Raise a `UserError` unless something is a class or a function in Python, and not a part of Python itself.
 
     Nothing is called that a name happens to lead to, such as ``sys.exit``.
-
-    Args:
-        name: what the user typed.
-        found: what it leads to.
     """
     inner = inspect.unwrap(found.func if isinstance(found, partial) else found)
     if not isinstance(inner, type | FunctionType):
@@ -226,15 +168,7 @@ def check_code(name: str, found: Any) -> None:
 
 
 def resolve_class(kind: type, data: dict[str, Any]) -> type:
-    """The class to build from plain data where a setting is declared as a base class.
-
-    Args:
-        kind: what the setting is declared as.
-        data: its plain data.
-
-    Returns:
-        The family that the data name, or ``kind`` itself.
-    """
+    """The class to build from plain data where a setting is declared as a base class."""
     if kind is EnvConfig and isinstance(data.get("name"), str):
         return env_class(data["name"])
     return kind

@@ -19,28 +19,12 @@ Resolve = Callable[[type, Data], type]
 
 
 def to_dict(settings: Any) -> Data:
-    """Settings as plain data.
-
-    Args:
-        settings: an instance of a dataclass.
-
-    Returns:
-        Values by field name, groups of settings as dictionaries.
-    """
+    """Settings as plain data."""
     return asdict(settings)
 
 
 def from_dict(kind: type[T], data: Data, resolve: Resolve = lambda kind, _: kind) -> T:
-    """Settings from plain data.
-
-    Args:
-        kind: the dataclass to build.
-        data: values by field name; what is left out has its default, but a group of settings must be there.
-        resolve: chooses a subclass for a group that is declared as a base class.
-
-    Returns:
-        The settings; a `UserError` if one is unknown, missing or of another type, or if its own checks fail.
-    """
+    """Settings from plain data."""
     kind = resolve(kind, data)
     types = get_type_hints(kind)
     declared = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
@@ -115,14 +99,7 @@ def _describe(kind: Any) -> str:
 
 
 def field_docs(cls: type) -> dict[str, str]:
-    """Documentation of the fields of a dataclass: the string literal below each field, on one line.
-
-    Args:
-        cls: the dataclass; fields that it inherits are included, base classes first.
-
-    Returns:
-        Documentation by field name; fields without a string, and classes without source, are left out.
-    """
+    """Documentation of the fields of a dataclass: the string literal below each field, on one line."""
     names = {field.name for field in fields(cls)} if is_dataclass(cls) else set()
     found: dict[str, str] = {}
     for one in reversed(cls.__mro__[:-1]):

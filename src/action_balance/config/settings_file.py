@@ -47,25 +47,14 @@ class Entry:
 
 
 def is_settings_file(path: Path) -> bool:
-    """Whether a path is a person's settings, and not a run or its config.json, which has a format.
-
-    Args:
-        path: of a file or a folder.
-    """
+    """Whether a path is a person's settings, and not a run or its config.json, which has a format."""
     if is_folder(path) or path.suffix.lower() not in KINDS:
         return False
     return path.suffix.lower() != ".json" or (path.name != "config.json" and "format" not in read_settings(path))
 
 
 def read_settings(path: Path) -> Data:
-    """The content of a file with settings.
-
-    Args:
-        path: of the file; its suffix says what it holds.
-
-    Returns:
-        Plain data; a `UserError` that names the file, and the line where it is known, if it holds something else.
-    """
+    """The content of a file with settings."""
     kind = KINDS[path.suffix.lower()]
     expected = f"settings in {kind} are"
     text = read_text(path, f"a settings file in {kind}", MOST_BYTES)
@@ -84,14 +73,7 @@ def read_settings(path: Path) -> Data:
 
 
 def entries(path: Path) -> list[Entry]:
-    """The settings in a file.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The entries of all tables in order, tables before what is in them.
-    """
+    """The settings in a file."""
     found = read_settings(path)
     lines = tuple(read_text(path, "a settings file", MOST_BYTES).splitlines())
     known: dict[tuple[str, ...], Entry] = {}
@@ -164,13 +146,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {"TOML": tomllib.loads, "YAML": _yam
 
 
 def refuse(path: Path, entry: Entry, why: str) -> UserError:
-    """The error for one setting in a file.
-
-    Args:
-        path: of the file.
-        entry: the setting.
-        why: what is wrong, and what to do; the setting is the subject of the sentence.
-    """
+    """The error for one setting in a file."""
     line = entry.line
     where = f", line {line}" if line else ""
     return UserError(f"{path}{where}: {entry.name:.80} {why}")

@@ -44,16 +44,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "Condition":
-        """A condition from text.
-
-        Args:
-            text: e.g. ``return>=0.9``.
-            own_metrics: whether metrics may have other names than those of this package.
-            of_env: names of the numbers that the environment reports of its episodes.
-
-        Returns:
-            The condition; a `UserError` if it is none, or if there is no such metric.
-        """
+        """A condition from text."""
         found = _FORM.fullmatch(text)
         try:
             value = float(found[3]) if found else math.nan
@@ -67,28 +58,13 @@ class Condition:
         return cls(text, name, found[2], value)
 
     def holds(self, metrics: Mapping[str, float]) -> bool:
-        """Whether the condition holds; never for a number that is not known.
-
-        Args:
-            metrics: means over the seeds, by name.
-
-        Returns:
-            Whether it holds; a `UserError` if the run has no such metric.
-        """
+        """Whether the condition holds; never for a number that is not known."""
         if self.metric not in metrics:
             raise UserError(f"this run has no metric {self.metric}: choose from {', '.join(sorted(metrics))}")
         return _COMPARISONS[self.comparison](metrics[self.metric], self.value)
 
 
 def first_that_holds(conditions: Sequence[Condition], metrics: Mapping[str, float]) -> Condition | None:
-    """The first condition that holds; None while none does.
-
-    Args:
-        conditions: the conditions, of which one suffices.
-        metrics: means over the seeds, by name.
-
-    Returns:
-        The condition.
-    """
+    """The first condition that holds; None while none does."""
     holding = [one for one in conditions if one.holds(metrics)]  # all of them are checked
     return holding[0] if holding else None

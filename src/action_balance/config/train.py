@@ -74,11 +74,7 @@ class TrainConfig:
             raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
 
     def check_spec(self, spec: "EnvSpec") -> None:
-        """Raise a `UserError` if a setting is of networks that the agent does not have.
-
-        Args:
-            spec: observations and actions, for families that do not know them before an environment is made.
-        """
+        """Raise a `UserError` if a setting is of networks that the agent does not have."""
         if spec.is_mixed:
             self._check_networks(True, used=("hidden", "bonus_hidden") if spec.vector else ())
         else:
@@ -97,14 +93,7 @@ class TrainConfig:
         return replace(self, agent=replace(self.agent, host=self.env.host_defaults(self.agent.host)))
 
     def environment(self, key: "jax.Array") -> "Environment":
-        """The environment of one seed, on the device.
-
-        Args:
-            key: random key of the seed.
-
-        Returns:
-            The environment.
-        """
+        """The environment of one seed, on the device."""
         import jax
 
         if not isinstance(self.env, DeviceEnvConfig):
@@ -120,15 +109,7 @@ class TrainConfig:
         return self.env.scene(self.environment(jax.random.key(self.seed)))
 
     def is_checkpoint_due(self, update: int, seconds: float) -> bool:
-        """Whether to save a checkpoint.
-
-        Args:
-            update: the update that is finished.
-            seconds: time since the last checkpoint.
-
-        Returns:
-            True after the last update, and in the interval that was chosen.
-        """
+        """Whether to save a checkpoint."""
         if update == self.agent.updates:
             return True
         if self.checkpoint_every is None and self.env.checkpoint_seconds is not None:
@@ -150,19 +131,7 @@ class TrainConfig:
     def from_dict(
         cls, data: dict[str, Any], trust: bool = False, typed: Collection[str] = (), typing: bool = False
     ) -> "TrainConfig":
-        """From plain data, to be trained or evaluated.
-
-        Args:
-            data: as `to_dict` returns them, or as version 0.1.0 wrote them.
-            trust: whether modules that the data name may be imported. Data from a file may be a stranger's.
-            typed: settings that the user has typed, such as ``agent.intrinsic``, which replace those of the data, and
-                names that the user has typed. A family that is replaced is not imported.
-            typing: whether the user can type settings in place of those of the data, for the error message.
-
-        Returns:
-            The settings; a `UserError` if one is unknown, missing, of another type or not allowed, or if the data name
-            a module and are not trusted.
-        """
+        """From plain data, to be trained or evaluated."""
         data = upgrade_config(data)
         if not trust:
             check_trusted(data, typed, typing)
@@ -172,28 +141,11 @@ class TrainConfig:
 
     @classmethod
     def of_run(cls, data: dict[str, Any], trust: bool = False, env: Any = None) -> "TrainConfig":
-        """From the plain data of a run, to be trained further or evaluated, also in an environment of a function.
-
-        Args:
-            data: as for `from_dict`.
-            trust: as for `from_dict`.
-            env: the function that makes the environment, the environment itself if it is written in JAX, or
-                MODULE:FUNCTION, in place of the name in the data.
-
-        Returns:
-            The settings; a `UserError` as for `from_dict`, or if functions do not make such environments.
-        """
+        """From the plain data of a run, to be trained further or evaluated, also in an environment of a function."""
         config = cls.from_dict(data, trust, () if env is None else OF_GYMNASIUM)
         return config if env is None else replace(config, env=config.env.with_function(env))
 
     @classmethod
     def for_display(cls, data: dict[str, Any]) -> "TrainConfig":
-        """From plain data of anybody, to be shown or compared with others: no module that they name is imported.
-
-        Args:
-            data: as for `from_dict`.
-
-        Returns:
-            The settings. An environment of a family outside of this package is an `UnloadedEnvConfig`.
-        """
+        """From plain data of anybody, to be shown or compared with others: no module that they name is imported."""
         return from_dict(cls, unloaded(upgrade_config(data)), unloaded_class)

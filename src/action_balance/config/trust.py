@@ -58,25 +58,12 @@ class Named:
 
 
 def leads_to(config: Data) -> list[Named]:
-    """Everything in a config that leads to code or files outside of this package and the environment libraries.
-
-    Args:
-        config: settings of a run as plain data, of this version. Whatever is damaged is left to later checks.
-
-    Returns:
-        What it names, in the order of the settings; empty for a config that is safe to run.
-    """
+    """Everything in a config that leads to code or files outside of this package and the environment libraries."""
     return [*_of_env(_group(config, "env")), *_of_agent(_group(config, "agent"))]
 
 
 def check_trusted(config: Data, typed: Collection[str] = (), typing: bool = False) -> None:
-    """Raise a `UserError` if a config from a file would import code or open files that the user has not approved.
-
-    Args:
-        config: settings of a run as plain data, of this version.
-        typed: settings that the user has typed, which replace those of the file, and names that the user has typed.
-        typing: whether the user can type settings in place of those of the file.
-    """
+    """Raise a `UserError` if a config from a file would import code or open files that the user has not approved."""
     for one in leads_to(config):
         if one.setting not in typed and one.name not in typed:
             other = f"; or give {one.option} on the command line" if typing else ""
@@ -84,20 +71,12 @@ def check_trusted(config: Data, typed: Collection[str] = (), typing: bool = Fals
 
 
 def is_standard(module: str) -> bool:
-    """Whether a module is a part of Python itself, which has no environments and no bonuses.
-
-    Args:
-        module: its name.
-    """
+    """Whether a module is a part of Python itself, which has no environments and no bonuses."""
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_of_script(name: str) -> bool:
-    """Whether an environment was made by a function that only its own script has: no name leads to it.
-
-    Args:
-        name: of the environment.
-    """
+    """Whether an environment was made by a function that only its own script has: no name leads to it."""
     return name.startswith(tuple(f"{prefix}__main__:" for prefix in WITH_MODULES)) or "<" in name
 
 

@@ -32,14 +32,7 @@ class UnloadedEnvConfig(EnvConfig):
 
 
 def unloaded(config: Data) -> Data:
-    """The settings of a run such that reading them imports no family of a user.
-
-    Args:
-        config: settings of a run as plain data, of this version.
-
-    Returns:
-        Plain data for `unloaded_class`.
-    """
+    """The settings of a run such that reading them imports no family of a user."""
     env = config.get("env")
     if not isinstance(env, dict) or not isinstance(env.get("name"), str) or not is_own(env["name"]):
         return config

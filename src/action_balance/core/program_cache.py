@@ -54,37 +54,18 @@ class ProgramCache:
     """
 
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
-        """Use a folder, which exists.
-
-        Args:
-            folder: where programs are.
-            limit: bytes that they may take.
-        """
+        """Use a folder, which exists."""
         self._path, self._limit = folder, limit  # JAX reads `_path`
         self._written, self._failed = 0, False
 
     def file(self, key: str) -> Path:
-        """The file of a program.
-
-        Args:
-            key: of JAX, which covers the program, its options, the device and the version of the compiler.
-
-        Returns:
-            The file, another one on a processor with other instructions.
-        """
+        """The file of a program."""
         python = ".".join(map(str, sys.version_info[:2]))  # which decides how JAX compresses programs
         made_for = f"{key}\n{jaxlib.version.__version__}\n{python}\n{processor_features()}"
         return self._path / (hashlib.sha256(made_for.encode()).hexdigest()[:40] + SUFFIX)
 
     def get(self, key: str) -> bytes | None:
-        """Read a program.
-
-        Args:
-            key: its key.
-
-        Returns:
-            The program; None if there is none, or it is damaged.
-        """
+        """Read a program."""
         file = self.file(key)
         try:
             content = file.read_bytes()
@@ -99,12 +80,7 @@ class ProgramCache:
         return program
 
     def put(self, key: str, value: bytes) -> None:
-        """Keep a program; after the first failure, such as a full disk, none is written any more.
-
-        Args:
-            key: its key.
-            value: the program.
-        """
+        """Keep a program; after the first failure, such as a full disk, none is written any more."""
         if self._failed or len(value) > self._limit:
             return
         partial = None
@@ -145,9 +121,6 @@ def use_program_cache() -> Status:
     """Keep compiled programs from now on, unless the user has decided otherwise; calling it again changes nothing.
 
     No error reaches the caller, because the place in JAX is private and may change: then programs are compiled anew.
-
-    Returns:
-        Where they are kept.
     """
     status = Status(None)
     try:
@@ -163,11 +136,7 @@ def use_program_cache() -> Status:
 
 
 def prepared_folder() -> Status:
-    """Make the folder, and check that only this user can write to it: programs in it are run.
-
-    Returns:
-        The folder, and why it cannot be used.
-    """
+    """Make the folder, and check that only this user can write to it: programs in it are run."""
     try:
         folder = default_folder()
         if folder is None:
@@ -184,11 +153,7 @@ def prepared_folder() -> Status:
 
 
 def default_folder() -> Path | None:
-    """The folder in the user's cache directory, or the one that `SETTING` names.
-
-    Returns:
-        The folder, which may not exist; None if programs are not to be kept.
-    """
+    """The folder in the user's cache directory, or the one that `SETTING` names."""
     chosen = os.environ.get(SETTING, "")
     if chosen.lower() in ("off", "0", "no", "false"):
         return None
@@ -209,14 +174,7 @@ def _user_cache() -> Path:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes that all programs in a folder take.
-
-    Args:
-        folder: of a `ProgramCache`.
-
-    Returns:
-        Their sum.
-    """
+    """Bytes that all programs in a folder take."""
     return sum(size for _, size, _ in _files(folder))
 
 

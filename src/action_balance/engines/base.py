@@ -31,55 +31,27 @@ class Trainer(Protocol):
         ...
 
     def state_shapes(self) -> TrainState:
-        """The shapes of `init_state`, into which a checkpoint is restored; nothing is computed.
-
-        Returns:
-            States with shapes and types in place of arrays.
-        """
+        """The shapes of `init_state`, into which a checkpoint is restored; nothing is computed."""
         ...
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
-        """Fresh agents, with the observation statistics of a random agent.
-
-        Args:
-            stopped: whether to stop, which raises a KeyboardInterrupt.
-
-        Returns:
-            The states before the first update.
-        """
+        """Fresh agents, with the observation statistics of a random agent."""
         ...
 
     def start(self, states: TrainState) -> None:
-        """Continue from given states.
-
-        Args:
-            states: as `init_state` returns them, or as a checkpoint holds them.
-        """
+        """Continue from given states."""
         ...
 
     def advance(self) -> HostMetrics:
-        """Make one update of every seed.
-
-        Returns:
-            Its metrics by name, each with the leading axis S.
-        """
+        """Make one update of every seed."""
         ...
 
     def state(self) -> TrainState:
-        """The agents after the last update.
-
-        Returns:
-            Their states.
-        """
+        """The agents after the last update."""
         ...
 
     def visits(self) -> Int[np.ndarray, "states choices"] | None:
-        """How often actions have been taken.
-
-        Returns:
-            The number of times that all seeds have taken each action in each state; None where states cannot be
-            enumerated.
-        """
+        """How often actions have been taken."""
         ...
 
     def close(self) -> None:

@@ -86,21 +86,7 @@ def decide(
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
 ) -> Decision:
-    """Choose an action for one observation.
-
-    Args:
-        actor: the agent.
-        observation: one observation.
-        index: number of the state; 0 where states cannot be enumerated.
-        key: random key of this decision.
-        mode: place of the action mode in `ACTION_MODES`; a number, so that all modes are one program.
-        algorithm: settings, distribution and bonuses.
-        with_bonus: whether to compute the action bonus, which costs more than the policy. Without it, beta is pi.
-        mask: which choices are allowed; None if all of them are.
-
-    Returns:
-        The action, the logits of pi and beta, and the action bonus.
-    """
+    """Choose an action for one observation."""
     return decide_with_memory(actor, None, observation, index, key, mode, algorithm, with_bonus, mask)[0]
 
 
@@ -115,22 +101,7 @@ def decide_with_memory(
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
-    """Choose an action for one observation, given what the policy remembers of the episode.
-
-    Args:
-        actor: the agent.
-        memory: the policy's memory before this observation, zero at the beginning of an episode; None without memory.
-        observation: one observation.
-        index: number of the state; 0 where states cannot be enumerated.
-        key: random key of this decision.
-        mode: place of the action mode in `ACTION_MODES`.
-        algorithm: settings, distribution and bonuses.
-        with_bonus: as for `decide`.
-        mask: which choices are allowed; None if all of them are.
-
-    Returns:
-        What `decide` returns, and the memory with this observation.
-    """
+    """Choose an action for one observation, given what the policy remembers of the episode."""
     (logits, _, bonus), memory = act_with_memory(actor, memory, observation, index, algorithm, mask)
     behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
     noise = jax.random.gumbel(key, logits.shape)

@@ -27,11 +27,7 @@ class Extension:
     """What they were, and where the run was, for the manifest."""
 
     def write(self, folder: RunFolder) -> None:
-        """Change the settings of a run on the disk.
-
-        Args:
-            folder: of the run, which this process has resumed.
-        """
+        """Change the settings of a run on the disk."""
         folder.change_config(self.data, self.before)
 
 
@@ -40,14 +36,6 @@ def extend(folder: RunFolder, config: TrainConfig, steps: int) -> Extension:
 
     Schedules that depend on the length follow the new plan from here on, as if the run had begun with it: otherwise a
     rate that has decayed to 0 would stay there.
-
-    Args:
-        folder: of the run.
-        config: settings of the run.
-        steps: environment steps of each seed that the run is to have in the end.
-
-    Returns:
-        The plan; a `UserError` if the run has these steps already.
     """
     each = config.agent.steps_per_update
     done = max(folder.checkpoints().updates(), default=0)

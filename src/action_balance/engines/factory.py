@@ -70,18 +70,7 @@ def make_trainer(
     trained_on: EnvSpec | None = None,
     trains: bool = True,
 ) -> Trainer:
-    """Make the trainer of a run; environments on the host are not started yet.
-
-    Args:
-        config: settings of the run.
-        on_message: called with a line that the user should read, from any thread.
-        trained_on: what agents that exist were built for; None if that is not known.
-        trains: whether it is to train, and not only to say what a checkpoint holds.
-
-    Returns:
-        The trainer; a `UserError` if a setting does not fit the environment, if the environment has changed, or if the
-        memory does not suffice.
-    """
+    """Make the trainer of a run; environments on the host are not started yet."""
     if not trains:  # a checkpoint is the same on any number of devices
         config = replace(config, devices=None)
     spec = config.env.spec
@@ -97,15 +86,7 @@ def make_trainer(
 
 
 def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:
-    """The shapes of the state of a run, for whoever reads a checkpoint; environments on the host are not made.
-
-    Args:
-        config: settings of the run.
-        spec: what its agents were built for.
-
-    Returns:
-        States with shapes and types in place of arrays.
-    """
+    """The shapes of the state of a run, for whoever reads a checkpoint; environments on the host are not made."""
     if config.env.engine == "device":
         return make_trainer(config, trains=False).state_shapes()
 
@@ -118,14 +99,7 @@ def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:
 
 
 def most_episodes(config: TrainConfig) -> int:
-    """The most episodes of an agent that can be evaluated, because of the memory that they need.
-
-    Args:
-        config: settings of the run.
-
-    Returns:
-        The number of episodes.
-    """
+    """The most episodes of an agent that can be evaluated, because of the memory that they need."""
     return ENGINES[config.env.engine].most_episodes(config)
 
 
@@ -138,18 +112,5 @@ def evaluate_run(
     on_message: OnMessage = lambda _: None,
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:
-    """Play full episodes with every agent of a run, without learning.
-
-    Args:
-        config: settings of the run.
-        states: states of all its agents, with leading axis K.
-        episodes: E, for each agent and action mode.
-        seed: random seed of the episodes.
-        report: called with the number of further episodes that are finished, of K x modes x E; may be fractions.
-        on_message: called with each line that the user should read.
-        record: whether to record what replays and films of episodes on the host need.
-
-    Returns:
-        The episodes by action mode, as NumPy arrays with the leading axis K.
-    """
+    """Play full episodes with every agent of a run, without learning."""
     return ENGINES[config.env.engine].evaluate(config, states, episodes, seed, report, on_message, record)

@@ -37,13 +37,7 @@ KEPT = "process 0 keeps the run"
 
 
 def run(hosts: HostsConfig, lead: Callable[[], None], config_of: Callable[[Data], TrainConfig]) -> None:
-    """Run a command on all processes.
-
-    Args:
-        hosts: who they are.
-        lead: what process 0 does, or a process that is alone.
-        config_of: the settings of the run from those of the leader, as plain data, in a process that follows.
-    """
+    """Run a command on all processes."""
     with started(hosts) as channel:
         if channel is None:
             lead()
@@ -54,15 +48,7 @@ def run(hosts: HostsConfig, lead: Callable[[], None], config_of: Callable[[Data]
 
 
 def same_settings(config: TrainConfig, found: Data) -> TrainConfig:
-    """Check that a process was started with the settings of the leader.
-
-    Args:
-        config: settings of this process.
-        found: those of the leader, as plain data.
-
-    Returns:
-        The settings; a `UserError` that names one that differs.
-    """
+    """Check that a process was started with the settings of the leader."""
     here = _flat(config.to_dict())
     there = _flat(found)
     for name in here | there:
@@ -91,13 +77,7 @@ class _End:
         self._channel, self._lock, self._said = channel, threading.Lock(), False
 
     def __call__(self, code: int, why: str, now: bool = False) -> None:
-        """Announce it, and wait for the followers.
-
-        Args:
-            code: the exit code.
-            why: one line.
-            now: whether this process ends at once, whatever it was doing together with the followers.
-        """
+        """Announce it, and wait for the followers."""
         with self._lock:
             if self._said:
                 return
@@ -207,13 +187,7 @@ def _line(about: Data | None) -> str:
 
 @contextmanager
 def _waiting(channel: Channel, name: str, then: Callable[[Data], None]) -> Iterator[None]:
-    """Wait in a thread for what another process says, after which the body has a while to end by itself.
-
-    Args:
-        channel: to the other processes.
-        name: of what they say.
-        then: ends this process, with what was said.
-    """
+    """Wait in a thread for what another process says, after which the body has a while to end by itself."""
     done = threading.Event()
 
     def wait() -> None:

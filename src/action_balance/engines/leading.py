@@ -34,12 +34,7 @@ class LeadingTrainer(Trainer):
     """Announces what it does; see `action_balance.engines.following`."""
 
     def __init__(self, trainer: Trainer, channel: Channel) -> None:
-        """Lead other processes that have a trainer of the same settings.
-
-        Args:
-            trainer: of this process.
-            channel: to the others.
-        """
+        """Lead other processes that have a trainer of the same settings."""
         self._trainer, self._channel = trainer, channel
         self._lock = threading.RLock()  # a thread may save the state of a process that has to end
 
@@ -104,17 +99,7 @@ class LeadingTrainer(Trainer):
 
 
 def lead(config: TrainConfig, spec: EnvSpec, make: Callable[[], Trainer], channel: Channel) -> Trainer:
-    """Make the trainers of all processes.
-
-    Args:
-        config: settings of the run.
-        spec: of its environment on this host, which must be the same on the others.
-        make: makes the trainer of this process.
-        channel: to the others.
-
-    Returns:
-        The trainer that leads; a `UserError` if this, or what another process does, fails.
-    """
+    """Make the trainers of all processes."""
     if config.env.engine != "device":
         raise UserError(
             f"{config.env.name} runs on the CPUs of one host: train it with one process, or choose an environment on "

@@ -74,22 +74,7 @@ def begin(
     callbacks: Sequence[Callback] = (),
     on_start: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Train from the beginning, in a new folder.
-
-    Args:
-        path: the folder.
-        config: settings of the run.
-        command: the command line that begins it.
-        report: called after every update.
-        overwrite: delete a run that is already in the folder.
-        on_message: called with each line that the user should read.
-        track: which trackers follow the run.
-        callbacks: called after every update with an `Update`; one that returns False ends the training.
-        on_start: called once everything is checked, before anything is compiled.
-
-    Returns:
-        Whether the run is finished; otherwise a callback has ended the training.
-    """
+    """Train from the beginning, in a new folder."""
     track = track or TrackConfig()
     check_installed(track.names)
     messages = MessageLog(on_message)
@@ -118,23 +103,7 @@ def resume(
     extension: Extension | None = None,
     notes: Sequence[str] = (),
 ) -> bool:
-    """Train the rest of a run, from the newest intact checkpoint.
-
-    Args:
-        folder: of the run.
-        config: settings of the run, as its folder has them; reading them is a question of trust.
-        command: the command line that resumes it.
-        report: called after every update.
-        on_message: called with each line that the user should read.
-        track: more trackers; those that followed the run before follow it again.
-        callbacks: called after every update with an `Update`; one that returns False ends the training.
-        on_start: called once everything is checked, before anything is compiled.
-        extension: a longer plan, which is written once the checkpoint is restored.
-        notes: lines that the user should read, which the manifest keeps.
-
-    Returns:
-        Whether the run is finished; otherwise a callback has ended the training.
-    """
+    """Train the rest of a run, from the newest intact checkpoint."""
     track = track or TrackConfig()
     config = extension.config if extension else config
     check_installed(track.names)
@@ -167,15 +136,7 @@ def resume(
 
 
 def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
-    """Whether a run is finished; if so, a message says it.
-
-    Args:
-        folder: of the run.
-        on_message: called with the line that the user should read.
-
-    Returns:
-        True for a finished run; a `UserError` if its settings were changed.
-    """
+    """Whether a run is finished; if so, a message says it."""
     folder.check_unchanged()
     if folder.manifest.get("status") != "finished":
         return False
@@ -236,16 +197,7 @@ class _Session:
     now: _Now = field(default_factory=_Now)
 
     def run(self, state: TrainState | None, done: int, on_start: Callable[[], None]) -> bool:
-        """Make the remaining updates; without a state, from the beginning. An error says how to continue.
-
-        Args:
-            state: The agents after the updates that are made.
-            done: Their number.
-            on_start: Called first.
-
-        Returns:
-            Whether the run is finished; otherwise a callback has ended it.
-        """
+        """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
         under_way = Task(self._what_is_kept, self.stop, self._stopping)
         try:
             with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):

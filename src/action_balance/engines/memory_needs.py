@@ -40,51 +40,25 @@ LOSSES = 6
 
 
 def check_agents(config: TrainConfig, spec: EnvSpec) -> None:
-    """Raise a `UserError` if the agents of a run cannot fit into memory, even without training them.
-
-    Args:
-        config: settings of the run.
-        spec: observations and actions.
-    """
+    """Raise a `UserError` if the agents of a run cannot fit into memory, even without training them."""
     check_memory("this run", state_needs(config, spec), _available())
 
 
 def check_training(config: TrainConfig, spec: EnvSpec) -> None:
-    """Raise a `UserError` if a run cannot fit into the memory of the device that trains it.
-
-    Args:
-        config: settings of the run.
-        spec: observations and actions.
-    """
+    """Raise a `UserError` if a run cannot fit into the memory of the device that trains it."""
     available = _available()
     check_memory("this run", warmup_needs(config, spec), available)
     check_memory("this run", [*state_needs(config, spec), *update_needs(config, spec)], available)
 
 
 def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    """What the random steps before the first update occupy: on the device, their keys are drawn at once.
-
-    Args:
-        config: settings of the run.
-        spec: observations and actions.
-
-    Returns:
-        One part.
-    """
+    """What the random steps before the first update occupy: on the device, their keys are drawn at once."""
     steps = warmup_steps(Algorithm(config.agent, spec)) if config.env.engine == "device" else 0
     return [Need("its warm-up", _share(config).at_once * KEY * steps, "fewer --warmup-rollouts")]
 
 
 def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    """What the agents of a run and their environments occupy, whatever they do.
-
-    Args:
-        config: settings of the run.
-        spec: observations and actions.
-
-    Returns:
-        The parts, each with the flags that it depends on.
-    """
+    """What the agents of a run and their environments occupy, whatever they do."""
     agent, share = config.agent, _share(config)
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
     twice = (
@@ -118,15 +92,7 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 
 def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    """What an update occupies besides the agents.
-
-    Args:
-        config: settings of the run.
-        spec: observations and actions.
-
-    Returns:
-        The parts, each with the flags that it depends on.
-    """
+    """What an update occupies besides the agents."""
     agent, ppo, world, share = config.agent, config.agent.ppo, _world(config), _share(config)
     rollout = (device_rollout if config.env.engine == "device" else host_rollout)(agent, spec) // share.parts
     at_once = share.at_once
@@ -144,15 +110,7 @@ def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 
 def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
-    """Bytes of a rollout on the device, and of what one minibatch keeps of every layer for its gradient.
-
-    Args:
-        agent: settings of the agent.
-        spec: observations and actions.
-
-    Returns:
-        The bytes for one seed.
-    """
+    """Bytes of a rollout on the device, and of what one minibatch keeps of every layer for its gradient."""
     if agent.uniform:  # the rollout is not learned from
         return 0
     frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
@@ -166,15 +124,7 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
 
 
 def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
-    """Bytes of the rollouts of environments on the host: one is learned from while the buffers of the next exist.
-
-    Args:
-        agent: settings of the agent.
-        spec: observations, which are stacks of frames, and actions.
-
-    Returns:
-        The bytes for one seed.
-    """
+    """Bytes of the rollouts of environments on the host: one is learned from while the buffers of the next exist."""
     times, depth, envs, choices = agent.ppo.rollout_steps, spec.shape[0], agent.envs, sum(spec.nvec)
     frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
     frames = (depth + times) * (frame + FLAG) + times * frame  # and those that ended episodes

@@ -33,17 +33,7 @@ class Progress:
 
 
 def rows(metrics: HostMetrics, update: int, steps: int, first_seed: int) -> list[dict[str, Any]]:
-    """The rows to log.
-
-    Args:
-        metrics: of the update.
-        update: its number.
-        steps: environment steps of each seed so far.
-        first_seed: the seed of the first row; the others follow.
-
-    Returns:
-        One row per seed.
-    """
+    """The rows to log."""
     seeds = len(metrics["episode_return"])
     return [
         {"update": update, "seed": first_seed + i, "steps": steps}
@@ -77,14 +67,7 @@ def progress(metrics: HostMetrics, update: int, steps: int) -> Progress:
 
 
 def check_finite(metrics: HostMetrics, update: int, saved: Sequence[int], learning_rate: float) -> None:
-    """Raise a `UserError` before a broken update is saved.
-
-    Args:
-        metrics: of the update.
-        update: its number.
-        saved: the updates that have a checkpoint.
-        learning_rate: of the run, for the message.
-    """
+    """Raise a `UserError` before a broken update is saved."""
     broken = [name for name, values in metrics.items() if name.startswith("loss_") and not np.isfinite(values).all()]
     if not metrics["parameters_finite"].all():
         broken.append("parameters")

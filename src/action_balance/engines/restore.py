@@ -11,29 +11,12 @@ from action_balance.runs.folder import CHECKPOINTS
 
 
 def checkpoint_name(which: Literal["newest", "best"] | int) -> str:
-    """A checkpoint as it is called on the command line.
-
-    Args:
-        which: as it is called in Python.
-
-    Returns:
-        ``latest``, ``best``, or the number of an update.
-    """
+    """A checkpoint as it is called on the command line."""
     return "latest" if which == "newest" else str(which)
 
 
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
-    """Read a checkpoint of a run.
-
-    Args:
-        folder: of the run.
-        config: settings of the run.
-        checkpoint: ``latest``, ``best``, or the number of an update.
-        shapes: the shapes of the state, which may take a while; called once the checkpoint is known to exist.
-
-    Returns:
-        The state; a `UserError` if there is no such checkpoint.
-    """
+    """Read a checkpoint of a run."""
     if folder.is_copy:
         raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot be evaluated: copy the whole run")
     checkpoints = folder.checkpoints()

@@ -24,18 +24,7 @@ DWARFS, LEAST_POLICY_LOSS = 1000.0, 0.01
 
 
 def stalled(first: Sequence[float], last: Sequence[float], value_loss: float, policy_loss: float) -> bool:
-    """Whether a return has not improved while the value loss dwarfs the policy's.
-
-    Args:
-        first: Mean returns of the first updates.
-        last: Mean returns of the last updates.
-        value_loss: Extrinsic value loss of the last update.
-        policy_loss: Policy loss of the last update.
-
-    Returns:
-        True if the mean of the last is not above that of the first by at least 1 % of its size, and the value loss is
-        at least 1000 times the policy's, and 10.
-    """
+    """Whether a return has not improved while the value loss dwarfs the policy's."""
     before, now = float(np.mean(first)), float(np.mean(last))
     improved = now > before + IMPROVED * abs(before)
     return not improved and value_loss >= DWARFS * max(abs(policy_loss), LEAST_POLICY_LOSS)
@@ -49,19 +38,7 @@ def advice(
     config: AgentConfig,
     has_trunks: bool = True,
 ) -> str:
-    """What to say about a seed that is stalled.
-
-    Args:
-        seed: The seed.
-        first: Mean returns of its first updates.
-        last: Mean returns of its last updates.
-        value_loss: Its extrinsic value loss.
-        config: Settings of the agent.
-        has_trunks: Whether its policy and its values can have separate trunks, as with vectors.
-
-    Returns:
-        One line with what to try.
-    """
+    """What to say about a seed that is stalled."""
     settings = (
         ("--normalize-returns", config.ppo.normalize_returns),
         ("--trunks separate", config.net.trunks != "shared" or not has_trunks),
@@ -90,14 +67,7 @@ class StallWatch:
     is_done: bool = False
 
     def __call__(self, metrics: HostMetrics) -> str | None:
-        """Look at the metrics of an update.
-
-        Args:
-            metrics: Of all seeds.
-
-        Returns:
-            A line for the user; None if there is nothing to say.
-        """
+        """Look at the metrics of an update."""
         if self.is_done or "loss_value_ext" not in metrics:
             return None
         for place, value in enumerate(np.asarray(metrics["episode_return"], float).tolist()):

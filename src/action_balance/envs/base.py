@@ -39,36 +39,13 @@ class Environment(Protocol):
         ...
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
-        """Begin an episode.
-
-        Args:
-            key: random key.
-
-        Returns:
-            The first state, and its observation.
-        """
+        """Begin an episode."""
         ...
 
     def step(self, state: Any, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[Any, Step]:
-        """Take one step.
-
-        Args:
-            state: the current state.
-            action: a scalar, or one choice per component.
-            key: random key.
-
-        Returns:
-            The next state, which is the first of a new episode if this step ended one, and the outcome.
-        """
+        """Take one step."""
         ...
 
     def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """Number of the observed state, below `EnvSpec.states`.
-
-        Args:
-            observation: one observation.
-
-        Returns:
-            The number; of no meaning where states cannot be enumerated.
-        """
+        """Number of the observed state, below `EnvSpec.states`."""
         ...

@@ -9,16 +9,7 @@ from jaxtyping import Array, Bool, Int, Shaped
 
 
 def push(stack: Shaped[Array, "K ..."], frame: Shaped[Array, "..."], began: Bool[Array, ""]) -> Shaped[Array, "K ..."]:
-    """Append a frame to a stack and drop its oldest one.
-
-    Args:
-        stack: the newest frames, oldest first.
-        frame: the new frame.
-        began: whether it is the first of an episode; then all frames before it become zero.
-
-    Returns:
-        The new stack.
-    """
+    """Append a frame to a stack and drop its oldest one."""
     return jnp.concatenate([jnp.where(began, jnp.zeros_like(stack[1:]), stack[1:]), frame[None]])
 
 
@@ -39,15 +30,7 @@ class Frames(eqx.Module):
         return self._stacked([slice(place, place + times) for place in range(self.depth)], axis=2)
 
     def at(self, times: Int[Array, " B"], environments: Int[Array, " B"]) -> Shaped[Array, "B K ..."]:
-        """Single ones of these stacks.
-
-        Args:
-            times: which of the T stacks of an environment.
-            environments: which environments.
-
-        Returns:
-            One stack per time and environment.
-        """
+        """Single ones of these stacks."""
         return self._stacked([(times + place, environments) for place in range(self.depth)], axis=1)
 
     def _stacked(self, places: Sequence[Any], axis: int) -> Array:

@@ -71,34 +71,15 @@ class HostEnvironment(Protocol):
         ...
 
     def reset(self, seed: tuple[int, ...] | None = None) -> Shaped[np.ndarray, "G M ..."]:
-        """Begin an episode in every environment.
-
-        Args:
-            seed: random seed from here on; by default, the last one again.
-
-        Returns:
-            The first frames.
-        """
+        """Begin an episode in every environment."""
         ...
 
     def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
-        """Begin a step of one group and return at once.
-
-        Args:
-            group: its number.
-            actions: (M,), or (M, C) with C > 1 action components.
-        """
+        """Begin a step of one group and return at once."""
         ...
 
     def receive(self, group: int) -> HostStep:
-        """Wait for the step of one group.
-
-        Args:
-            group: its number.
-
-        Returns:
-            The outcome.
-        """
+        """Wait for the step of one group."""
         ...
 
     def close(self) -> None:
@@ -117,29 +98,14 @@ class MaskedEnvironment(HostEnvironment, Protocol):
 
 
 def first_masks(environment: HostEnvironment) -> list[Bool[np.ndarray, "M A"] | None]:
-    """The masks of the first actions of each group; None where nothing is forbidden.
-
-    Args:
-        environment: environments that were reset, and have not made a step since.
-
-    Returns:
-        One mask for each group.
-    """
+    """The masks of the first actions of each group; None where nothing is forbidden."""
     if not environment.spec.masked:
         return [None] * environment.groups
     return list(cast(MaskedEnvironment, environment).first_mask)
 
 
 def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
-    """Call a function that waits for environments, in a thread of its own so that Ctrl-C works.
-
-    Args:
-        receive: the function.
-        timeout: seconds after which `EnvironmentsLost` is raised.
-
-    Returns:
-        What the function returns.
-    """
+    """Call a function that waits for environments, in a thread of its own so that Ctrl-C works."""
     answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
     def wait() -> None:
@@ -159,12 +125,5 @@ def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
 
 
 def timeout_error(timeout: float) -> EnvironmentsLost:
-    """The error for environments that do not answer.
-
-    Args:
-        timeout: how long the caller has waited, in seconds.
-
-    Returns:
-        The error.
-    """
+    """The error for environments that do not answer."""
     return EnvironmentsLost(f"an environment has not answered for {timeout:.0f} seconds")

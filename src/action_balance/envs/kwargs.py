@@ -9,14 +9,7 @@ from action_balance.reading import check_depth
 
 
 def parse_kwargs(words: Sequence[str]) -> str:
-    """Arguments of an environment from the command line.
-
-    Args:
-        words: each ``KEY=VALUE`` or a JSON object.
-
-    Returns:
-        All of them as one JSON object; empty without any.
-    """
+    """Arguments of an environment from the command line."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -37,14 +30,7 @@ def parse_kwargs(words: Sequence[str]) -> str:
 
 
 def as_kwargs(given: Any) -> str:
-    """Arguments of an environment as they are kept.
-
-    Args:
-        given: the text of a JSON object, or a mapping from Python.
-
-    Returns:
-        The text; a `UserError` if it is not that of a JSON object.
-    """
+    """Arguments of an environment as they are kept."""
     if isinstance(given, Mapping):
         given = json.dumps(dict(given), sort_keys=True) if given else ""
     try:

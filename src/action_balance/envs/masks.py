@@ -17,15 +17,7 @@ class BadMask(Exception):
 
 
 def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
-    """The mask of one environment as a vector.
-
-    Args:
-        given: an array of zeros and ones, or a tuple of them, one for each action component.
-        nvec: number of choices of each action component.
-
-    Returns:
-        Its entries, which `allowed` checks for a whole group; a `BadMask` if there are too few or too many.
-    """
+    """The mask of one environment as a vector."""
     if not isinstance(given, np.ndarray):
         parts = [np.asarray(one).ravel() for one in _leaves(given)]
         given = np.concatenate(parts) if parts else np.zeros(0)
@@ -38,15 +30,7 @@ def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
 
 
 def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.ndarray, "M A"]:
-    """The masks of a group, checked.
-
-    Args:
-        masks: zeros and ones of any type.
-        nvec: number of choices of each action component.
-
-    Returns:
-        Which choices are allowed; a `BadMask` if a mask is not of zeros and ones, or leaves no choice of a component.
-    """
+    """The masks of a group, checked."""
     if masks.dtype != bool:
         if masks.dtype.kind not in "iuf" or not ((masks == 0) | (masks == 1)).all():
             raise BadMask("an action mask has entries other than 0 and 1: use 1 for allowed actions")
@@ -65,16 +49,7 @@ def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.
 
 
 def mask_rows(given: Any, envs: int, nvec: tuple[int, ...]) -> Shaped[np.ndarray, "M A"]:
-    """The masks of a group as a vector environment gives them: one array, a tuple of components, or one of each.
-
-    Args:
-        given: (M, A), C arrays of (M, n), or M masks of one environment each.
-        envs: M.
-        nvec: number of choices of each action component.
-
-    Returns:
-        The entries; a `BadMask` if there are too few or too many.
-    """
+    """The masks of a group as a vector environment gives them: one array, a tuple of components, or one of each."""
     if isinstance(given, tuple) and len(given) == len(nvec) > 1 and all(np.ndim(one) == 2 for one in given):
         given = np.concatenate(given, axis=1)
     if len(given) != envs:
@@ -89,16 +64,7 @@ def mask_rows(given: Any, envs: int, nvec: tuple[int, ...]) -> Shaped[np.ndarray
 def sample_allowed(
     generator: np.random.Generator, mask: Bool[np.ndarray, "M A"], nvec: tuple[int, ...]
 ) -> Integer[np.ndarray, "M ..."]:
-    """Actions that are uniformly random over what is allowed.
-
-    Args:
-        generator: draws them.
-        mask: which choices are allowed, at least one of each component.
-        nvec: number of choices of each action component.
-
-    Returns:
-        The actions, (M,) with one component, else (M, C).
-    """
+    """Actions that are uniformly random over what is allowed."""
     drawn = np.where(mask, generator.random(mask.shape), -1.0)
     chosen = [part.argmax(axis=1) for part in np.split(drawn, _starts(nvec)[1:], axis=1)]
     return chosen[0] if len(chosen) == 1 else np.stack(chosen, axis=1)

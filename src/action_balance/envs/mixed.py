@@ -17,14 +17,7 @@ from action_balance.envs.symbolic import SymbolicStats
 
 
 def empty_stats(spec: EnvSpec) -> RunningMeanStd:
-    """Statistics of no frame.
-
-    Args:
-        spec: observations of the environment.
-
-    Returns:
-        The statistics; those of mixed frames know where the vector begins, those of symbolic ones the categories.
-    """
+    """Statistics of no frame."""
     stats = RunningMeanStd.empty(spec.stats_shape)
     if spec.is_symbolic:
         return SymbolicStats(stats.count, stats.mean, stats.squares, spec.categories)
@@ -32,15 +25,7 @@ def empty_stats(spec: EnvSpec) -> RunningMeanStd:
 
 
 def split_frame(frame: UInt8[Array, "*b bytes"], pixels: int) -> tuple[UInt8[Array, "*b P"], Float[Array, "*b D"]]:
-    """The pixels and the vector of mixed frames.
-
-    Args:
-        frame: one frame, or several along leading axes.
-        pixels: P, numbers of all images.
-
-    Returns:
-        Bytes of the images, and the vector.
-    """
+    """The pixels and the vector of mixed frames."""
     rest = frame[..., pixels:]
     numbers = rest.reshape(*rest.shape[:-1], rest.shape[-1] // NUMBER, NUMBER)
     return frame[..., :pixels], jax.lax.bitcast_convert_type(numbers, jnp.float32)
@@ -49,15 +34,7 @@ def split_frame(frame: UInt8[Array, "*b bytes"], pixels: int) -> tuple[UInt8[Arr
 def split_images(
     numbers: Shaped[Array, "*b P"], images: tuple[tuple[int, int, int], ...]
 ) -> list[Shaped[Array, "..."]]:
-    """The images at the beginning of mixed frames.
-
-    Args:
-        numbers: pixels of all images, and what follows them, along the last axis.
-        images: H, W and C of each.
-
-    Returns:
-        One array for each image, (*b, H, W, C).
-    """
+    """The images at the beginning of mixed frames."""
     found, begin = [], 0
     for shape in images:
         end = begin + math.prod(shape)
@@ -72,15 +49,7 @@ class MixedStats(RunningMeanStd):
     pixels: int = eqx.field(static=True)  # P
 
     def update(self, samples: UInt8[Array, "B bytes"], where: Bool[Array, " B"] | None = None) -> "MixedStats":
-        """Merge a batch; see `RunningMeanStd.update`.
-
-        Args:
-            samples: The frames.
-            where: Which of them count, at least one; None if all of them do.
-
-        Returns:
-            The statistics with the batch.
-        """
+        """Merge a batch; see `RunningMeanStd.update`."""
         halves, updated = (slice(self.pixels), slice(self.pixels, None)), []
         for half, part in zip(halves, split_frame(samples, self.pixels), strict=True):
             updated.append(RunningMeanStd(self.count, self.mean[half], self.squares[half]).update(part, where))
@@ -90,44 +59,20 @@ class MixedStats(RunningMeanStd):
     def normalize(
         self, sample: UInt8[Array, "*b bytes"], clip: float | Float[Array, ""] = 5.0
     ) -> Float[Array, "*b numbers"]:
-        """The normalised pixels, then the normalised vector; see `RunningMeanStd.normalize`.
-
-        Args:
-            sample: One frame, or several along leading axes.
-            clip: Largest absolute value of the result.
-
-        Returns:
-            The normalised numbers.
-        """
+        """The normalised pixels, then the normalised vector; see `RunningMeanStd.normalize`."""
         pixels, vector = split_frame(sample, self.pixels)
         return super().normalize(jnp.concatenate([pixels.astype(jnp.float32), vector], axis=-1), clip)
 
     def normalize_vector(
         self, vector: Float[Array, "*b D"], clip: float | Float[Array, ""] = 5.0
     ) -> Float[Array, "*b D"]:
-        """The normalised vector, as the policy sees it beside the images.
-
-        Args:
-            vector: The vector of one frame, or of several along leading axes.
-            clip: Largest absolute value of the result.
-
-        Returns:
-            The normalised vector.
-        """
+        """The normalised vector, as the policy sees it beside the images."""
         stats = RunningMeanStd(self.count, self.mean[self.pixels :], self.squares[self.pixels :])
         return stats.normalize(vector, clip)
 
 
 def state_number(spec: EnvSpec, frame: Real[Array, "*b D"]) -> Int[Array, " *b"]:
-    """Number of the state of frames that consist of one-hot numbers only.
-
-    Args:
-        spec: observations of the environment.
-        frame: one frame, or several along leading axes.
-
-    Returns:
-        The number; 0 where states cannot be enumerated.
-    """
+    """Number of the state of frames that consist of one-hot numbers only."""
     number = jnp.zeros(frame.shape[: frame.ndim - len(spec.frame_shape)], jnp.int32)
     if not spec.discrete:
         return number
@@ -137,15 +82,7 @@ def state_number(spec: EnvSpec, frame: Real[Array, "*b D"]) -> Int[Array, " *b"]
 
 
 def component_values(spec: EnvSpec, frame: Real[Array, "*b D"]) -> list[Int[Array, " *b"]]:
-    """The values of the components of frames that consist of one-hot numbers only.
-
-    Args:
-        spec: observations of the environment.
-        frame: one frame, or several along leading axes.
-
-    Returns:
-        One array of values from 0 for each component.
-    """
+    """The values of the components of frames that consist of one-hot numbers only."""
     found, begin = [], 0
     for count in spec.discrete:
         found.append(jnp.argmax(frame[..., begin : begin + count], axis=-1).astype(jnp.int32))

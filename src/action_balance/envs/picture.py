@@ -21,14 +21,7 @@ FADES = 24
 
 
 def strength(age: int) -> float:
-    """Opacity of the trail.
-
-    Args:
-        age: steps since the agent was there.
-
-    Returns:
-        A number from 0 to 1.
-    """
+    """Opacity of the trail."""
     return max(0.22, 0.85 * (1 - age / FADES))
 
 
@@ -40,16 +33,7 @@ def _trail() -> np.ndarray:
 
 
 def picture(drawn: Map, agent: int, ages: Int[np.ndarray, " S"]) -> UInt8[np.ndarray, "H W 3"]:
-    """Draw a world.
-
-    Args:
-        drawn: the map of the world.
-        agent: state of the agent.
-        ages: steps since the agent was in each state; below 0 where it never was.
-
-    Returns:
-        The picture; height and width are even, as films need it, unless cells are single pixels.
-    """
+    """Draw a world."""
     rows, columns = drawn.walls.shape
     side = min(PICTURE // max(rows, columns), CELL)
     side = max(1, side - side % 2)
@@ -84,15 +68,7 @@ def _draw_mark(
 
 @cache
 def mask(size: int, star: bool) -> Image.Image:
-    """A dot or a star with soft edges.
-
-    Args:
-        size: height and width in pixels.
-        star: whether it is a star.
-
-    Returns:
-        Its opacity.
-    """
+    """A dot or a star with soft edges."""
     fine = 8 * size
     mask = Image.new("L", (fine, fine), 0)
     draw = ImageDraw.Draw(mask)

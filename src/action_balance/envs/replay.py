@@ -72,15 +72,7 @@ class Replay(Protocol):
         """The byte of the memory that holds the number of the room; None if it is not known."""
 
     def moments(self) -> Iterator[Moment]:
-        """Play the episode again.
-
-        Returns:
-            All T + 1 moments, with pictures.
-        """
+        """Play the episode again."""
 
     def visits(self) -> Sequence[Visit] | None:
-        """Play the episode again for its rooms.
-
-        Returns:
-            First visits in their order; None if rooms are not known.
-        """
+        """Play the episode again for its rooms."""

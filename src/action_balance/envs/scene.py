@@ -24,14 +24,7 @@ class Scene:
     """Whether the last state of an episode has a cell."""
 
     def as_drawn(self, visits: Shaped[np.ndarray, " S"]) -> Shaped[np.ndarray, " cells"]:
-        """Visits by cell of the grid.
-
-        Args:
-            visits: visits by state.
-
-        Returns:
-            Visits by cell; 0 where no state is.
-        """
+        """Visits by cell of the grid."""
         drawn = np.zeros(self.world.cells, visits.dtype)
         drawn[self.cell] = visits
         return drawn

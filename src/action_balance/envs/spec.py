@@ -157,12 +157,7 @@ class EnvSpec:
             return None
 
     def check_unchanged(self, before: "EnvSpec | None", name: str) -> None:
-        """Raise a `UserError` if an agent was built for another specification.
-
-        Args:
-            before: what the agent was built for; None if that is not known.
-            name: of the environment, for the message.
-        """
+        """Raise a `UserError` if an agent was built for another specification."""
         if before is None or before == self:
             return
         same = (before.kind, before.shape, before.dtype, before.nvec) == (self.kind, self.shape, self.dtype, self.nvec)

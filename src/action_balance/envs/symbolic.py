@@ -13,15 +13,7 @@ from action_balance.core.running_stats import RunningMeanStd
 
 
 def one_hot_frame(frame: Integer[Array, "*b H W C"], categories: tuple[int, ...]) -> Bool[Array, "*b D"]:
-    """The symbols of a frame, one-hot: of every cell, one after the other, the categories of each channel.
-
-    Args:
-        frame: one frame, or several along leading axes.
-        categories: number of values of each channel.
-
-    Returns:
-        The frame as a vector; a symbol outside of its categories is zero.
-    """
+    """The symbols of a frame, one-hot: of every cell, one after the other, the categories of each channel."""
     parts = [frame[..., place, None] == jnp.arange(count) for place, count in enumerate(categories)]
     return jnp.concatenate(parts, axis=-1).reshape(*frame.shape[:-3], -1)
 
@@ -32,15 +24,7 @@ class SymbolicStats(RunningMeanStd):
     categories: tuple[int, ...] = eqx.field(static=True)
 
     def update(self, samples: Integer[Array, "B H W C"], where: Bool[Array, " B"] | None = None) -> "SymbolicStats":
-        """Merge a batch; see `RunningMeanStd.update`. Numbers of 0 and 1 with mean p have the variance p (1 - p).
-
-        Args:
-            samples: The frames.
-            where: Which of them count, at least one; None if all of them do.
-
-        Returns:
-            The statistics with the batch.
-        """
+        """Merge a batch; see `RunningMeanStd.update`. Numbers of 0 and 1 with mean p have the variance p (1 - p)."""
         size = samples.shape[0] if where is None else where.sum()
         seen = one_hot_frame(samples, self.categories)
         mean = seen.mean(axis=0, where=None if where is None else where[:, None])
@@ -55,13 +39,5 @@ class SymbolicStats(RunningMeanStd):
     def normalize(
         self, sample: Integer[Array, "*b H W C"], clip: float | Float[Array, ""] = 5.0
     ) -> Float[Array, "*b D"]:
-        """The normalised one-hot frame; see `RunningMeanStd.normalize`.
-
-        Args:
-            sample: One frame, or several along leading axes.
-            clip: Largest absolute value of the result.
-
-        Returns:
-            The normalised numbers.
-        """
+        """The normalised one-hot frame; see `RunningMeanStd.normalize`."""
         return super().normalize(one_hot_frame(sample, self.categories).astype(self.mean.dtype), clip)

@@ -51,33 +51,14 @@ class Transitions:
         return self.successor.shape[1]
 
     def step(self, state: Any, time: Any, action: Any) -> tuple[Any, Any, Any, Any]:
-        """Take one step.
-
-        Args:
-            state: the current state, (...).
-            time: steps taken before in this episode, (...).
-            action: the action, (...).
-
-        Returns:
-            The state that was reached, the reward, whether the task ended, and whether the time limit was reached.
-        """
+        """Take one step."""
         terminated = self.terminated[state, action]
         truncated = ~terminated & (time + 1 >= self.episode_steps)
         return self.successor[state, action], self.reward[state, action], terminated, truncated
 
 
 def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal: Cell | None = None) -> Transitions:
-    """The paper's square, with a goal or without (Sections IV-A and IV-B).
-
-    Args:
-        size: cells along a side.
-        episode_steps: the time limit.
-        view: what is observed of a cell.
-        goal: its x and y, from the bottom left; reaching it ends the episode with reward 1.
-
-    Returns:
-        Its transitions.
-    """
+    """The paper's square, with a goal or without (Sections IV-A and IV-B)."""
     if goal is None:
         return _of_grid(open_world(size, episode_steps), view)
     if len(goal) != 2:
@@ -86,17 +67,7 @@ def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal:
 
 
 def corridor(size: int = 11, length: int = 9, episode_steps: int = 200, view: View = "one-hot") -> Transitions:
-    """Two rooms joined by a corridor, with a treasure in the right one (Figure 1).
-
-    Args:
-        size: cells along a side of a room.
-        length: cells of the corridor.
-        episode_steps: the time limit.
-        view: what is observed of a cell.
-
-    Returns:
-        Its transitions.
-    """
+    """Two rooms joined by a corridor, with a treasure in the right one (Figure 1)."""
     return _of_grid(corridor_world(size, length, episode_steps), view)
 
 
@@ -140,15 +111,7 @@ def _observation_parts(width: int, height: int, view: View) -> tuple[np.ndarray,
 
 
 def deep_sea(n: int = 20, seed: int = 0) -> Transitions:
-    """The deep sea, an N x N chain in which only one of 2^N action sequences finds the treasure.
-
-    Args:
-        n: N.
-        seed: random seed of which action moves right in which column.
-
-    Returns:
-        Its transitions; the observation is the cell, one-hot.
-    """
+    """The deep sea, an N x N chain in which only one of 2^N action sequences finds the treasure."""
     check_size(n)
     if seed < 0:
         raise UserError(f"the seed of a deep sea must be 0 or more, not {seed}")
@@ -157,14 +120,7 @@ def deep_sea(n: int = 20, seed: int = 0) -> Transitions:
 
 
 def sea_of(right_is: Int[np.ndarray, " N"]) -> Transitions:
-    """The deep sea with given actions.
-
-    Args:
-        right_is: the action that moves right, for every column.
-
-    Returns:
-        Its transitions.
-    """
+    """The deep sea with given actions."""
     size = len(right_is)
     states = size * size
     row, column = np.divmod(np.arange(states), size)

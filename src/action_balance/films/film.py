@@ -44,17 +44,7 @@ class Shot:
 
 
 def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: int = 1) -> Iterator[Picture]:
-    """Draw the frames of a film.
-
-    Args:
-        shots: T + 1 of them, with pictures of the same size.
-        story: what the panel shows.
-        margin: pixels left and right of the picture and the panel, and above and below them.
-        every: steps per frame; the last shot is always drawn.
-
-    Yields:
-        One frame at a time.
-    """
+    """Draw the frames of a film."""
     panel = Panel(story)
     across, down = margin
     for step, shot in enumerate(shots):
@@ -70,17 +60,7 @@ def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: 
 
 
 def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> bytes:
-    """A film of an episode on a map.
-
-    Args:
-        scene: how states are drawn.
-        story: what the panel shows.
-        states: states before each step, and after the last one.
-        rewards: reward of each step.
-
-    Returns:
-        A GIF.
-    """
+    """A film of an episode on a map."""
     every = math.ceil(len(states) / MOST_FRAMES)
     shots = map_shots(scene, states, rewards)
     return to_gif(frames(shots, story, (20, 20), every), MAP_RATE, _palette(story.method))
@@ -89,17 +69,7 @@ def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], reward
 def replay_film(
     shots: Iterable[Shot], story: Story, rate: int, report: Callable[[float], None] = lambda _: None
 ) -> bytes:
-    """A film of a replay.
-
-    Args:
-        shots: T + 1 of them.
-        story: what the panel shows.
-        rate: steps per second.
-        report: called with the number of further frames that are done, of T + 1.
-
-    Returns:
-        An MP4.
-    """
+    """A film of a replay."""
 
     def reported() -> Iterator[Picture]:
         for frame in frames(shots, story, (40, 45)):
@@ -110,16 +80,7 @@ def replay_film(
 
 
 def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> Iterator[Shot]:
-    """Shots of an episode on a map, with the trail of the agent.
-
-    Args:
-        scene: how states are drawn.
-        states: states before each step, and after the last one.
-        rewards: reward of each step.
-
-    Yields:
-        T + 1 shots.
-    """
+    """Shots of an episode on a map, with the trail of the agent."""
     world = scene.world
     walls, goals = (np.asarray(cells).reshape(world.height, world.width)[::-1] for cells in (world.walls, world.goals))
     y, x = np.divmod(scene.cell, world.width)
@@ -133,16 +94,7 @@ def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.n
 
 
 def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -> Iterator[Shot]:
-    """Shots of a replay.
-
-    Args:
-        moments: the replay before each step, and after the last one.
-        outcome: what the sum of rewards is called.
-        pixel_aspect: how much wider than high a pixel is drawn.
-
-    Yields:
-        One shot for each moment.
-    """
+    """Shots of a replay."""
     rooms: set[int] = set()
     for step, moment in enumerate(moments):
         numbers = [(outcome, _short(moment.score))]

@@ -64,15 +64,7 @@ class Panel:
         self._chosen = [self._draw_row(number, chosen=True) for number in range(len(story.actions))]
 
     def draw(self, step: int, numbers: Sequence[tuple[str, str]]) -> Picture:
-        """Draw the panel before a step, or after the last one.
-
-        Args:
-            step: number of the step, from 0 to T.
-            numbers: labels and values.
-
-        Returns:
-            The panel, with `OUT` more pixels on both sides.
-        """
+        """Draw the panel before a step, or after the last one."""
         over = step == len(self.story.taken)
         picture = (self._empty if over else self._thinking).copy()
         paste(picture, self._draw_numbers(numbers), OUT, NUMBERS)

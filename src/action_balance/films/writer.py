@@ -26,16 +26,7 @@ MOST_BITS = 800_000
 
 
 def to_gif(frames: Iterable[Frame], rate: int, colours: Sequence[Colour]) -> bytes:
-    """Frames as a GIF, with the nearest of the given colours.
-
-    Args:
-        frames: the frames, all of the same size.
-        rate: frames per second.
-        colours: at most 256 colours.
-
-    Returns:
-        The file.
-    """
+    """Frames as a GIF, with the nearest of the given colours."""
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in colours for part in colour])
     first, *rest = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
@@ -56,15 +47,7 @@ def check_mp4() -> None:
 
 
 def to_mp4(frames: Iterable[Frame], rate: int) -> bytes:
-    """Frames as an MP4 with H.264.
-
-    Args:
-        frames: the frames, all of the same size, with even sides.
-        rate: frames per second.
-
-    Returns:
-        The file.
-    """
+    """Frames as an MP4 with H.264."""
     check_mp4()
     import av
     from av.video.reformatter import Colorspace

@@ -41,16 +41,6 @@ class Spaces:
         """From Gymnasium's spaces, or from a shape and a number of actions.
 
         Gymnasium is not imported: its spaces are recognised by the names of their classes.
-
-        Args:
-            obs_space: A space, or the shape of an observation.
-            action_space: A space, or the number of actions; None where actions do not matter.
-            layout: How arrays are laid out: ``auto`` (images of 44 x 44 pixels and more are recognised by their shape,
-                and all further axes are channels), ``hwc`` or ``chw`` (images with channels last or first), ``stack``
-                (K images, of which the newest counts), or ``vector``.
-
-        Returns:
-            The spaces.
         """
         leaves = _observations(obs_space, layout)
         if action_space is None:
@@ -59,14 +49,7 @@ class Spaces:
 
     @classmethod
     def from_dict(cls, data: Data) -> Self:
-        """From plain data, as `dataclasses.asdict` returns them, or as older versions wrote them.
-
-        Args:
-            data: the plain data.
-
-        Returns:
-            The spaces.
-        """
+        """From plain data, as `dataclasses.asdict` returns them, or as older versions wrote them."""
         if "leaves" in data:
             return from_dict(cls, data)
         shape, states, actions = tuple(data["shape"]), data["states"], data["actions"]
@@ -105,15 +88,7 @@ class Spaces:
         return self.encoding.shape
 
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:
-        """The frames of one or many observations, (B, *seen_shape), and the leading axes.
-
-        Args:
-            obs: An array, or for a Dict or Tuple its arrays by key, all with the same leading axes.
-            name: Of the argument, for error messages.
-
-        Returns:
-            The frames, and the leading axes.
-        """
+        """The frames of one or many observations, (B, *seen_shape), and the leading axes."""
         arrays, lead = list[np.ndarray](), None
         for leaf in self.leaves:
             array, axes = _leaf_array(leaf, obs, name)
@@ -127,15 +102,7 @@ class Spaces:
         return self.encoding.encode(arrays), lead
 
     def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions that were taken in the observations.
-
-        Args:
-            actions: Actions, (..., *action_shape).
-            lead: Leading axes of the observations.
-
-        Returns:
-            Choices from 0, int32: (B,) of one component, (B, C) of several.
-        """
+        """The actions that were taken in the observations."""
         given = _array(actions, "actions")
         if given.shape != (*lead, *self.action_shape):
             each = f" and {self.action_shape} of each" if self.action_shape else ""
@@ -146,15 +113,7 @@ class Spaces:
         return chosen[:, 0] if len(self.nvec) == 1 else chosen
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The logits of a policy for the observations, (B, A). Minus infinity forbids an action.
-
-        Args:
-            logits: Logits, (..., A), those of all components one after the other.
-            lead: Leading axes of the observations.
-
-        Returns:
-            The logits.
-        """
+        """The logits of a policy for the observations, (B, A). Minus infinity forbids an action."""
         given = _array(logits, "logits")
         if given.shape != (*lead, self.actions):
             raise UserError(

@@ -52,16 +52,7 @@ class Learner(eqx.Module):
 
 
 def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
-    """The bonus class of the agent for these spaces: of pairs where there are actions, of states where there are none.
-
-    Args:
-        spaces: Observations and actions.
-        width: Width of the networks' layers.
-        as_channel: Whether networks see the action as an image, too (Eq. 3).
-
-    Returns:
-        The bonus.
-    """
+    """The bonus class for these spaces: of pairs where there are actions, of states where there are none."""
     agent = AgentConfig(net=NetConfig(bonus_hidden=width), image=ImageConfig(bonus_features=width))
     spec = spaces.spec
     if not spaces.actions:
@@ -70,15 +61,7 @@ def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
 
 
 def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
-    """A bonus that has learned nothing.
-
-    Args:
-        bonus: Its class and settings.
-        seed: Seed of its networks.
-
-    Returns:
-        The learner.
-    """
+    """A bonus that has learned nothing."""
     stats = empty_stats(bonus.spec)
     params, state = bonus.init(jax.random.key(seed), stats)
     return Learner(params, state, _adam(0.0).init(params), stats)
@@ -120,31 +103,13 @@ def _action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array
 
 @_lean
 def state_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
-    """Errors of states (Eq. 1).
-
-    Args:
-        bonus: Its class and settings.
-        acting: `Learner.acting`.
-        obs: Observations.
-
-    Returns:
-        One error per observation.
-    """
+    """Errors of states (Eq. 1)."""
     return _state_errors(bonus, acting, obs)
 
 
 @_lean
 def action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
-    """The bonus vectors of states (Eq. 4).
-
-    Args:
-        bonus: Its class and settings.
-        acting: `Learner.acting`.
-        obs: Observations.
-
-    Returns:
-        One vector per observation.
-    """
+    """The bonus vectors of states (Eq. 4)."""
     return _action_errors(bonus, acting, obs)
 
 
@@ -153,13 +118,6 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     """Make the program of what action balance adds to logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5).
 
     It is made once, because settings take long to compare, and this is called in every step of a loop.
-
-    Args:
-        bonus: Its class and settings.
-        kind: How bonus vectors are normalised; of an action with several components, in each of them.
-
-    Returns:
-        A function of `Learner.acting`, observations, (B, A) allowed actions or None if all are, and the coefficient c.
     """
     distribution = bonus.distribution
 
@@ -178,16 +136,7 @@ def _absorbed(stats: RunningMeanStd, obs: Array, size: Array | int) -> RunningMe
 
 @partial(jax.jit, compiler_options=QUICK)
 def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
-    """The statistics with one more batch.
-
-    Args:
-        stats: The statistics before.
-        obs: Observations.
-        size: Number of samples that count.
-
-    Returns:
-        The new statistics.
-    """
+    """The statistics with one more batch."""
     return _absorbed(stats, obs, size)
 
 
@@ -202,21 +151,7 @@ def learn(
     counts: Int[Array, " S"],
     rate: Float[Array, ""] | float,
 ) -> tuple[Learner, Float[Array, " S"]]:
-    """Steps of Adam on the errors of pairs (Eq. 2), or of states where no actions are given.
-
-    Args:
-        bonus: Its class and settings.
-        learner: What it has learned.
-        obs: Observations, which the statistics absorb once, before the first step.
-        actions: Actions taken in them.
-        size: Number of samples that count.
-        order: Samples of each gradient step.
-        counts: Number of samples that count in each step.
-        rate: Learning rate.
-
-    Returns:
-        The learner after the steps, and the mean error of the samples of each step before it.
-    """
+    """Steps of Adam on the errors of pairs (Eq. 2), or of states where no actions are given."""
     stats = _absorbed(learner.obs_stats, obs, size)
 
     def step(carry: tuple[Any, Any], which: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
@@ -245,20 +180,7 @@ def rewards(
     counted: Bool[Array, "T N"],
     gamma: float,
 ) -> tuple[ReturnScale, Float[Array, "T N"]]:
-    """Intrinsic rewards: errors of states, over the standard deviation of their discounted returns.
-
-    Args:
-        bonus: Its class and settings.
-        acting: `Learner.acting`.
-        scale: The scale of returns before.
-        next_obs: Observations after each step.
-        counted: Which of them count, at least one; the others have reward 0.
-        gamma: Discount of the intrinsic return.
-
-    Returns:
-        The new scale, and the rewards, which are 0 until there are rewards of a second step: before that, the spread
-        along time is not known.
-    """
+    """Intrinsic rewards: errors of states, over the standard deviation of their discounted returns."""
     errors = _state_errors(bonus, acting, next_obs.reshape(-1, *next_obs.shape[2:])).reshape(counted.shape)
     scale = scale.update(errors, gamma, counted)
     known = scale.moments.count > counted.shape[1]

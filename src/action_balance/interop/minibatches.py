@@ -22,16 +22,7 @@ class Minibatches:
 
     @classmethod
     def of(cls, epochs: int, minibatches: int, update_proportion: float) -> "Minibatches":
-        """Check the arguments of a caller.
-
-        Args:
-            epochs: Number of epochs.
-            minibatches: Number of minibatches.
-            update_proportion: Proportion of samples.
-
-        Returns:
-            The settings.
-        """
+        """Check the arguments of a caller."""
         check_number("epochs", epochs, 1, MOST)
         check_number("minibatches", minibatches, 1, MOST)
         if not 0 < update_proportion <= 1:
@@ -39,16 +30,7 @@ class Minibatches:
         return cls(index(epochs), index(minibatches), float(update_proportion))
 
     def order(self, size: int, room: int, seed: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the samples of each gradient step.
-
-        Args:
-            size: Number of samples in the batch.
-            room: Their number with padding, which alone determines the shapes of the results.
-            seed: Random seed; not used where every step takes the whole batch.
-
-        Returns:
-            Samples of each step, (S, P) int32, and how many of them count, (S,) int32.
-        """
+        """Draw the samples of each gradient step."""
         if self.count > size:
             raise UserError(f"{size} samples cannot be split into {self.count} minibatches: use fewer minibatches")
         bounds = np.arange(self.count + 1) * size // self.count

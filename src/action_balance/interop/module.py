@@ -40,26 +40,14 @@ class Module(ABC):
         self._restore(settings, state)
 
     def state_dict(self, tensors: bool | None = None) -> dict[str, Any]:
-        """Settings and a copy of everything learned, for your own checkpoints.
-
-        Args:
-            tensors: Whether arrays are PyTorch tensors, so that ``torch.load`` reads them with its default
-                ``weights_only=True``; by default, whether the program has imported PyTorch.
-
-        Returns:
-            A dictionary of numbers, text and arrays.
-        """
+        """Settings and a copy of everything learned, for your own checkpoints."""
         state = storage.to_dict(type(self).__name__, asdict(self._settings), self._state())
         if tensors or (tensors is None and "torch" in sys.modules):
             state["arrays"] = to_tensors(state["arrays"])
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state_dict` returned, with its settings; the bonus continues bit for bit.
-
-        Args:
-            state: The dictionary, of a bonus for the same spaces and of the same width.
-        """
+        """Restore what `state_dict` returned, with its settings; the bonus continues bit for bit."""
         settings, restored = storage.from_dict(state, type(self).__name__, self._read, self._Settings.like)
         ours, theirs = self._settings, settings
         if (ours.spaces, ours.width) != (theirs.spaces, theirs.width):
@@ -69,23 +57,12 @@ class Module(ABC):
         self._restore(settings, restored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write settings and everything learned to one file.
-
-        Args:
-            path: The file.
-        """
+        """Write settings and everything learned to one file."""
         storage.save(path, type(self).__name__, asdict(self._settings), self._state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load a bonus written by `save`; it continues bit for bit.
-
-        Args:
-            path: The file.
-
-        Returns:
-            The bonus.
-        """
+        """Load a bonus written by `save`; it continues bit for bit."""
         return cls(*storage.load(path, cls.__name__, cls._read, cls._Settings.like))
 
     @classmethod
@@ -135,28 +112,12 @@ class Module(ABC):
 
 
 def cut(batch: jax.Array, lead: tuple[int, ...]) -> np.ndarray:
-    """Results without padding, with the leading axes of the observations, as an array of the caller's own.
-
-    Args:
-        batch: One result per sample.
-        lead: The leading axes.
-
-    Returns:
-        The array.
-    """
+    """Results without padding, with the leading axes of the observations, as an array of the caller's own."""
     return np.array(batch)[: math.prod(lead)].reshape((*lead, *batch.shape[1:]))
 
 
 def counted(valid: Any, lead: tuple[int, ...]) -> np.ndarray:
-    """Which steps count, as a caller says.
-
-    Args:
-        valid: True for each step that counts; None if all of them do.
-        lead: The leading axes of the observations.
-
-    Returns:
-        The same as an array of these axes.
-    """
+    """Which steps count, as a caller says."""
     if valid is None:
         return np.ones(lead, bool)
     given = np.asarray(to_numpy(valid))

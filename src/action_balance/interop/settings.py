@@ -96,43 +96,18 @@ def _shapes(bonus: Bonus) -> Learner:
 
 
 def from_plain(settings: Data) -> Data:
-    """The arguments of settings from plain data, as in a file.
-
-    Args:
-        settings: Plain data.
-
-    Returns:
-        The arguments.
-    """
+    """The arguments of settings from plain data, as in a file."""
     return {**settings, "spaces": Spaces.from_dict(settings["spaces"])}
 
 
 def default_width(width: int | None, spaces: Spaces) -> int:
-    """The width of the networks' layers.
-
-    Args:
-        width: As given; None for the default.
-        spaces: Observations.
-
-    Returns:
-        The width.
-    """
+    """The width of the networks' layers."""
     default = _IMAGE_WIDTH if spaces.images else _WIDTH
     return default if width is None else index(width)
 
 
 def check_number(name: str, value: float, low: float, high: float) -> float:
-    """A number within its bounds.
-
-    Args:
-        name: Name of the setting, for the message.
-        value: The number; a `UserError` if it is out of bounds.
-        low: The smallest.
-        high: The largest.
-
-    Returns:
-        The number.
-    """
+    """A number within its bounds."""
     if not low <= value <= high:
         raise UserError(f"{name} must be from {low:g} to {high:.12g}, not {value}")
     return float(value)

@@ -20,13 +20,7 @@ class SmallShift:
     """The networks and statistics of a `Learner` as NumPy arrays."""
 
     def __init__(self, learner: Learner, kind: Normalization, nvec: tuple[int, ...]) -> None:
-        """Copy what acting needs.
-
-        Args:
-            learner: The learner; see `fits`.
-            kind: How bonus vectors are normalised.
-            nvec: Number of choices of each action component, in which they are normalised.
-        """
+        """Copy what acting needs."""
         count, squares = np.asarray(learner.obs_stats.count), np.asarray(learner.obs_stats.squares)
         variance = squares / np.maximum(count, np.float32(1)) if count > 0 else np.ones_like(squares)
         self._mean, self._deviation = np.asarray(learner.obs_stats.mean), np.sqrt(variance + np.float32(1e-8))
@@ -40,40 +34,16 @@ class SmallShift:
 
     @staticmethod
     def fits(learner: Learner, nvec: tuple[int, ...]) -> bool:
-        """Whether NumPy is the faster way at all.
-
-        Args:
-            learner: The learner.
-            nvec: Number of choices of each action component.
-
-        Returns:
-            Whether the networks are small and fully connected, without a further encoder.
-        """
+        """Whether NumPy is the faster way at all."""
         net = learner.params
         return isinstance(net, BonusNet) and not net.encoder and _products(net, nvec) <= MOST_PRODUCTS
 
     def is_for(self, size: int) -> bool:
-        """Whether NumPy is the faster way.
-
-        Args:
-            size: B.
-
-        Returns:
-            Whether there are few enough observations.
-        """
+        """Whether NumPy is the faster way."""
         return size <= self._most
 
     def __call__(self, obs: np.ndarray, allowed: np.ndarray | None, coef: float) -> np.ndarray:
-        """What action balance adds to logits (Eq. 5).
-
-        Args:
-            obs: Observations, (B, ...).
-            allowed: Allowed actions, (B, A) bool; None if all of them are.
-            coef: c of Eq. 5.
-
-        Returns:
-            The shifts, (B, A) float32.
-        """
+        """What action balance adds to logits (Eq. 5)."""
         seen = (obs - self._mean) / self._deviation
         np.minimum(np.maximum(seen, -CLIP, out=seen), CLIP, out=seen)
         weight, added = self._first

@@ -31,14 +31,7 @@ Settings = TypeVar("Settings")
 
 
 def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) -> None:
-    """Write a file, or replace one, whole or not at all.
-
-    Args:
-        path: of the file.
-        kind: name of the class that is saved.
-        settings: plain data.
-        state: a pytree of arrays.
-    """
+    """Write a file, or replace one, whole or not at all."""
     header = json.dumps(_header(kind, settings)).encode()
     arrays = {**to_arrays(state), _SETTINGS: np.frombuffer(header, np.uint8)}
     write_atomically(Path(path), partial(write_arrays, arrays=arrays))
@@ -47,17 +40,7 @@ def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) ->
 def load(
     path: str | os.PathLike[str], kind: str, settings_of: Callable[[Data], Settings], like: Callable[[Settings], Any]
 ) -> tuple[Settings, Any]:
-    """Read a file.
-
-    Args:
-        path: of the file.
-        kind: name of the class that it must hold.
-        settings_of: makes settings from plain data; whatever it raises means that the file is not ours.
-        like: a tree like the state of such settings, of arrays or of their shapes.
-
-    Returns:
-        The settings and the state.
-    """
+    """Read a file."""
     try:
         arrays = read_arrays(Path(path))
         header = parse_json(arrays.pop(_SETTINGS).tobytes())
@@ -67,16 +50,7 @@ def load(
 
 
 def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
-    """Copy everything to a dictionary.
-
-    Args:
-        kind: name of the class that is saved.
-        settings: plain data.
-        state: a pytree of arrays.
-
-    Returns:
-        The dictionary; its entry ``arrays`` has the arrays by name.
-    """
+    """Copy everything to a dictionary."""
     plain: dict[str, Any] = json.loads(json.dumps(_header(kind, settings)))
     return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
 
@@ -87,17 +61,7 @@ def from_dict(
     settings_of: Callable[[Data], Settings],
     like: Callable[[Settings], Any],
 ) -> tuple[Settings, Any]:
-    """Read a dictionary of `to_dict`, whose arrays may have become tensors.
-
-    Args:
-        state: the dictionary.
-        kind: name of the class that it must hold.
-        settings_of: makes settings from plain data; whatever it raises means that the dictionary is not ours.
-        like: a tree like the state of such settings, of arrays or of their shapes.
-
-    Returns:
-        The settings and the state.
-    """
+    """Read a dictionary of `to_dict`, whose arrays may have become tensors."""
     name = "the state"
     try:
         arrays = {str(key): np.asarray(to_numpy(array)) for key, array in state[_ARRAYS].items()}

@@ -13,27 +13,13 @@ from action_balance.errors import UserError
 
 
 def is_tensor(given: Any) -> bool:
-    """Whether an argument is a tensor of PyTorch.
-
-    Args:
-        given: The argument.
-
-    Returns:
-        Whether it is one; instances of subclasses are.
-    """
+    """Whether an argument is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(given, torch.Tensor)
 
 
 def to_numpy(given: Any) -> Any:
-    """Tensors as NumPy arrays, without gradients; everything else as it is.
-
-    Args:
-        given: A tensor, a dictionary or a tuple of them, or anything else.
-
-    Returns:
-        The same with arrays, which share the memory of tensors on the CPU.
-    """
+    """Tensors as NumPy arrays, without gradients; everything else as it is."""
     if is_tensor(given):
         known = given.float() if given.dtype is sys.modules["torch"].bfloat16 else given  # which NumPy does not know
         return known.numpy(force=True)  # without the gradient, from any device
@@ -45,15 +31,7 @@ def to_numpy(given: Any) -> Any:
 
 
 def like(result: np.ndarray, *given: Any) -> Any:
-    """A result as the caller expects it: a tensor where the caller passed one.
-
-    Args:
-        result: An array of the caller's own.
-        *given: Arguments; the first tensor among them, or inside them, says on which device the result is.
-
-    Returns:
-        The array, or a tensor that shares its memory where that is possible.
-    """
+    """A result as the caller expects it: a tensor where the caller passed one."""
     tensor = next((found for one in given if (found := _first_tensor(one)) is not None), None)
     return result if tensor is None else sys.modules["torch"].from_numpy(result).to(tensor.device)
 
@@ -66,14 +44,7 @@ def _first_tensor(given: Any) -> Any:
 
 
 def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Arrays as tensors that share their memory.
-
-    Args:
-        arrays: Arrays of the caller's own, by name.
-
-    Returns:
-        The tensors.
-    """
+    """Arrays as tensors that share their memory."""
     torch = sys.modules.get("torch")
     if torch is None:
         raise UserError("tensors need PyTorch: import torch first, or leave out tensors=True")

@@ -28,12 +28,6 @@ class Conv(eqx.Module):
         """Convolve an image.
 
         The bias is added in float32, because its gradient is a sum over all pixels.
-
-        Args:
-            x: The image.
-
-        Returns:
-            The output, in the number type of the image.
         """
         product = convolve(x, self.weight.astype(x.dtype), self.stride)
         return (product.astype(self.bias.dtype) + self.bias).astype(x.dtype)
@@ -45,14 +39,6 @@ def convolve(x: Float[Array, "H W C"], weight: Float[Array, "k k C out"], stride
     Blocks of stride x stride pixels become channels, so that the rest has stride 1 and few offsets; the patches are
     multiplied with a matrix. The compiler's own convolutions, with their gradients, take 1.4 times as long on a CPU and
     1.2 times on an H200, and longer to compile.
-
-    Args:
-        x: The image.
-        weight: The kernel; its side is a multiple of the stride.
-        stride: Pixels between two outputs.
-
-    Returns:
-        The convolution.
     """
     side, _, channels, outputs = weight.shape
     if side % stride:

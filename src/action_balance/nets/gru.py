@@ -44,27 +44,12 @@ class GRU(eqx.Module):
         return cells, units
 
     def project(self, x: Float[Array, "P I"]) -> Float[Array, "P gates"]:
-        """The part of the gates that does not depend on the state.
-
-        Args:
-            x: The inputs.
-
-        Returns:
-            What `advance` takes.
-        """
+        """The part of the gates that does not depend on the state."""
         with jax.default_matmul_precision("highest"):
             return jnp.einsum("pgi,pi->pg", self.input_weight, x) + self.bias
 
     def advance(self, projected: Float[Array, "P gates"], state: Float[Array, "P U"]) -> Float[Array, "P U"]:
-        """The state after an input.
-
-        Args:
-            projected: The input, as `project` returns it.
-            state: The state before it; zero at the beginning of an episode.
-
-        Returns:
-            The next state, which is also the output.
-        """
+        """The state after an input."""
         with jax.default_matmul_precision("highest"):
             recurrent = jnp.einsum("pgu,pu->pg", self.hidden_weight, state)
         (x_reset, x_update, x_new), (h_reset, h_update, h_new) = (

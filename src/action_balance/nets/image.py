@@ -32,17 +32,6 @@ def make_convolutions(
 
     Those of RND have 8x8 pixels with stride 4, 4x4 with stride 2, and ``last`` x ``last`` with stride 1. Small images,
     such as those of MinAtar, keep their resolution: at most 3x3 pixels, with stride 1.
-
-    Args:
-        inputs: Channels of the images.
-        shape: Their height and width.
-        channels: Channels of the first convolution; the others have twice as many.
-        last: Side of the last kernel.
-        key: Random key of the weights.
-        small_layers: Number of convolutions of small images.
-
-    Returns:
-        The convolutions.
     """
     side, needed = min(shape), 8 + 4 * (4 + 2 * (last - 1) - 1)  # so that one output is left
     small = (min(3, 1 + (side - 1) // small_layers), 1)
@@ -53,15 +42,7 @@ def make_convolutions(
 
 
 def count_outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
-    """Number of outputs of the convolutions for images of this height and width.
-
-    Args:
-        shape: Height and width.
-        convolutions: The convolutions.
-
-    Returns:
-        Numbers of the last one.
-    """
+    """Number of outputs of the convolutions for images of this height and width."""
     height, width = shape
     for one in convolutions:
         height, width = ((size - one.weight.shape[0]) // one.stride + 1 for size in (height, width))
@@ -69,14 +50,7 @@ def count_outputs(shape: Sequence[int], convolutions: Sequence[Conv]) -> int:
 
 
 def cast_kernels(tree: Tree) -> Tree:
-    """Networks with kernels already in the number type that they compute in, for networks that are called often.
-
-    Args:
-        tree: Any tree that contains networks.
-
-    Returns:
-        The same tree with the kernels of all image networks cast.
-    """
+    """Networks with kernels already in the number type that they compute in, for networks that are called often."""
 
     def is_net(node: object) -> bool:
         return isinstance(node, ImageActorCritic | ImageBonusNet | ImageEncoder)
@@ -117,14 +91,7 @@ class ImageEncoder(eqx.Module):
         self.dtype = jnp.dtype(dtype)
 
     def __call__(self, image: Real[Array, "H W C"]) -> Float[Array, " features"]:
-        """Features of an image.
-
-        Args:
-            image: The image; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
-
-        Returns:
-            Its features.
-        """
+        """Features of an image."""
         x = image.astype(self.dtype)
         x = x / 255 if image.dtype == jnp.uint8 else x
         for layer in self.convolutions:
@@ -183,14 +150,7 @@ class ImageActorCritic(PolicyNet):
         return "highest" if self.dtype == jnp.float32 else "default"
 
     def trunk_outputs(self, observation: Real[Array, "K H W *c"]) -> tuple[Array, ...]:
-        """See `PolicyNet.trunk_outputs`.
-
-        Args:
-            observation: A stack of frames; bytes are scaled from 0..255 to 0..1, other numbers are taken as they are.
-
-        Returns:
-            One vector.
-        """
+        """See `PolicyNet.trunk_outputs`."""
         x = jnp.moveaxis(observation, 0, -1)
         x = x.reshape(*x.shape[:2], -1).astype(self.dtype)  # colours of all frames become channels
         x = x / 255 if observation.dtype == jnp.uint8 else x
@@ -266,15 +226,7 @@ class ImageBonusNet(eqx.Module):
         self.dtype = jnp.dtype(dtype)
 
     def __call__(self, observation: Float[Array, "H W *c"], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
-        """Output of a normalised frame, or of a pair.
-
-        Args:
-            observation: The frame.
-            action: The action, in the network of a pair.
-
-        Returns:
-            The output.
-        """
+        """Output of a normalised frame, or of a pair."""
         x = self._first(observation)
         if self.channel is not None and action is not None:
             # A product, as in `Linear`.
@@ -286,14 +238,7 @@ class ImageBonusNet(eqx.Module):
         return y
 
     def all_actions(self, observation: Float[Array, "H W *c"]) -> Float[Array, "A D"]:
-        """Outputs of all actions of a frame; what they share is computed once.
-
-        Args:
-            observation: The frame.
-
-        Returns:
-            One output per action.
-        """
+        """Outputs of all actions of a frame; what they share is computed once."""
         x = self._first(observation)
         features = self._features(x) if self.channel is None else jax.vmap(self._features)(x + self._constants())
         y = self.joined[0].all_actions(features)

@@ -15,14 +15,6 @@ def orthogonal(rows: int, columns: int, key: PRNGKeyArray) -> Float[Array, "rows
     It is the orthogonal factor of a Gaussian matrix, computed by the Newton-Schulz iteration ``X (3 - X' X) / 2``:
     products only, for any number of seeds at once. LAPACK's QR stalls for a minute when its threads compete for
     cores.
-
-    Args:
-        rows: Number of rows.
-        columns: Number of columns.
-        key: Random key.
-
-    Returns:
-        The matrix.
     """
     # The singular values start below 1 or slightly above; each step increases the smallest by half.
     drawn = jax.random.normal(key, (rows, columns)) / (rows**0.5 + columns**0.5)
@@ -55,15 +47,7 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Float[Array, " in"], action: Int[Array, ""] | None = None) -> Float[Array, " out"]:
-        """Output for one input.
-
-        Args:
-            x: The input.
-            action: The action, where the layer has actions.
-
-        Returns:
-            The output.
-        """
+        """Output for one input."""
         y = self.weight @ x + self.bias
         if self.action_weight is None:
             if action is not None:
@@ -75,14 +59,7 @@ class Linear(eqx.Module):
         return y + jax.nn.one_hot(action, len(self.action_weight)) @ self.action_weight
 
     def all_actions(self, x: Float[Array, " in"] | Float[Array, "A in"]) -> Float[Array, "A out"]:
-        """Outputs for all actions.
-
-        Args:
-            x: One input that all actions share, or one for each.
-
-        Returns:
-            One output per action.
-        """
+        """Outputs for all actions."""
         if self.action_weight is None:
             raise TypeError("this layer has no actions")
         return x @ self.weight.T + self.bias + self.action_weight

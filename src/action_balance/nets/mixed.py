@@ -103,14 +103,7 @@ class MixedActorCritic(PolicyNet):
         return "highest" if exact else "default"
 
     def trunk_outputs(self, observation: MixedObs) -> tuple[Array, ...]:
-        """See `PolicyNet.trunk_outputs`.
-
-        Args:
-            observation: Images, as bytes, and a normalised vector.
-
-        Returns:
-            One vector.
-        """
+        """See `PolicyNet.trunk_outputs`."""
         parts = []
         for encoder, dense, stack in zip(self.encoders, self.dense, observation.images, strict=True):
             image = jnp.moveaxis(stack, 0, -1)
@@ -171,29 +164,14 @@ class MixedBonusNet(eqx.Module):
         self.images = tuple(images)
 
     def __call__(self, observation: Float[Array, " n"], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
-        """Output of a normalised frame, or of a pair.
-
-        Args:
-            observation: The normalised pixels of all images, then the normalised vector.
-            action: The action, in the network of a pair.
-
-        Returns:
-            The output.
-        """
+        """Output of a normalised frame, or of a pair."""
         y = self.joined[0](self._features(observation), action)
         for layer in self.joined[1:]:
             y = layer(jax.nn.relu(y), action)
         return y
 
     def all_actions(self, observation: Float[Array, " n"]) -> Float[Array, "A D"]:
-        """Outputs of all actions of a frame; what they share is computed once.
-
-        Args:
-            observation: The normalised pixels of all images, then the normalised vector.
-
-        Returns:
-            One output per action.
-        """
+        """Outputs of all actions of a frame; what they share is computed once."""
         y = self.joined[0].all_actions(self._features(observation))
         for layer in self.joined[1:]:
             y = layer.all_actions(jax.nn.relu(y))

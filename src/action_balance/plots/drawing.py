@@ -84,13 +84,7 @@ def to_png(figure: Figure) -> bytes:
 
 
 def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None:
-    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes.
-
-    Args:
-        figure: the figure.
-        write: writes a file, given its name and its content.
-        name: name of both files without the ending.
-    """
+    """Write ``name.svg`` and ``name.png``; the same figure gives the same bytes."""
     write(f"{name}.png", to_png(figure))
     figure.set_layout_engine("none")  # the layout, which takes longer than the drawing, serves both
     svg = io.StringIO()
@@ -108,17 +102,7 @@ def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:
 
 
 def new_panels(title: str, count: int, size: tuple[float, float], columns: int = 2) -> tuple[Figure, list[Axes]]:
-    """A figure with several panels, row by row.
-
-    Args:
-        title: title of the figure.
-        count: number of panels.
-        size: width and height of the figure.
-        columns: the most panels in a row.
-
-    Returns:
-        The figure and its panels; unused places of the last row stay empty.
-    """
+    """A figure with several panels, row by row."""
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", **PLAIN)
     columns = min(count, columns)
@@ -144,18 +128,7 @@ def curve(
     look: Mapping[str, Any] | None = None,
     banded: bool = True,
 ) -> None:
-    """Draw the curve of a method with its band; a single point is a dot.
-
-    Args:
-        axes: panel to draw in.
-        method: its colour is that of the curve.
-        steps: horizontal positions, (T,).
-        mean: the curve, (T,).
-        low: lower end of the band, (T,).
-        high: upper end of the band, (T,).
-        look: properties of the line; default: those of the method.
-        banded: whether to draw the band.
-    """
+    """Draw the curve of a method with its band; a single point is a dot."""
     looks = dict(look or line(method))
     if banded:
         axes.fill_between(steps, low, high, color=looks["color"], alpha=0.12, linewidth=0)
@@ -213,13 +186,7 @@ def fit_heights(axes: Axes, heights: Sequence[float], default: float = 1.0) -> N
 
 
 def end_labels(axes: Axes, ends: Iterable[tuple[float, str, str]], gap: float = 0.065) -> None:
-    """Label curves to the right of their ends, moved apart where labels would overlap.
-
-    Args:
-        axes: panel whose limits are set.
-        ends: last value, method and text of each curve.
-        gap: the least distance of two labels, in heights of the panel.
-    """
+    """Label curves to the right of their ends, moved apart where labels would overlap."""
     ordered = sorted(ends)
     places = spread(axes, [value for value, _, _ in ordered], gap)
     for place, (_, method, text) in zip(places, ordered, strict=True):

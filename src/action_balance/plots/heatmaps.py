@@ -46,18 +46,7 @@ def heatmaps(
     columns: Sequence[str],
     scaled: np.ndarray | None = None,
 ) -> Figure:
-    """Heat maps of visits in rows and columns. Cells never visited stay empty.
-
-    Args:
-        title: title of the figure.
-        world: its walls are drawn.
-        rows: visits, (S,) each, by the label of their row.
-        columns: labels of the columns.
-        scaled: cells whose visits set the ends of the colour scale, (S,) bool; default: all.
-
-    Returns:
-        The figure; its last axes are those of the colour bar.
-    """
+    """Heat maps of visits in rows and columns. Cells never visited stay empty."""
     every = np.concatenate([visits if scaled is None else visits[scaled] for row in rows.values() for visits in row])
     low, high = np.quantile(every[every > 0], (0, 1)) if every.any() else (0.1, 1.0)
     scale = ScalarMappable(LogNorm(low, high if high > low else 10 * low, clip=True), HEAT)
@@ -110,18 +99,7 @@ def mark_places(axes: Axes, world: GridWorld, goal_size: float = 9) -> None:
 
 
 def one_row(title: str, world: GridWorld, panels: Mapping[str, np.ndarray], label: str, goal_size: float = 9) -> Figure:
-    """Heat maps side by side, with the start and the goals marked.
-
-    Args:
-        title: title of the figure.
-        world: the world.
-        panels: visits, (S,) each, by the label of their panel.
-        label: label of the colour bar.
-        goal_size: size of the stars.
-
-    Returns:
-        The figure.
-    """
+    """Heat maps side by side, with the start and the goals marked."""
     figure = heatmaps(title, world, {"": list(panels.values())}, list(panels))
     *shown, bar = figure.axes
     for axes in shown:

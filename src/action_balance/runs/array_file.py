@@ -41,13 +41,7 @@ class DamagedArrays(Exception):
 
 
 def write_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray], compress: bool = False) -> None:
-    """Write arrays to an open file; equal arrays in the same order give equal bytes.
-
-    Args:
-        file: open for writing.
-        arrays: by name. Types that NumPy itself does not know, such as bfloat16, are stored as unsigned integers.
-        compress: whether to compress them.
-    """
+    """Write arrays to an open file; equal arrays in the same order give equal bytes."""
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, array in arrays.items():
@@ -59,17 +53,6 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray], compress: boo
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read what `write_arrays` has written. Somebody else may have made the file, so nothing in it is trusted: an array
     takes memory only if its entry is as long as its header says, and each checksum must be right.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        DamagedArrays: if the file is something else, or was changed.
-        Unreadable: if the file cannot be opened, or is not a regular file.
-        UserError: if it is larger than the memory.
     """
     with opened(path, "a file of arrays (.npz)", None) as file:
         size = os.fstat(file.fileno()).st_size

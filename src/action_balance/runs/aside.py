@@ -16,15 +16,7 @@ ASIDE = "aside"
 
 
 def new_aside(run: Path, why: str) -> Path:
-    """Make a folder for things that are moved aside.
-
-    Args:
-        run: the folder of the run; only the process that has its lock moves anything.
-        why: a word or a few, joined with hyphens.
-
-    Returns:
-        The folder, which is new and empty.
-    """
+    """Make a folder for things that are moved aside."""
     aside = run / ASIDE
     check_inside(run, aside)
     try:
@@ -40,15 +32,7 @@ def new_aside(run: Path, why: str) -> Path:
 
 
 def move_aside(path: Path, folder: Path) -> Path:
-    """Move a file or a folder, under its own name; a link is moved itself.
-
-    Args:
-        path: what is moved.
-        folder: what `new_aside` has returned, in the same run.
-
-    Returns:
-        Where it is now.
-    """
+    """Move a file or a folder, under its own name; a link is moved itself."""
     target = folder / path.name
     try:
         if os.path.lexists(target):

@@ -103,12 +103,7 @@ class Checkpoints:
     """The checkpoints of a run. One process writes them; any process may read them."""
 
     def __init__(self, path: Path, keep: int = KEEP) -> None:
-        """Nothing is read or written yet.
-
-        Args:
-            path: the folder that holds them.
-            keep: number of the newest ones that are kept, besides the best; at least 1.
-        """
+        """Nothing is read or written yet."""
         self.path, self._keep = path.absolute(), keep
 
     def _folder(self, update: int) -> Path:
@@ -124,11 +119,6 @@ class Checkpoints:
         """Write a checkpoint, which is on the disk when this returns, and delete those that are no longer needed.
 
         An intact checkpoint of the same update stays as it is; a damaged one is moved aside.
-
-        Args:
-            update: number of updates that made the state.
-            state: a pytree; leaves that are not arrays, PRNG keys or numbers are not saved.
-            score: the higher, the better; None or nan is never the best.
         """
         from action_balance.runs import trees
 
@@ -168,14 +158,6 @@ class Checkpoints:
 
         Only a wrong checksum, or a description that is missing or wrong, is damage. A checkpoint that this user may not
         read is not: that is an error, and no other is used in its place.
-
-        Args:
-            like: a tree of the same structure, of arrays or of ``jax.ShapeDtypeStruct``.
-            which: which checkpoint; the one of an update is never replaced by another.
-
-        Returns:
-            The state, its update and the warnings; a `NoCheckpoint` if there is none, if all are damaged, or if the
-            newest intact one is not of such a state.
         """
         from action_balance.runs import trees
 

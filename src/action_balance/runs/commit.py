@@ -19,14 +19,7 @@ _BRANCH = re.compile(r"refs/(?!.*\.\.)[\w./+-]+")
 
 
 def commit(folder: Path | None = None) -> str | None:
-    """The commit of a folder; files that differ from it are not noticed.
-
-    Args:
-        folder: of the repository, or inside it (default: the current folder).
-
-    Returns:
-        Its hash; None outside of a repository, before the first commit, and for whatever is not as Git writes it.
-    """
+    """The commit of a folder; files that differ from it are not noticed."""
     try:
         where = (folder or Path.cwd()).resolve()
         root = next((one for one in (where, *where.parents) if status(one / ".git")), None)

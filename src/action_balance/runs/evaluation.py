@@ -31,12 +31,7 @@ class EvaluationFolder(OwnedFolder):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def replace(self, summary: Data, files: Mapping[str, bytes]) -> None:
-        """Write an evaluation in place of an earlier one, which stays if the disk is full.
-
-        Args:
-            summary: plain data, for ``evaluation.json``, which also lists the files.
-            files: contents by name.
-        """
+        """Write an evaluation in place of an earlier one, which stays if the disk is full."""
         try:
             self.path.mkdir(exist_ok=True)
             self.acquire(PATIENCE)
@@ -66,11 +61,7 @@ def _delete(files: Iterable[Path]) -> None:
 
 
 def evaluation_files(run: Path) -> list[Path]:
-    """The files of a run's last evaluation besides its summary, whether they exist or not.
-
-    Args:
-        run: the folder of the run.
-    """
+    """The files of a run's last evaluation besides its summary, whether they exist or not."""
     listed = (load_json(run / EVALUATION / SUMMARY) or {}).get("files")
     names = listed if isinstance(listed, list) else legacy.EVALUATION_FILES
     plain = [Path(name).name for name in names if isinstance(name, str) and is_below(name)]

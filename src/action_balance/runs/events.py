@@ -49,13 +49,7 @@ class EventLog:
         self._purge_step = min(step, 2**62)  # a record holds no more, whatever somebody wrote into the metrics
 
     def write(self, run: str, step: int, values: Mapping[str, Any]) -> None:
-        """Add scalars; a list becomes one scalar per entry, nan and inf are skipped.
-
-        Args:
-            run: name of the curve in TensorBoard, which is a folder.
-            step: place on the horizontal axis.
-            values: scalars or lists of scalars by tag.
-        """
+        """Add scalars; a list becomes one scalar per entry, nan and inf are skipped."""
         file = self._path / run / self._name
         new = not exists(file)
         if new:

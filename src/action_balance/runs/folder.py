@@ -54,11 +54,7 @@ Status = Literal["finished", "interrupted", "failed"]
 
 
 def read_config(path: Path) -> Data:
-    """The config of a run as plain data.
-
-    Args:
-        path: the folder of the run, or its ``config.json``.
-    """
+    """The config of a run as plain data."""
     file = path / CONFIG if is_folder(path) else path
     damaged = UserError(f"{file} is damaged: restore a copy of it, or train again with another --out")
     try:
@@ -83,15 +79,7 @@ def read_config(path: Path) -> Data:
 
 
 def resume_command(path: Path, config: Data) -> str:
-    """The command that resumes a run, as it is typed into a shell.
-
-    Args:
-        path: the folder of the run.
-        config: its settings as plain data; if they name modules, the command has ``--trust``.
-
-    Returns:
-        The command.
-    """
+    """The command that resumes a run, as it is typed into a shell."""
     return f"action-balance resume {shlex.quote(str(path))}{' --trust' if leads_to(config) else ''}"
 
 
@@ -113,19 +101,7 @@ class RunFolder(OwnedFolder):
         about: Data | None = None,
         packages: Sequence[str] = (),
     ) -> Self:
-        """Begin a run.
-
-        Args:
-            path: a folder without a run; it is made if it does not exist.
-            config: nested plain data.
-            command: the command line that begins the run.
-            overwrite: delete an existing run.
-            about: more plain data for the manifest.
-            packages: packages of the environment, whose versions are recorded.
-
-        Returns:
-            The folder, which only this process may write to.
-        """
+        """Begin a run."""
         start = describe_start(command, packages)
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
         try:
@@ -202,17 +178,6 @@ class RunFolder(OwnedFolder):
         """Go back to the newest intact checkpoint, and restore the folder to that moment.
 
         Nothing is deleted: rows after the checkpoint, damaged rows and damaged checkpoints are moved aside.
-
-        Args:
-            initial: a tree like the saved state, or None. A run without a checkpoint is resumed from it.
-            command: the command line that resumes the run.
-            notes: lines that the user should read in any case.
-            about: more plain data for the manifest, from now on.
-            packages: packages of the environment, whose versions are recorded.
-            on_message: called with each line that the user should know, before anything is moved.
-
-        Returns:
-            What to continue from, with all of these lines, and the log of the metrics. The manifest keeps the lines.
         """
         self.check_unchanged()
         self.check_resumable()
@@ -257,11 +222,7 @@ class RunFolder(OwnedFolder):
         return restored, metrics
 
     def _read_manifest(self) -> bool:
-        """Read the manifest again: another process may have written to the run until the lock was ours.
-
-        Returns:
-            Whether it is damaged. A run without a manifest can be resumed; one that cannot be read is an error.
-        """
+        """Read the manifest again: another process may have written to the run until the lock was ours."""
         self.manifest, damaged = {}, False
         try:
             self.manifest = read_json(self.path / MANIFEST, "the manifest of a run")
@@ -338,10 +299,6 @@ class RunFolder(OwnedFolder):
         """Replace the settings of a run that this process has resumed; the manifest keeps what was replaced.
 
         A process that is killed meanwhile leaves the earlier settings, with which the run can be resumed as well.
-
-        Args:
-            config: the new settings as plain data.
-            before: what they were, and where the run was, for the ``history`` of the manifest.
         """
         header = read_json(self.path / CONFIG, f"the {CONFIG} of a run")
         entry = {"time": now(), **before, "config_sha256": fingerprint(self.config)}
@@ -379,15 +336,7 @@ class RunFolder(OwnedFolder):
             self.release()
 
     def save_evaluation(self, summary: Data, files: Mapping[str, bytes]) -> Path:
-        """Replace an earlier evaluation. While its summary exists, the other files are those it was made with.
-
-        Args:
-            summary: plain data, for ``evaluation.json``, which also lists the files.
-            files: contents by name.
-
-        Returns:
-            The folder of the evaluation.
-        """
+        """Replace an earlier evaluation. While its summary exists, the other files are those it was made with."""
         check_inside(self.path, self.path / EVALUATION)
         with EvaluationFolder(self.path / EVALUATION) as folder:
             folder.replace(summary, files)

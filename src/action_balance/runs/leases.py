@@ -46,12 +46,7 @@ def clock() -> float:
 
 @cache
 def here() -> tuple[str, str]:
-    """The name of this machine, and an identity under which its processes know each other by their ids.
-
-    Returns:
-        The name; the boot of the machine and the namespace of its process ids, where the system has them. What differs
-        in one of them counts as another machine.
-    """
+    """The name of this machine, and an identity under which its processes know each other by their ids."""
     boot, processes = "", ""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
@@ -123,14 +118,7 @@ class LockFile:
 
 
 def read_lock(path: Path) -> LockFile | None:
-    """Read a lock file. It is opened anew, which makes a network file system ask its server.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        What it says; None if there is none.
-    """
+    """Read a lock file. It is opened anew, which makes a network file system ask its server."""
     try:
         descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
@@ -159,12 +147,7 @@ def file_time(folder: Path) -> int:
 
 
 def is_fresh(path: Path, found: LockFile) -> bool:
-    """Whether a lease seems to be valid. It does not if its time is far in the future, where a clock was wrong.
-
-    Args:
-        path: of the lock file.
-        found: what it says.
-    """
+    """Whether a lease seems to be valid. It does not if its time is far in the future, where a clock was wrong."""
     return abs(file_time(path.parent) - found.renewed) < LEASE * 1e9
 
 
@@ -172,14 +155,7 @@ class Lease:
     """A lock that this process has taken."""
 
     def __init__(self, path: Path, descriptor: int, token: str, renewed: float) -> None:
-        """Begin a lease.
-
-        Args:
-            path: of the lock file.
-            descriptor: the file, open.
-            token: what this process has written into it.
-            renewed: on `clock`, just before.
-        """
+        """Begin a lease."""
         self.path, self.descriptor, self.token = path, descriptor, token
         self.renewed = renewed
         self.ended = False

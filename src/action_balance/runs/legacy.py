@@ -77,17 +77,7 @@ def moved(path: str) -> str:
 def read_checkpoint(
     folder: Path, table: Sequence[Leaf], expected: Collection[str]
 ) -> tuple[list[Leaf], dict[str, np.ndarray]]:
-    """The arrays of a 0.1.0 checkpoint under the paths that they have now.
-
-    Args:
-        folder: of the checkpoint, whose checksums are right.
-        table: what its arrays are.
-        expected: the paths that are needed. Other leaves are dropped: 0.1.0 saved the networks of bonuses that the
-            method did not use.
-
-    Returns:
-        The table and the arrays that are left, by path.
-    """
+    """The arrays of a 0.1.0 checkpoint under the paths that they have now."""
     leaves = {moved(leaf.path): replace(leaf, path=moved(leaf.path)) for leaf in table}
     stored = [path for path, leaf in leaves.items() if leaf.dtype != NO_DATA and 0 not in leaf.shape]
     arrays = dict(zip(stored, _read_orbax(folder / ORBAX, len(stored)), strict=True))

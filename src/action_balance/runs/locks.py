@@ -51,12 +51,6 @@ class FileLock:
 
         A lock that a process of this machine left when it was killed is free at once. One of another machine is free
         when its lease has ended; this process then watches it for `WATCH` seconds before it takes it.
-
-        Returns:
-            Whether this object has it now. On Windows it always has, in name.
-
-        Raises:
-            OSError: if the file cannot be written.
         """
         try:
             import fcntl
@@ -146,11 +140,7 @@ class FileLock:
         return taken
 
     def _is_contested(self, has_flock: bool) -> bool:
-        """Whether processes on other machines may be taking the lock now, too; a `_Held` if its owner is alive.
-
-        Args:
-            has_flock: whether this process has the system's lock.
-        """
+        """Whether processes on other machines may be taking the lock now, too; a `_Held` if its owner is alive."""
         found = read_lock(self.path)
         if found is not None and found.owner is None:  # who has made it may be about to write
             time.sleep(leases.MOMENT)

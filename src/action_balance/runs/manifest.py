@@ -48,12 +48,7 @@ def now() -> str:
 
 
 def describe_start(command: Sequence[str], packages: Sequence[str] = ()) -> Data:
-    """What is recorded whenever a run is started or resumed.
-
-    Args:
-        command: the command line.
-        packages: packages of its environment, whose versions are recorded, too.
-    """
+    """What is recorded whenever a run is started or resumed."""
     return {
         "time": now(),
         "command": list(command),

@@ -60,10 +60,6 @@ class MetricsLog:
         """Write the rows of one update; killing the process afterwards does not lose them.
 
         Append, and `sync`, before the checkpoint of the update is saved, so that it is not ahead of its metrics.
-
-        Args:
-            rows: one per seed: ``update``, ``seed``, ``steps``, then numbers or lists of numbers by name.
-            timing: numbers that depend on the clock, e.g. ``steps_per_second``, for all seeds together.
         """
         if not rows:
             return
@@ -108,10 +104,6 @@ class MetricsLog:
         """Go back to what was written up to an update, to continue from its checkpoint.
 
         Every intact row up to it stays. The rows after it, half of a line and damaged lines are moved aside.
-
-        Args:
-            update: the last one to keep; 0 if there is no checkpoint.
-            say: called with a line for the user about what is moved or missing, before anything is moved.
         """
         cuts = [plan(self.path / name, update) for name in (METRICS, TIMING, VISITS)]
         for line in self._describe(cuts, update):

@@ -60,11 +60,7 @@ class OwnedFolder(ABC):
         write_atomically(target, content)
 
     def make(self) -> list[Path]:
-        """Make the folder.
-
-        Returns:
-            The folders that did not exist before, the deepest first.
-        """
+        """Make the folder."""
         missing = [parent for parent in (self.path, *self.path.parents) if not exists(parent)]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -92,11 +88,7 @@ class OwnedFolder(ABC):
         remove_empty(dict.fromkeys(folders))
 
     def acquire(self, patience: float = 0.0) -> None:
-        """Make this process the only one that writes to the folder; the system ends that with the process.
-
-        Args:
-            patience: seconds to wait for another process to finish; then it is a `FolderBusy`.
-        """
+        """Make this process the only one that writes to the folder; the system ends that with the process."""
         give_up = time.monotonic() + patience
         try:
             while not self._lock.acquire():

@@ -53,18 +53,7 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def open(cls, path: Path, kind: str, settings: Data, overwrite: bool, extra: Data) -> Self:
-        """Begin a result, or continue the same one where it was interrupted.
-
-        Args:
-            path: the folder; it is made if it does not exist.
-            kind: what makes the result, e.g. ``reproduce grid``.
-            settings: plain data, without the choice of parts; a result is continued only with equal settings.
-            overwrite: delete an existing result.
-            extra: more for the summary, e.g. the map; it must be equal, too.
-
-        Returns:
-            The folder, which only this process may write to until it is released.
-        """
+        """Begin a result, or continue the same one where it was interrupted."""
         fresh = {"settings": json.loads(json.dumps(settings)), "versions": versions(PACKAGES), **extra}
         with cls._locked(path, kind, fresh, 0.0) as folder:
             found = folder._clear_or_read(overwrite)
@@ -81,16 +70,7 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def renew(cls, path: Path, kind: str, overwrite: bool = False) -> Self:
-        """Begin a report that follows from the runs in its folder, in place of an earlier one of the same kind.
-
-        Args:
-            path: the folder; it is made if it does not exist.
-            kind: what makes the report; a result of another kind is never replaced.
-            overwrite: delete the earlier one at once, even if its summary is damaged.
-
-        Returns:
-            The folder, with the earlier summary in `before`; only this process may write to it until it is released.
-        """
+        """Begin a report that follows from the runs in its folder, in place of an earlier one of the same kind."""
         with cls._locked(path, kind, {"versions": versions(PACKAGES)}, PATIENCE) as folder:
             found = load_json(path / SUMMARY) or {}
             if found.get("kind", kind) != kind:

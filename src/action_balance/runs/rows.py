@@ -85,29 +85,12 @@ def kept(file: Path) -> Path:
 
 
 def read_metrics(path: Path, name: str = METRICS) -> list[Data]:
-    """The rows of a run, even while it is being written; a `UserError` if one of them is damaged.
-
-    Args:
-        path: the folder of the run.
-        name: ``metrics.jsonl``, ``timing.jsonl`` or ``visits.jsonl``.
-
-    Returns:
-        Values by name. nan and infinity are numbers again.
-    """
+    """The rows of a run, even while it is being written; a `UserError` if one of them is damaged."""
     return list(each_row(path, name, listed=True))
 
 
 def each_row(path: Path, name: str = METRICS, listed: bool = False) -> Iterator[Data]:
-    """The rows that `read_metrics` reads, one after the other: of a long run, they take much memory together.
-
-    Args:
-        path: the folder of the run.
-        name: ``metrics.jsonl``, ``timing.jsonl`` or ``visits.jsonl``.
-        listed: whether all of them are kept in memory, so that the file must be smaller.
-
-    Yields:
-        Values by name.
-    """
+    """The rows that `read_metrics` reads, one after the other: of a long run, they take much memory together."""
     number = 0
     for lines, _ in _pieces(path / name, BEGINNING, listed=listed):
         for line in lines.splitlines(keepends=True):
@@ -129,16 +112,7 @@ def first_row(file: Path) -> Data:
 
 
 def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], Place]:
-    """The rows after a place, without damaged ones, and the place after them.
-
-    Args:
-        file: the file of rows, which may exist in its compressed version only.
-        place: where to begin; a place in another file, or beyond the end, means the beginning.
-        together: lines are read in whole groups of this size.
-
-    Returns:
-        The rows, and the place after them; nothing where there is no file.
-    """
+    """The rows after a place, without damaged ones, and the place after them."""
     rows: list[Data] = []
     after, damaged = BEGINNING, 0
     for lines, then in _pieces(file, place, together, listed=True):
@@ -152,17 +126,7 @@ def read_new(file: Path, place: Place, together: int = 1) -> tuple[list[Data], P
 def read_numbers(
     file: Path, place: Place, names: Sequence[str], together: int = 1
 ) -> tuple[Float[np.ndarray, "rows names"], Place]:
-    """Columns of the rows that `read_new` reads, nan where a row has no such number: faster, and in less memory.
-
-    Args:
-        file: the file of rows.
-        place: where to begin.
-        names: the columns.
-        together: see `read_new`.
-
-    Returns:
-        The numbers, and the place after them.
-    """
+    """Columns of the rows that `read_new` reads, nan where a row has no such number: faster, and in less memory."""
     pieces = [np.empty((0, len(names)))]
     after, damaged, count = BEGINNING, 0, 0
     for lines, then in _pieces(file, place, together):

@@ -24,14 +24,7 @@ class HostCopy:
 
 
 def host_copy(tree: Any) -> HostCopy:
-    """Copy a tree.
-
-    Args:
-        tree: a pytree, whose memory may be reused by the next program.
-
-    Returns:
-        The copy, which can be saved in place of the tree.
-    """
+    """Copy a tree."""
     table, leaves = describe(tree), jax.tree.leaves(tree)
     shared = {what.path for what, leaf in zip(table, leaves, strict=True) if _is_on_host(leaf)}
     return HostCopy(table, {path: array.copy() if path in shared else array for path, array in to_arrays(tree).items()})
@@ -108,17 +101,7 @@ def _like(array: np.ndarray, leaf: Any, what: Leaf) -> Any:
 
 
 def to_tree(arrays: Mapping[str, np.ndarray], table: Sequence[Leaf], like: Any) -> Any:
-    """The inverse of `to_arrays`.
-
-    Args:
-        arrays: by path.
-        table: what they were; it must not differ from ``like`` (see `leaves.difference`).
-        like: a tree of the same structure, of arrays or of ``jax.ShapeDtypeStruct``.
-
-    Returns:
-        The tree. Every leaf is what it is in ``like``: JAX or NumPy array, number, PRNG key. A leaf without data, such
-        as an activation function, is taken from there. A `DamagedArrays` if the arrays are not what the table says.
-    """
+    """The inverse of `to_arrays`."""
     leaves = {what.path: what for what in table}
 
     def restore(path: Any, leaf: Any) -> Any:

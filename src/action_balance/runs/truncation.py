@@ -39,11 +39,7 @@ class Truncation:
     """The last row that stays."""
 
     def apply(self, aside: Path) -> None:
-        """Cut the file, and write what does not stay to a file of the same name.
-
-        Args:
-            aside: a folder for it, from `new_aside`.
-        """
+        """Cut the file, and write what does not stay to a file of the same name."""
         if not self.dropped:
             return
         if not self.kept:
@@ -60,15 +56,7 @@ class Truncation:
 
 
 def plan(file: Path, update: int) -> Truncation:
-    """Find out what stays of a file of rows when training continues from a checkpoint.
-
-    Args:
-        file: the file, which may not exist.
-        update: the update of the checkpoint.
-
-    Returns:
-        The plan; nothing is changed.
-    """
+    """Find out what stays of a file of rows when training continues from a checkpoint."""
     kept: list[range] = []
     dropped: list[range] = []
     later = damaged = place = 0

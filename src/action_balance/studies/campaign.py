@@ -99,16 +99,7 @@ def reproduce(
     console: Console,
     after: After = no_more,
 ) -> None:
-    """Train what is missing of a study, and write its report after every run, even after an interrupted one.
-
-    Args:
-        study: the study.
-        settings: its settings, which plan the runs in the order in which they are trained.
-        out: folder of the study.
-        wanted: what to do of that.
-        console: the screen.
-        after: called with every finished run; returns whether it changed anything that the report shows.
-    """
+    """Train what is missing of a study, and write its report after every run, even after an interrupted one."""
 
     def report() -> None:
         records, notes = read_records(out, study.belongs)
@@ -133,12 +124,7 @@ def reproduce(
 
 
 def unfinished(out: Path, runs: Mapping[str, TrainConfig]) -> list[str]:
-    """Names of the runs that are not finished; a `UserError` if one of them cannot be resumed.
-
-    Args:
-        out: folder of the study.
-        runs: its runs by name.
-    """
+    """Names of the runs that are not finished; a `UserError` if one of them cannot be resumed."""
     missing = []
     for name, config in runs.items():
         path = out / RUNS / name

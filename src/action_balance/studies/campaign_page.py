@@ -75,14 +75,7 @@ def _field(value: object) -> object:
 
 
 def campaign_view(summary: Data) -> Data:
-    """What the sections on the runs and on how to reproduce the report show.
-
-    Args:
-        summary: the report's.
-
-    Returns:
-        Variables for the template.
-    """
+    """What the sections on the runs and on how to reproduce the report show."""
     runs, planned_runs = summary["runs"], summary["requested"]["runs"]
     names = [run["name"] for run in runs]
     return {
@@ -118,16 +111,7 @@ SEPARATE = ("preset", "steps", "precision", "method", "normalize", "lag", "group
 
 
 def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: int) -> Data:
-    """Where runs differ from the paper's, for ``summary.json``.
-
-    Args:
-        records: the runs.
-        finished: the number of finished runs of each thing that is compared.
-        papers_runs: the number of the paper's runs of each.
-
-    Returns:
-        Numbers of ours and of the paper, and every other setting that is not the preset's as a flag.
-    """
+    """Where runs differ from the paper's, for ``summary.json``."""
     agent = records[0].config.agent
     ours, presets = (flat(asdict(one), SEPARATE) for one in (agent, PRESET))
     return {
@@ -147,16 +131,7 @@ def deviations(records: Sequence[Record], finished: Sequence[int], papers_runs: 
 
 
 def planned(settings: Settings, before: Data, records: Sequence[Record]) -> Settings:
-    """What a report without training covers: the settings of the command, the earlier report, or the existing runs.
-
-    Args:
-        settings: the settings of the command; used unless all of them are defaults.
-        before: the summary of the earlier report, which is used next; empty where there is none.
-        records: the runs, which are used last.
-
-    Returns:
-        The settings of the report.
-    """
+    """What a report without training covers: the settings of the command, the earlier report, or the existing runs."""
     defaults = type(settings)()
     if replace(settings, training=defaults.training) != defaults:
         return settings

@@ -75,13 +75,7 @@ class CellJob:
         return self.cell.config.seeds
 
     def train(self, folder: Path, report: Report, on_message: Callable[[str], None]) -> None:
-        """Train what is missing; a `FolderBusy` if another process trains it.
-
-        Args:
-            folder: the folder of the records to use.
-            report: called after every update.
-            on_message: not used.
-        """
+        """Train what is missing; a `FolderBusy` if another process trains it."""
         del on_message
         out = folder.parent
         done = train_cell(out, self.cell, self.load, partial(self.training, out=out), report)
@@ -156,14 +150,7 @@ class Wanted:
 
 
 def run(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> None:
-    """Train what is missing of a study, and write its report.
-
-    Args:
-        study: the study.
-        out: its folder.
-        wanted: what to do of that.
-        console: the screen.
-    """
+    """Train what is missing of a study, and write its report."""
     if wanted.only is not None:
         _train_only(study, out, wanted.only, console)
         return
@@ -209,13 +196,7 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> lis
 
 
 def unfinished(out: Path, plan: Mapping[str, Cell], load: Load) -> list[str]:
-    """Names of the cells that have no record.
-
-    Args:
-        out: folder of the study.
-        plan: its cells by name.
-        load: reads a record.
-    """
+    """Names of the cells that have no record."""
     return [name for name, cell in plan.items() if not is_trained(out, cell, load)]
 
 

@@ -42,17 +42,7 @@ Arrays = dict[str, np.ndarray]
 
 @contextmanager
 def resumable(cell: Cell, kept: Arrays, out: Path | None) -> Iterator["Training"]:
-    """Train a cell, from its newest checkpoint if there is one.
-
-    Args:
-        cell: what to train.
-        kept: what its record will be made of. The body fills these arrays in place, update by update; a training that
-            continues begins with their values from the checkpoint.
-        out: folder of the study; None to save no checkpoints.
-
-    Yields:
-        The training. It is saved every five minutes, and when a stop is requested, which raises a `KeyboardInterrupt`.
-    """
+    """Train a cell, from its newest checkpoint if there is one."""
     config, checkpoints = cell.config, None
     check_training(config, config.env.spec)
     if out is not None:
@@ -143,11 +133,7 @@ class Training:
         return self._with(self.trainer.state())
 
     def updates(self) -> Iterator[tuple[int, HostMetrics]]:
-        """Make the remaining updates, and save them while the body of the loop has what belongs to them.
-
-        Yields:
-            The number and the metrics of every update, which the body adds to ``kept``.
-        """
+        """Make the remaining updates, and save them while the body of the loop has what belongs to them."""
         total, began = self.config.agent.updates, perf_counter()
         saved = copied = began
         for update in range(self.first, total + 1):

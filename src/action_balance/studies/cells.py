@@ -80,12 +80,7 @@ def checkpoint_folder(out: Path, name: str) -> Path:
 
 
 def delete_checkpoints(out: Path, name: str) -> None:
-    """Delete the checkpoints of a cell, if there are any; other files stay.
-
-    Args:
-        out: folder of the study.
-        name: of the cell, which no other process trains.
-    """
+    """Delete the checkpoints of a cell, if there are any; other files stay."""
     folder = checkpoint_folder(out, name)
     if not leads_out(out, folder):
         for path in entries(folder):
@@ -95,27 +90,14 @@ def delete_checkpoints(out: Path, name: str) -> None:
 
 
 def save_record(path: Path, about: Data, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the file of a record, whole or not at all.
-
-    Args:
-        path: the file.
-        about: plain data, under the name ``about``.
-        arrays: all else by name.
-    """
+    """Write the file of a record, whole or not at all."""
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
     write_atomically(path, partial(write_arrays, arrays={"about": text, **arrays}, compress=True))
 
 
 @contextlib.contextmanager
 def reading_record(path: Path) -> Iterator[tuple[Data, dict[str, np.ndarray]]]:
-    """Read the file of a record; what does not fit into a record becomes a `UserError` that says what to do.
-
-    Args:
-        path: the file.
-
-    Yields:
-        Its plain data and its arrays.
-    """
+    """Read the file of a record; what does not fit into a record becomes a `UserError` that says what to do."""
     try:
         arrays = read_arrays(path)
         about = parse_json(arrays["about"].tobytes())
@@ -133,16 +115,7 @@ def device_config(about: Data) -> TrainConfig:
 
 
 def is_trained(out: Path, cell: Cell, load: Load) -> bool:
-    """Whether the agents of a cell have a record.
-
-    Args:
-        out: folder of the study.
-        cell: the agents.
-        load: reads a record.
-
-    Returns:
-        Whether there is one; a `UserError` if it was made with other settings.
-    """
+    """Whether the agents of a cell have a record."""
     path = record_path(out, cell.name)
     if not exists(path):
         return False
@@ -154,12 +127,7 @@ def is_trained(out: Path, cell: Cell, load: Load) -> bool:
 
 
 def delete_records(out: Path, places: Collection[str]) -> None:
-    """Delete all records, checkpoints, and what killed processes left of records; other files stay.
-
-    Args:
-        out: folder of the study.
-        places: what records are named after, up to the two hyphens.
-    """
+    """Delete all records, checkpoints, and what killed processes left of records; other files stay."""
 
     def ours(pattern: str) -> Iterator[Path]:
         for path in sorted((out / CELLS).glob(pattern)):
@@ -186,16 +154,7 @@ def delete_records(out: Path, places: Collection[str]) -> None:
 
 @contextlib.contextmanager
 def claimed(out: Path, name: str) -> Iterator[FileLock | None]:
-    """Keep other processes from training a cell; that ends with this process.
-
-    Args:
-        out: folder of the study.
-        name: of the cell.
-
-    Yields:
-        The lock, which a process that cannot renew it may lose to one on another machine; None if another process is
-        training the cell.
-    """
+    """Keep other processes from training a cell; that ends with this process."""
     folder = out / CELLS
     lock = FileLock(folder / f".{name}.lock")
     check_inside(out, folder)
@@ -216,18 +175,7 @@ def claims(out: Path) -> int:
 
 
 def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report = lambda _: None) -> bool:
-    """Train a cell, or the rest of it, and save its record, unless it has one or another process is training it.
-
-    Args:
-        out: folder of the study.
-        cell: the agents.
-        load: reads a record.
-        train: trains a cell.
-        report: called after every update.
-
-    Returns:
-        Whether this process has trained it; a `LockLost` if another process has taken over, before anything is written.
-    """
+    """Train a cell, or the rest of it, and save its record, unless it has one or another process is training it."""
     with claimed(out, cell.name) as lock:
         if not lock or is_trained(out, cell, load):
             return False

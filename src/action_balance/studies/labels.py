@@ -31,14 +31,7 @@ class Names(NamedTuple):
 
 
 def name_runs(configs: Sequence[TrainConfig]) -> list[Names]:
-    """Name runs by environment and method, and by the settings that differ.
-
-    Args:
-        configs: the runs.
-
-    Returns:
-        The names of each run.
-    """
+    """Name runs by environment and method, and by the settings that differ."""
     environments = [config.env.comparable() for config in configs]
     agents = [_as_it_learns(config.agent) for config in configs]
     alike: dict[Any, list[Settings]] = defaultdict(list)

@@ -49,15 +49,7 @@ class Lead:
 
 
 def find_lead(scores: Mapping[str, np.ndarray], digits: int) -> Lead | None:
-    """Compare the mean scores of methods.
-
-    Args:
-        scores: finite scores of the seeds of each method, (S,) each.
-        digits: decimals with which scores are printed; means that print the same are a tie.
-
-    Returns:
-        The verdict; None without any score.
-    """
+    """Compare the mean scores of methods."""
     ranked = sorted((name for name, one in scores.items() if len(one)), key=lambda name: -float(scores[name].mean()))
     if not ranked:
         return None

@@ -18,18 +18,7 @@ if TYPE_CHECKING:
 def run_commands(
     study: str, settings: "DataclassInstance", out: Path, names: Sequence[str], more: Sequence[str] = ()
 ) -> list[str]:
-    """The commands that train runs of a study.
-
-    Args:
-        study: its command, without the name of the program.
-        settings: its settings; flags that are not the default are part of the commands.
-        out: its folder.
-        names: the runs.
-        more: other words of the commands.
-
-    Returns:
-        One line for each run, as it is typed into a shell, in any folder.
-    """
+    """The commands that train runs of a study."""
     begin = shlex.join(["action-balance", *study.split(), "--out", str(out.absolute())])
     plain, defaults = (flat(json.loads(json.dumps(asdict(one)))) for one in (settings, type(settings)()))
     line = command_line(begin, plain, defaults)

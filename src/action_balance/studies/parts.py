@@ -28,17 +28,7 @@ def run_missing(
     console: Console,
     kept: str = "",
 ) -> None:
-    """Run the chosen parts that a result does not hold yet.
-
-    Args:
-        folder: folder of the result.
-        known: names of all parts, in order.
-        chosen: names of the parts to run.
-        run: runs one part and writes it.
-        overwrite: whether the command was given ``--overwrite``.
-        console: the screen.
-        kept: what an interruption keeps besides the finished parts.
-    """
+    """Run the chosen parts that a result does not hold yet."""
     known = list(known)
     finished = [part for part in known if part in folder.summary["ours"]]
     missing = [part for part in known if part in chosen and part not in finished]
@@ -77,15 +67,7 @@ def without_choice(settings: "DataclassInstance") -> Data:
 def finish_part(
     folder: ResultFolder, part: str, numbers: Data, timing: Data, page: Callable[[Path, Data], str]
 ) -> None:
-    """Record a part as finished.
-
-    Args:
-        folder: folder of the result; tables and figures of the part are written.
-        part: name of the part.
-        numbers: its numbers for the summary.
-        timing: how long it took.
-        page: makes the report of a folder and its summary.
-    """
+    """Record a part as finished."""
     folder.summary["ours"][part] = numbers
     folder.summary["timings"][part] = timing
     folder.write("report.html", as_bytes(page(folder.path, folder.summary)))

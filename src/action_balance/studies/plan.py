@@ -18,15 +18,7 @@ def run_name(config: TrainConfig) -> str:
 
 
 def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
-    """A planned config with the lag and groups that a run chose when it began, where the plan leaves them open.
-
-    Args:
-        config: the planned run.
-        host: the settings that the run was begun with.
-
-    Returns:
-        The config that the run has if it is the planned one.
-    """
+    """A planned config with the lag and groups that a run chose when it began, where the plan leaves them open."""
     planned = config.agent.host
     chosen = {name: getattr(host, name) for name in ("lag", "groups") if getattr(planned, name) is None}
     return replace(config, agent=replace(config.agent, host=replace(planned, **chosen)))

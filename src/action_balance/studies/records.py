@@ -93,14 +93,6 @@ def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) 
 
     Metrics hold the number of episodes of an update and their mean. Updates are weighted with their episodes, the
     oldest one with as many as complete ``count``. Before ``count`` episodes have ended, all of them are averaged.
-
-    Args:
-        episodes: number of episodes that ended in each update, (U,).
-        returns: their mean return, (U,); ignored where none ended.
-        count: number of episodes to average.
-
-    Returns:
-        The mean return, (U,); nan before the first episode has ended.
     """
     ended = np.cumsum(episodes, dtype=float)
     total = np.cumsum(np.where(episodes > 0, episodes * np.where(episodes > 0, returns, 0), 0), dtype=float)
@@ -138,15 +130,7 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[list[Record], list[str]]:
-    """Read the runs in the folder of a study.
-
-    Args:
-        out: folder of the study.
-        belongs: whether a run is one of the study.
-
-    Returns:
-        The runs that have made an update, and a line about each folder that was left out.
-    """
+    """Read the runs in the folder of a study."""
     records, notes = [], []
     folders = [path for path in entries(out / RUNS) if is_folder(path) and not path.name.startswith(".")]
     for path in folders:

@@ -60,17 +60,7 @@ def train(
     trust: bool = False,
     track: TrackConfig | None = None,
 ) -> None:
-    """Train what is missing of a run.
-
-    Args:
-        path: folder of the run.
-        config: the run.
-        command: the command that the run records.
-        report: called with the progress of the training.
-        on_message: called with each line that the user should read.
-        trust: whether the user has named all modules in the settings; the runs of a study name none.
-        track: which trackers follow a new run; those of a run that is resumed continue.
-    """
+    """Train what is missing of a run."""
     if is_finished(path, config):
         return
     if RunFolder.holds_run(path):
@@ -110,13 +100,7 @@ class RunJob:
         return self.config.seeds
 
     def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        """Train what is missing.
-
-        Args:
-            folder: the folder to use in place of its own.
-            report: called after every update.
-            on_message: called with each line that the user should read.
-        """
+        """Train what is missing."""
         train(folder, self.config, self.command, report, on_message, self.trust, self.track)
         self.after(folder, self.config, Console(quiet=True))
 

@@ -23,16 +23,7 @@ from action_balance.tracking import TrackConfig, check_installed
 
 
 def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob]:
-    """A run for each seed.
-
-    Args:
-        config: settings of all seeds.
-        out: folder of the run of a single seed; with several, the seed is appended to its name.
-        track: which trackers follow the runs.
-
-    Returns:
-        The runs, which train their seeds as they would be trained together.
-    """
+    """A run for each seed."""
     if not out.absolute().name:
         raise UserError(f"--out {out} has no name that a seed could be appended to: choose another folder")
     jobs, out = list[RunJob](), out.absolute()
@@ -46,16 +37,7 @@ def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob
 def train_seeds(
     config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, cluster: ClusterConfig, console: Console
 ) -> None:
-    """Train what is missing of the runs of all seeds.
-
-    Args:
-        config: settings of all seeds.
-        out: as for `seed_jobs`.
-        overwrite: whether to replace runs that are in their folders.
-        track: which trackers follow the runs.
-        cluster: where they are trained.
-        console: the screen.
-    """
+    """Train what is missing of the runs of all seeds."""
     (session.check_cluster(cluster) if overwrite else session.check_installed())  # before anything is deleted
     check_installed(track.names)
     jobs = seed_jobs(config, out, track)

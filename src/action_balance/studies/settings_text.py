@@ -7,15 +7,7 @@ from action_balance.files import Data
 
 
 def flat(settings: Mapping[str, object], without: Collection[str] = ()) -> Data:
-    """Nested settings by their own names.
-
-    Args:
-        settings: plain data.
-        without: names to leave out, of settings and of whole groups.
-
-    Returns:
-        Every setting that has a value.
-    """
+    """Nested settings by their own names."""
     found: Data = {}
     for name, value in settings.items():
         if name not in without and value is not None:
@@ -26,17 +18,7 @@ def flat(settings: Mapping[str, object], without: Collection[str] = ()) -> Data:
 def command_line(
     command: str, settings: Mapping[str, object], defaults: Mapping[str, object], always: Collection[str] = ()
 ) -> str:
-    """The command that has these settings, with a flag for each that is not the default.
-
-    Args:
-        command: what the line starts with.
-        settings: plain data.
-        defaults: the settings without any flag.
-        always: settings that are named even if they are the default.
-
-    Returns:
-        One line.
-    """
+    """The command that has these settings, with a flag for each that is not the default."""
     words = [command]
     for name, value in settings.items():
         if name in always or defaults.get(name) != value:

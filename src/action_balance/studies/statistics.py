@@ -118,16 +118,7 @@ def of_result(summary: Data) -> Data:
 
 
 def describe(data: Data | None, digits: int = 2) -> str | None:
-    """An estimate of a summary as text.
-
-    Args:
-        data: the estimate as `to_data` makes it.
-        digits: decimals.
-
-    Returns:
-        ``1.23 [1.10, 1.40]``, ``1.23 (range 1.10 to 1.40)`` where there are too few runs for an interval, or the value
-        alone where there is no range either; None without a value.
-    """
+    """An estimate of a summary as text."""
     if data is None or data["value"] is None:
         return None
     estimate = from_data(data)
@@ -257,14 +248,6 @@ def iqm_band(strata: Sequence[np.ndarray], seed: int = 0) -> tuple[np.ndarray, n
 
     Runs are resampled within each environment, and all environments have the same weight, however many runs they have
     (Agarwal et al., 2021, https://arxiv.org/abs/2108.13264).
-
-    Args:
-        strata: the runs of each environment, (R, T) with the same T time points.
-        seed: seed of the resamples, which are the same at each time point.
-
-    Returns:
-        Value, lower and upper end of the 95 % interval, each (T,); the interval is nan unless every environment has
-        `FEWEST` runs.
     """
     values = np.concatenate(strata)  # (R of all, T)
     share = 1 / len(strata)
@@ -317,14 +300,6 @@ def pooled_improvement(ours: Sequence[np.ndarray], other: Sequence[np.ndarray], 
     """Mean of `probability_of_improvement` over several environments, with a stratified bootstrap.
 
     Runs are resampled within each environment (Agarwal et al., 2021, https://arxiv.org/abs/2108.13264).
-
-    Args:
-        ours: the runs of one method in each environment, (R,).
-        other: those of another in the same environments, (Q,).
-        seed: seed of the resamples.
-
-    Returns:
-        The probability; without an interval unless every environment has `FEWEST` runs of both.
     """
     # (R, Q) in each environment
     wins = [(x[:, None] > y) + 0.5 * (x[:, None] == y) for x, y in zip(ours, other, strict=True)]

@@ -29,16 +29,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def with_interval(estimate: Data | None, form: str, unit: str = "") -> str:
-    """An estimate as text: ``1.23 [1.10, 1.40]``, without brackets where there is no interval.
-
-    Args:
-        estimate: the estimate in a summary.
-        form: format of its numbers.
-        unit: what follows the value, before the interval.
-
-    Returns:
-        The text.
-    """
+    """An estimate as text: ``1.23 [1.10, 1.40]``, without brackets where there is no interval."""
     value, low, high = ends(estimate)
     interval = "" if math.isnan(low + high) else f" [{low:{form}}, {high:{form}}]"
     return f"{value:{form}}{unit}{interval}"
@@ -63,15 +54,7 @@ EXPLORATION = Comparison()
 
 
 def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
-    """What a comparison shows in several places, in one sentence.
-
-    Args:
-        sides: where the interval lies in each place, by its name; above stands for our method.
-        words: what is compared.
-
-    Returns:
-        A sentence that mentions every place.
-    """
+    """What a comparison shows in several places, in one sentence."""
     both, (one, several) = f"{words.ours} and {words.other}", words.place
     clauses: dict[Side, str] = {
         "above": f"{words.ours} {words.better} than {words.other} in",

@@ -66,14 +66,7 @@ def _at(table: Array, index: Array) -> Array:
 
 
 def empty_tables(cells: int) -> Tables:
-    """Tables of an agent that has learned nothing.
-
-    Args:
-        cells: number of cells S.
-
-    Returns:
-        Tables of zeros.
-    """
+    """Tables of an agent that has learned nothing."""
     actions = len(grid.MOVES)
     return Tables(
         counts=jnp.zeros((cells, actions), jnp.int32),
@@ -89,18 +82,7 @@ def begin(
     state_coef: Float[ArrayLike, ""],
     goals: Bool[ArrayLike, " S"],
 ) -> Run:
-    """Start a run.
-
-    Args:
-        world: world of the run.
-        key: random key of the whole run.
-        action_coef: weight c_a of the action bonus.
-        state_coef: weight c_s of the next-state bonus.
-        goals: cells that end the run.
-
-    Returns:
-        The run before its first step.
-    """
+    """Start a run."""
     zero = jnp.zeros((), jnp.int32)
     return Run(
         key=key,
@@ -118,16 +100,7 @@ def begin(
 def next_state_bonus(
     visits: Int[Array, "*batch"], state_coef: Scalar, settings: TabularSettings
 ) -> Float[Array, "*batch"]:
-    """Reward of reaching a cell, ``c_s * reward_base^(-N(s'))``.
-
-    Args:
-        visits: N(s'), how often the agent has acted from the cell.
-        state_coef: weight c_s.
-        settings: settings of the agent.
-
-    Returns:
-        The reward, of the same shape as ``visits``.
-    """
+    """Reward of reaching a cell, ``c_s * reward_base^(-N(s'))``."""
     return state_coef * jnp.exp(-np.float32(math.log(settings.reward_base)) * visits)
 
 
@@ -136,14 +109,6 @@ def policy_logits(counts: Int[Array, " A"], advantage: Float[Array, " A"], actio
 
     The action bonus is that of UCB. Both tables change only where the agent has acted, so computing the policy on the
     fly is the same as keeping a table of it. The policy of a cell never acted from is uniform.
-
-    Args:
-        counts: N(s, .).
-        advantage: A(s, .).
-        action_coef: weight c_a.
-
-    Returns:
-        Unnormalised log-probabilities of the actions.
     """
     # The sum over the four actions is written out: under vmap that is cheaper than a reduction.
     total = sum((counts[a] for a in range(1, len(counts))), counts[0])
@@ -151,15 +116,7 @@ def policy_logits(counts: Int[Array, " A"], advantage: Float[Array, " A"], actio
 
 
 def choose(logits: Float[Array, " A"], uniform: Float[Array, ""]) -> Int32[Array, ""]:
-    """Sample an action from softmax(logits) by inverting its cumulative distribution.
-
-    Args:
-        logits: unnormalised log-probabilities.
-        uniform: a uniform random number in [0, 1).
-
-    Returns:
-        The action.
-    """
+    """Sample an action from softmax(logits) by inverting its cumulative distribution."""
     highest = reduce(jnp.maximum, (logits[a] for a in range(1, len(logits))), logits[0])
     weights = jnp.exp(logits - highest)
     upto = list(accumulate(weights[a] for a in range(len(logits))))
@@ -171,15 +128,6 @@ def learn(tables: Tables, batch: Batch, state_coef: Scalar, settings: TabularSet
     """Update the tables from one batch. Episode boundaries inside the batch are ignored.
 
     Rewards and TD errors use N and V from before the batch.
-
-    Args:
-        tables: tables before the update.
-        batch: the transitions since the previous update.
-        state_coef: weight c_s of the next-state bonus.
-        settings: settings of the agent.
-
-    Returns:
-        The updated tables.
     """
     rewards = next_state_bonus(_at(tables.counts, batch.reached).sum(axis=-1), state_coef, settings)
     values = _at(tables.value, batch.reached)
@@ -206,14 +154,6 @@ def collect(world: GridWorld, run: Run, uniforms: Float[Array, " T"]) -> tuple[R
 
     The result is that of calling `dynamics.step` until the run's goal. Whatever happens after the goal does not matter,
     so episodes end by the time limit alone, and the loop carries nothing but the cell.
-
-    Args:
-        world: world of the run.
-        run: the run before these steps.
-        uniforms: uniform random numbers, one for each step.
-
-    Returns:
-        The run after the steps, and their transitions.
     """
     tables, actions, steps = run.tables, len(grid.MOVES), len(uniforms)
     successor = jnp.asarray(world.successor).ravel()
@@ -239,16 +179,7 @@ def collect(world: GridWorld, run: Run, uniforms: Float[Array, " T"]) -> tuple[R
 
 
 def advance(world: GridWorld, run: Run, settings: TabularSettings) -> tuple[Run, Batch]:
-    """Collect one batch and learn from it.
-
-    Args:
-        world: world of the run.
-        run: the run before the batch.
-        settings: settings of the agent.
-
-    Returns:
-        The run after the update, and the transitions that it learned from.
-    """
+    """Collect one batch and learn from it."""
     key = jax.random.fold_in(run.key, run.updates)
     run, batch = collect(world, run, jax.random.uniform(key, (settings.update_every,)))
     tables = learn(run.tables, batch, run.state_coef, settings)

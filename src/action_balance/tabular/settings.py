@@ -41,14 +41,6 @@ METHODS: dict[str, tuple[bool, bool]] = {
 
 
 def coefficients(method: str, settings: TabularSettings) -> tuple[float, float]:
-    """Coefficients (c_a, c_s) of a method; both are 0 for ``random``, whose policy therefore stays uniform.
-
-    Args:
-        method: name of the method.
-        settings: coefficients of a method that uses both bonuses.
-
-    Returns:
-        c_a and c_s, 0 for a bonus that the method does not use.
-    """
+    """Coefficients (c_a, c_s) of a method; both are 0 for ``random``, whose policy therefore stays uniform."""
     uses_action_bonus, uses_state_bonus = METHODS[check_name("method", method, METHODS)]
     return settings.action_coef * uses_action_bonus, settings.state_coef * uses_state_bonus

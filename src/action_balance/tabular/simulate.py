@@ -63,17 +63,7 @@ class Cohort(eqx.Module):
     def create(
         cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Bool[ArrayLike, " S"]
     ) -> "Cohort":
-        """Describe the runs of a method. Cohorts whose streams or methods differ are independent.
-
-        Args:
-            method: name of the method.
-            settings: settings of the agent.
-            stream: integers that name the random stream, the seed first.
-            goals: cells that end a run.
-
-        Returns:
-            The cohort.
-        """
+        """Describe the runs of a method. Cohorts whose streams or methods differ are independent."""
         action_coef, state_coef = coefficients(method, settings)
         seed, *path = stream
         with _on_cpu():
@@ -153,16 +143,7 @@ def _slot(_width: int, _height: int, _settings: TabularSettings) -> _Slot:
 
 
 def compiled(width: int, height: int, settings: TabularSettings) -> Program:
-    """The compiled simulation: compiled once for all worlds of the same size. Any thread may call it.
-
-    Args:
-        width: cells of the world from left to right.
-        height: cells of the world from bottom to top.
-        settings: settings of the agent.
-
-    Returns:
-        The compiled functions.
-    """
+    """The compiled simulation: compiled once for all worlds of the same size. Any thread may call it."""
     with _slots_lock:
         slot = _slot(width, height, settings)
     with slot.lock:
@@ -172,12 +153,7 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
 
 @contextmanager
 def compiling(world: GridWorld, settings: TabularSettings) -> Iterator[None]:
-    """Compile the simulation of a world in a thread while the body does something else.
-
-    Args:
-        world: the world.
-        settings: settings of the agent.
-    """
+    """Compile the simulation of a world in a thread while the body does something else."""
 
     def compile_now() -> None:
         with contextlib.suppress(Exception):  # which occurs again where the program is needed
@@ -266,20 +242,7 @@ def walk(
     steps: int,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray, Trace]]:
-    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect.
-
-    Args:
-        world: world of the runs.
-        cohorts: kinds of runs.
-        runs: runs of each cohort.
-        settings: settings of the agent.
-        steps: steps of each run.
-        progress: called as runs advance.
-
-    Yields:
-        Of each chunk: the number of the cohort, which of its runs it holds, the cells that these acted from
-        (runs, steps), and every step of the first of them.
-    """
+    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect."""
     settings = _shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
 
@@ -329,19 +292,7 @@ def reach(
     max_steps: int,
     progress: Progress = silent,
 ) -> FirstReach:
-    """Simulate runs until they reach one of their goals.
-
-    Args:
-        world: world of the runs.
-        cohorts: kinds of runs.
-        runs: runs of each cohort.
-        settings: settings of the agent.
-        max_steps: steps after which a run is stopped.
-        progress: called as runs end.
-
-    Returns:
-        The steps of each run.
-    """
+    """Simulate runs until they reach one of their goals."""
     settings = _shortened(settings, max_steps)
     program = compiled(world.width, world.height, settings)
     total = len(cohorts) * runs

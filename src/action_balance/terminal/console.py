@@ -18,25 +18,13 @@ class OutputConsole(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Make a console.
-
-        Args:
-            options: as for Rich's ``Console``.
-        """
+        """Make a console."""
         super().__init__(markup=False, emoji=False, highlight=False, **options)
         if isinstance(self.file, io.TextIOWrapper):  # of a terminal that has fewer characters than Unicode
             self.file.reconfigure(errors="backslashreplace")
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A string with its styles; lines stay lines.
-
-        Args:
-            text: what to show.
-            options: as for Rich's ``Console``.
-
-        Returns:
-            The text without control characters.
-        """
+        """A string with its styles; lines stay lines."""
         return super().render_str(printable_lines(text), **options)
 
     def on_broken_pipe(self) -> None:
@@ -46,12 +34,7 @@ class OutputConsole(Console):
 
 
 def say(console: Console, *lines: str) -> None:
-    """Print lines as they are: not wrapped, not highlighted, and each one line whatever is in it.
-
-    Args:
-        console: where to print.
-        lines: what to print.
-    """
+    """Print lines as they are: not wrapped, not highlighted, and each one line whatever is in it."""
     for line in lines:
         console.print(printable(line), highlight=False, markup=False, emoji=False, soft_wrap=True)
 

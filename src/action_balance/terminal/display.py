@@ -26,11 +26,7 @@ class Shown:
     """The progress of a training as a program wants it: this kind prints nothing itself."""
 
     def __init__(self, *reports: Callable[[Progress], None]) -> None:
-        """Call functions after every update.
-
-        Args:
-            reports: the functions.
-        """
+        """Call functions after every update."""
         self._reports = reports
 
     def begin(self) -> None:
@@ -63,15 +59,7 @@ class Display(Shown):
         path: Path | None = None,
         *reports: Callable[[Progress], None],
     ) -> None:
-        """Show nothing yet.
-
-        Args:
-            console: where to show it.
-            config: settings of the run.
-            name: text before all that.
-            path: folder of the run, if there are lines about it at the beginning and at the end.
-            reports: functions to call after every update as well.
-        """
+        """Show nothing yet."""
         super().__init__(*reports)
         self._console, self._config, self._name, self._path = console, config, name, path
         self._total = config.agent.updates

@@ -23,14 +23,7 @@ COLUMNS: Mapping[Kind, Mapping[str, str]] = {
 
 
 def show(kind: Kind | None, gym: bool, as_json: bool, console: Console) -> None:
-    """Print what there is.
-
-    Args:
-        kind: Only this; None for everything.
-        gym: Whether environments include what is registered with Gymnasium.
-        as_json: Print JSON.
-        console: Where to print.
-    """
+    """Print what there is."""
     if gym and kind not in (None, "environments"):
         raise UserError("--gym applies only to environments: leave it out, or list environments")
     kinds = KINDS if kind is None else (kind,)

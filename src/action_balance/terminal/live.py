@@ -14,12 +14,7 @@ class LiveScreen(ABC):
     """Shows what `render` returns, from the beginning to the end of a ``with`` statement."""
 
     def __init__(self, console: Console, **options: Any) -> None:
-        """Show nothing yet.
-
-        Args:
-            console: where to show it.
-            options: as for Rich's ``Live``.
-        """
+        """Show nothing yet."""
         self.console, self._options = console, options
         self._live: Live | None = None  # on a terminal, while it is shown
 

@@ -12,12 +12,6 @@ REPLACE_EVERY = 0.5
 def notebook_line(text: str) -> Iterator[Callable[[str, str], None]]:
     """Show a line below the cell while the body works. It is an output by itself, so that what is printed meanwhile has
     lines of its own, and a saved notebook has the last text only.
-
-    Args:
-        text: The line at first.
-
-    Yields:
-        A function to call with the text that replaces it, and with the text that stays if the body ends here.
     """
     from IPython.display import display
 

@@ -20,17 +20,7 @@ Advance = Callable[[float], None]
 
 @contextmanager
 def progress_bar(console: Console, name: str, total: int, unit: str = "runs") -> Iterator[Advance]:
-    """Show progress while the body works.
-
-    Args:
-        console: Where to show it.
-        name: What is being done.
-        total: How much there is to do.
-        unit: What is counted.
-
-    Yields:
-        A function to call with how much more is done; any thread may call it.
-    """
+    """Show progress while the body works."""
     if not console.is_terminal:
         with _plain_lines(console, name, total, unit) as advance:
             yield advance

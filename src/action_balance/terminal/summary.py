@@ -24,15 +24,7 @@ USUALLY, USUALLY_IMAGES = "10 to 40 s", "1 to 2 minutes"
 
 
 def start_lines(config: TrainConfig, path: Path) -> list[str]:
-    """What is trained, where, and on which device.
-
-    Args:
-        config: settings of the run.
-        path: its folder.
-
-    Returns:
-        Lines in two columns.
-    """
+    """What is trained, where, and on which device."""
     first, last = config.seed, config.seed + config.seeds - 1
     seeds, each = (f"seed {first}", "") if first == last else (f"{config.seeds} seeds ({first} to {last})", " each")
     steps = config.agent.updates * config.agent.steps_per_update
@@ -47,27 +39,12 @@ def start_lines(config: TrainConfig, path: Path) -> list[str]:
 
 
 def training_line(runs: int, folder: Path) -> str:
-    """What a study is about to train.
-
-    Args:
-        runs: how many runs are missing.
-        folder: where they are written.
-
-    Returns:
-        One line.
-    """
+    """What a study is about to train."""
     return f"training {runs} {'run' if runs == 1 else 'runs'} on {device()}; results go to {folder}"
 
 
 def device(config: TrainConfig | None = None) -> str:
-    """The device that trains, in words.
-
-    Args:
-        config: settings of a run, which may be split over several devices.
-
-    Returns:
-        A part of a line.
-    """
+    """The device that trains, in words."""
     first = jax.devices()[0]
     text = f"CPU, {cores()} {'core' if cores() == 1 else 'cores'}" if first.platform == "cpu" else first.device_kind
     processes = process_count()
@@ -80,30 +57,14 @@ def device(config: TrainConfig | None = None) -> str:
 
 
 def compiling(config: TrainConfig) -> str:
-    """What happens before the first update, and how long it usually takes.
-
-    Args:
-        config: settings of the run.
-
-    Returns:
-        Text without an end.
-    """
+    """What happens before the first update, and how long it usually takes."""
     spec = config.env.spec
     usually = USUALLY_IMAGES if spec.is_image or spec.is_mixed else USUALLY
     return f"compiling (usually {usually}, less if cached)"
 
 
 def end_lines(config: TrainConfig, path: Path, seconds: float) -> list[str]:
-    """How a training ended, and the commands that come next.
-
-    Args:
-        config: settings of the run.
-        path: its folder.
-        seconds: how long this process has trained.
-
-    Returns:
-        Lines; the commands can be copied into a shell.
-    """
+    """How a training ended, and the commands that come next."""
     commands = [f"  {command}" for command in next_commands(config, path)]
     return [f"finished in {as_duration(seconds)}: {final_return(path)}", "next:", *commands]
 
@@ -117,14 +78,7 @@ def next_commands(config: TrainConfig, path: Path) -> list[str]:
 
 
 def final_return(path: Path) -> str:
-    """The final return of a run, as `compare` has it, with the lowest and the highest of several seeds.
-
-    Args:
-        path: its folder.
-
-    Returns:
-        A part of a sentence.
-    """
+    """The final return of a run, as `compare` has it, with the lowest and the highest of several seeds."""
     numbers, _ = read_numbers(path / METRICS, Place(), ("seed", "episode_return"))
     seeds = np.unique(numbers[:, 0])
     curves = [numbers[numbers[:, 0] == seed, 1] for seed in seeds]
@@ -133,14 +87,7 @@ def final_return(path: Path) -> str:
 
 
 def describe_finals(finals: Sequence[float]) -> str:
-    """The final returns of all seeds in words.
-
-    Args:
-        finals: one per seed; nan where no episode has ended.
-
-    Returns:
-        Their mean and range.
-    """
+    """The final returns of all seeds in words."""
     known = [one for one in finals if math.isfinite(one)]
     if not known:
         return "no episode has ended"

@@ -37,16 +37,7 @@ def train(
     console: Console,
     hosts: HostsConfig | None = None,
 ) -> None:
-    """Train a new run, perhaps with other processes.
-
-    Args:
-        config: Settings of the run.
-        out: Folder of the run.
-        overwrite: Whether to replace a run that is in that folder.
-        track: Which trackers follow the run.
-        console: Where progress is shown.
-        hosts: Who the other processes are.
-    """
+    """Train a new run, perhaps with other processes."""
     alone = partial(_train, config, out, overwrite, track, console)
     following.run(hosts or HostsConfig(), alone, partial(following.same_settings, config))
 
@@ -68,18 +59,7 @@ def resume(
     devices: int | Literal["all"] | None = None,
     hosts: HostsConfig | None = None,
 ) -> None:
-    """Train the rest of a run, or extend it, perhaps with other processes, which need not have its folder.
-
-    Args:
-        path: Folder of the run.
-        trust: Whether modules that the run names may be imported.
-        console: Where progress is shown.
-        env: MODULE:FUNCTION that makes the environment, if the run was trained with a function.
-        steps: Environment steps of each seed that it is to have in the end; None for those that were planned.
-        track: More trackers that follow the run from here on.
-        devices: Number of devices to continue on; None for as many as before, or as many as there are.
-        hosts: Who the other processes are.
-    """
+    """Train the rest of a run, or extend it, perhaps with other processes, which need not have its folder."""
     alone = partial(_resume, path, trust, console, env, steps, track, devices)
     following.run(hosts or HostsConfig(), alone, partial(TrainConfig.of_run, trust=trust, env=env))
 
@@ -111,17 +91,7 @@ def _resume(
 def show_progress(
     progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None], path: Path
 ) -> Iterator[Shown]:
-    """Show the progress of a training that a program has begun.
-
-    Args:
-        progress: Whether to show it, None for notebooks and terminals only; or a function that shows it.
-        config: Settings of the run.
-        report: Another function to call after every update.
-        path: Folder of the run.
-
-    Yields:
-        What to call after every update, and when the training begins and is finished.
-    """
+    """Show the progress of a training that a program has begun."""
     console = OutputConsole()
     if callable(progress):
         shown = Shown(progress, report)
@@ -139,17 +109,7 @@ def show_progress(
 def training_progress(
     console: Console, config: TrainConfig, name: str = "", path: Path | None = None
 ) -> Iterator[Display]:
-    """Show a training; see `Display`, whose arguments these are.
-
-    Args:
-        console: where to show it.
-        config: settings of the run.
-        name: text before all that.
-        path: folder of the run; with it, the training loop says when the run begins.
-
-    Yields:
-        What to call after every update.
-    """
+    """Show a training; see `Display`, whose arguments these are."""
     shown = Display(console, config, name, path)
     try:
         if path is None:

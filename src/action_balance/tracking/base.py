@@ -58,29 +58,10 @@ class Tracker(Protocol):
     """Sends the numbers of one run somewhere. Whatever it raises ends the tracking, not the training."""
 
     def start(self, run: RunInfo, resumed: str | None) -> str:
-        """Begin a tracked run, or continue one.
-
-        Args:
-            run: what is known about the run.
-            resumed: the id that an earlier start returned; None for a new run.
-
-        Returns:
-            The id of the tracked run, which is kept in the manifest.
-        """
+        """Begin a tracked run, or continue one."""
 
     def log(self, update: int, steps: int, metrics: Mapping[str, float]) -> None:
-        """Send the numbers of one update.
-
-        Args:
-            update: its number. After a resume from an older checkpoint, updates come a second time, with equal numbers.
-            steps: environment steps of each seed so far: the horizontal axis.
-            metrics: finite numbers by name.
-        """
+        """Send the numbers of one update."""
 
     def finish(self, status: Status, summary: Mapping[str, float]) -> None:
-        """End the tracked run, which may be continued later.
-
-        Args:
-            status: how the run ended.
-            summary: numbers about the whole run, by name.
-        """
+        """End the tracked run, which may be continued later."""

@@ -9,17 +9,7 @@ KEYS = ("update", "seed", "steps")
 
 
 def flat(rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> dict[str, float]:
-    """What trackers are sent after an update.
-
-    Args:
-        rows: one per seed: numbers or lists of numbers by name.
-        timing: numbers that depend on the clock, for all seeds together.
-
-    Returns:
-        Numbers by name; an item of a list has its place in the name, ``action_frequency/1``. Of several seeds, the mean
-        has the name of the metric, and every seed has its own, ``seed-3/episode_return``. What depends on the clock is
-        in ``timing/``. Numbers that are not finite are left out, also from a mean.
-    """
+    """What trackers are sent after an update."""
     found = [_numbers(row) for row in rows]
     if len(found) == 1:
         metrics = found[0]

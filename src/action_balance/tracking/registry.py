@@ -21,11 +21,7 @@ CLASSES = {
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Raise a `UserError` if a tracker is unknown or its package is not installed.
-
-    Args:
-        names: of trackers; each is also the name of its package and of its extra.
-    """
+    """Raise a `UserError` if a tracker is unknown or its package is not installed."""
     for name in names:
         check_name("tracker", name, NAMES)
         found = importlib.util.find_spec(name)
@@ -34,29 +30,14 @@ def check_installed(names: Iterable[str]) -> None:
 
 
 def track_config(names: str | Sequence[str] = (), project: str | None = None) -> TrackConfig:
-    """Trackers by name, checked.
-
-    Args:
-        names: one tracker, or several.
-        project: in which they show the run.
-
-    Returns:
-        The settings; a `UserError` if a name is unknown, or its package is not installed.
-    """
+    """Trackers by name, checked."""
     known = as_texts("track", names)
     check_installed(known)
     return TrackConfig(cast(tuple[Name, ...], known), project)
 
 
 def make(name: str) -> Tracker:
-    """A tracker.
-
-    Args:
-        name: one of `CLASSES`.
-
-    Returns:
-        The tracker, which has not started.
-    """
+    """A tracker."""
     module, _, attribute = CLASSES[name].partition(":")
     made: Tracker = getattr(importlib.import_module(module), attribute)()
     return made

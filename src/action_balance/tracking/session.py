@@ -26,15 +26,7 @@ _ID = re.compile(r"[\w-]{1,64}")
 
 
 def recorded(manifest: Data) -> dict[str, dict[str, str]]:
-    """The tracked runs in a manifest.
-
-    Args:
-        manifest: of a run, perhaps damaged.
-
-    Returns:
-        ``id``, where the tracker has started, and ``project``, where one was chosen, by the name of the tracker. What
-        no tracker has written is left out.
-    """
+    """The tracked runs in a manifest."""
     found, known = manifest.get(TRACKING), {}
     for name, entry in found.items() if isinstance(found, dict) else ():
         if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id", "none"))):
@@ -45,14 +37,7 @@ def recorded(manifest: Data) -> dict[str, dict[str, str]]:
 
 
 def planned(config: TrackConfig) -> Data:
-    """What the manifest of a new run has, so that it is tracked after a resume whenever it was killed.
-
-    Args:
-        config: the trackers that were chosen.
-
-    Returns:
-        Plain data; empty without a tracker.
-    """
+    """What the manifest of a new run has, so that it is tracked after a resume whenever it was killed."""
     project = {"project": config.project} if config.project else {}
     names = {name: dict(project) for name in config.names if name in CLASSES}
     return {TRACKING: names} if names else {}
@@ -64,14 +49,7 @@ class Tracking:
     def __init__(
         self, config: TrackConfig, run: RunInfo, manifest: Data, say: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Start the trackers, without waiting for them.
-
-        Args:
-            config: the trackers that were chosen for this process.
-            run: description of the run.
-            manifest: of the run; tracked runs that it knows are continued.
-            say: called with a line for the user, from any thread.
-        """
+        """Start the trackers, without waiting for them."""
         before = recorded(manifest)
         self._workers: list[_Worker] = []
         self._recorded = before
@@ -83,12 +61,7 @@ class Tracking:
             self._workers.append(_Worker(name, told, known.get("id"), say))
 
     def log(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> None:
-        """Send the rows of an update, without waiting.
-
-        Args:
-            rows: one per seed, each with ``update``, ``seed`` and ``steps``.
-            timing: numbers that depend on the clock.
-        """
+        """Send the rows of an update, without waiting."""
         if self._workers:
             metrics = flat(rows, timing)
             if "episode_return" in metrics:
@@ -103,11 +76,7 @@ class Tracking:
         return now if changed else None
 
     def finish(self, status: Status) -> None:
-        """End the tracked runs; what takes too long is left to the trackers' own ways to send it later.
-
-        Args:
-            status: how the run ended.
-        """
+        """End the tracked runs; what takes too long is left to the trackers' own ways to send it later."""
         best = {"best_episode_return": self._best} if math.isfinite(self._best) else {}
         for worker in self._workers:
             worker.put(("finish", status, best))

@@ -66,12 +66,7 @@ class SavedAgent:
 
 
 def save(path: Path, agent: SavedAgent) -> None:
-    """Write a file, or replace one, whole or not at all.
-
-    Args:
-        path: of the file.
-        agent: what to save.
-    """
+    """Write a file, or replace one, whole or not at all."""
     about = {
         "format": KIND,
         "version": FORMAT,
@@ -88,17 +83,7 @@ def save(path: Path, agent: SavedAgent) -> None:
 
 
 def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) -> SavedAgent:
-    """Read a file, which somebody else may have made.
-
-    Args:
-        path: of the file.
-        trust: whether modules that the file names may be imported.
-        plays: whether the agent is to play in its environment, so that the family of a user is imported.
-        env: if it plays, a function that makes the environment, or MODULE:FUNCTION, in place of its name.
-
-    Returns:
-        The agent; a `UserError` if the file is something else, is damaged, or names a module and is not trusted.
-    """
+    """Read a file, which somebody else may have made."""
     about, arrays = _read(path)
     data = upgrade_config(about["config"])
     if plays:

@@ -26,15 +26,7 @@ class Translator:
 
     @classmethod
     def of(cls, spec: EnvSpec, spaces: Data | None) -> "Translator":
-        """From plain data, which somebody else may have written.
-
-        Args:
-            spec: what the agent was built for.
-            spaces: as `EnvConfig.spaces` returned them.
-
-        Returns:
-            The translator; a `UserError` if the spaces are damaged.
-        """
+        """From plain data, which somebody else may have written."""
         if spaces is None:
             return cls(spec)
         try:
@@ -54,15 +46,7 @@ class Translator:
         return self.spec.is_stack and self.spec.shape[0] > 1
 
     def frames(self, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
-        """The frames of one or many observations of the environment.
-
-        Args:
-            obs: as the environment returns it, or many: with leading axes, as vector environments return them, or a
-                list of observations that are dictionaries or tuples.
-
-        Returns:
-            The frames, (B, ...), and the leading axes; a `UserError` if they are no observations.
-        """
+        """The frames of one or many observations of the environment."""
         if self.spaces is None:
             return _arrays(obs, self.spec.frame_shape, self.spec.dtype)
         if isinstance(obs, list) and obs and isinstance(obs[0], dict | tuple):
@@ -70,29 +54,14 @@ class Translator:
         return self.spaces.observations(obs)
 
     def observations(self, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
-        """What the agent sees of one or many observations, (B, ...), and the leading axes.
-
-        Args:
-            obs: as for `frames`; stacks of frames where the agent sees several.
-
-        Returns:
-            The observations, and the leading axes.
-        """
+        """What the agent sees of one or many observations, (B, ...), and the leading axes."""
         if self.stacks:
             return _arrays(obs, self.spec.shape, self.spec.dtype)
         frames, lead = self.frames(obs)
         return frames[:, None] if self.spec.is_stack else frames, lead
 
     def actions(self, chosen: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions of the environment.
-
-        Args:
-            chosen: choices from 0 on, (B,) with one action component, else (B, C).
-            lead: leading axes of the observations.
-
-        Returns:
-            Actions that the environment's ``step`` takes, with these leading axes; a number where there is one.
-        """
+        """The actions of the environment."""
         chosen = chosen.astype(np.int64)
         if self.spaces is None:
             return chosen.reshape((*lead, *chosen.shape[1:]))[()]

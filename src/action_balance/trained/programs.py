@@ -45,24 +45,7 @@ def choose(
     keys: Keys,
     with_bonus: bool,
 ) -> tuple[Int[Array, "B ..."], Float[Array, "B P U"] | None]:
-    """Choose an action for each observation, as an evaluation does.
-
-    Args:
-        actor: The agent.
-        obs: Observations as the agent sees them.
-        index: Numbers of the states; 0 where states cannot be enumerated.
-        key: Random key of the stream or of the batch, or (B,) keys.
-        number: Number of the batch in the stream.
-        mode: Place of the action mode in `ACTION_MODES`.
-        mask: Which actions are allowed; None for all.
-        memory: The policy's memory before each observation; None without one.
-        algorithm: Settings, distribution and bonuses.
-        keys: What ``key`` is.
-        with_bonus: Whether beta is needed.
-
-    Returns:
-        The choices, from 0 on, and the memory with the observations.
-    """
+    """Choose an action for each observation, as an evaluation does."""
     if keys == "stream":
         key = jax.random.fold_in(key, number)
     if keys != "each":
@@ -87,19 +70,7 @@ def view(
     *,
     algorithm: Algorithm,
 ) -> View:
-    """Policies, values and the action bonus of observations.
-
-    Args:
-        actor: The agent.
-        obs: Observations as the agent sees them.
-        index: Numbers of the states; 0 where states cannot be enumerated.
-        mask: Which actions are allowed; None for all.
-        memory: The policy's memory before each observation; None without one.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        What the agent makes of them.
-    """
+    """Policies, values and the action bonus of observations."""
     (logits, values, bonus), _ = jax.vmap(
         lambda one, i, allowed, before: act_with_memory(actor, before, one, i, algorithm, allowed)
     )(obs, index, mask, memory)
@@ -111,17 +82,7 @@ def view(
 def state_bonus(
     agent: TrainedAgent, frames: Real[Array, "B ..."], index: Int[Array, " B"], *, algorithm: Algorithm
 ) -> Float[Array, " B"]:
-    """The next-state bonus of reaching each of some states, for bonuses that depend on nothing else.
-
-    Args:
-        agent: The agent.
-        frames: Newest frames of the states.
-        index: Numbers of the states; 0 where states cannot be enumerated.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The raw bonuses, before they are divided by the scale of their returns.
-    """
+    """The next-state bonus of reaching each of some states, for bonuses that depend on nothing else."""
     bonus = algorithm.bonuses[INTRINSIC]
     taken = jnp.zeros((1, len(frames), *algorithm.distribution.action_shape), jnp.int32)
     frames, index, ended = frames[None], index[None], jnp.zeros((1, len(frames)), bool)  # a rollout of one step

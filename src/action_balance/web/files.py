@@ -17,16 +17,7 @@ MOST_BYTES = 10_000_000
 
 
 def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) -> list[dict[str, str]]:
-    """The rows of a CSV file.
-
-    Args:
-        path: the file.
-        words: columns of text that it must have.
-        numbers: columns that it must have, whose fields are empty or finite numbers.
-
-    Returns:
-        A dict for each row; no rows where there is no such file.
-    """
+    """The rows of a CSV file."""
     try:
         rows = list(csv.DictReader(io.StringIO(read_text(path, "a table (.csv)"), newline="")))
         fine = all(row[name] is not None for row in rows for name in words)
@@ -58,15 +49,7 @@ class Embedded:
         self.left = MOST_BYTES - used - 100_000  # for the markup around them
 
     def link(self, folder: Path, path: Path) -> str | None:
-        """A file as a data URL.
-
-        Args:
-            folder: what links must not lead out of.
-            path: the file in it.
-
-        Returns:
-            The URL; None where the file is too large, cannot be read, or is outside of the folder.
-        """
+        """A file as a data URL."""
         real = found_inside(folder, path)
         if real is None:
             return None

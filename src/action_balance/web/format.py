@@ -34,16 +34,7 @@ def ends(estimate: Data | None) -> tuple[float, float, float]:
 
 
 def number(value: float | str | None, digits: int = 0, sign: bool = False) -> str:
-    """A number with thousands separators and a real minus sign.
-
-    Args:
-        value: the number; None or nan prints `NONE`.
-        digits: decimals.
-        sign: whether a positive number gets a plus sign.
-
-    Returns:
-        Plain text.
-    """
+    """A number with thousands separators and a real minus sign."""
     known = as_float(value)
     if math.isnan(known):
         return NONE
@@ -104,13 +95,6 @@ def decimals(values: Iterable[float], widths: Iterable[float] = ()) -> int:
 
     They show three significant digits of the largest value and two of the narrowest width, as far as the largest value
     then has no more than five.
-
-    Args:
-        values: the numbers; those that are zero or not finite are ignored.
-        widths: widths of their intervals or ranges; the same ones are ignored.
-
-    Returns:
-        From 0 to 6.
     """
     sizes = [_magnitude(value) for value in values if value and math.isfinite(value)]
     largest = max(sizes, default=0)

@@ -43,17 +43,7 @@ def inline_figure(svg_text: str, name: str) -> str:
 
 
 def themed_svg(svg_text: str) -> str:
-    """A saved SVG as an element of a page: its colours follow the page's CSS variables, its ids clash with no others.
-
-    Args:
-        svg_text: the content of the file.
-
-    Returns:
-        The element, as markup.
-
-    Raises:
-        ValueError: it is not a figure that we drew.
-    """
+    """A saved SVG as an element of a page: its colours follow CSS variables, its ids are unique."""
     prefix = f"f{hashlib.sha256(svg_text.encode()).hexdigest()[:8]}-"
     root = _parsed(svg_text)
     box = [float(side) for side in root.get("viewBox", "").split()]

@@ -46,17 +46,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, data: Data | None = None, served: bool = False, **view: object) -> str:
-    """A whole page.
-
-    Args:
-        template: its path in the package.
-        data: what the page's scripts show; None for a page without any.
-        served: whether the page may request files and news from its server.
-        view: what the template shows.
-
-    Returns:
-        The text of an HTML file.
-    """
+    """A whole page."""
     style = _asset("style.css") + ("".join(map(_asset, STYLES)) if data is not None else "")
     script = _script(SCRIPTS if data is not None else PLAIN)
     return (
@@ -74,15 +64,7 @@ def render(template: str, data: Data | None = None, served: bool = False, **view
 
 
 def render_fragment(template: str, **view: object) -> str:
-    """A part of a page, which its script puts in place.
-
-    Args:
-        template: its path in the package.
-        view: what the template shows.
-
-    Returns:
-        Markup, escaped like that of a whole page.
-    """
+    """A part of a page, which its script puts in place."""
     return _environment().get_template(template).render(view)
 
 

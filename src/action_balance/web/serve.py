@@ -49,14 +49,7 @@ class Site:
 
 
 def serve(site: Site, port: int, opens: bool, console: Console) -> None:
-    """Serve until interrupted.
-
-    Args:
-        site: what is served.
-        port: the port; 0 for any free one.
-        opens: whether to open the page in a browser.
-        console: the terminal.
-    """
+    """Serve until interrupted."""
     with listening(site, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
         say(console, f"serving {url} (press Ctrl-C to stop)")
@@ -69,17 +62,7 @@ def serve(site: Site, port: int, opens: bool, console: Console) -> None:
 
 
 def listening(site: Site, port: int, patience: float = PATIENCE, connections: int = CONNECTIONS) -> ThreadingHTTPServer:
-    """A server that listens on this machine alone; it answers once `serve_forever` is called.
-
-    Args:
-        site: what is served.
-        port: the port; 0 for any free one.
-        patience: seconds after which an idle connection is closed, and one whose request comes too slowly.
-        connections: the most connections at a time.
-
-    Returns:
-        The server.
-    """
+    """A server that listens on this machine alone; it answers once `serve_forever` is called."""
     offered, seconds = site, patience
 
     class Handler(_Handler):

@@ -30,15 +30,7 @@ def all_devices() -> list[jax.Device]:
 
 
 def choose_devices(config: TrainConfig) -> list[jax.Device]:
-    """The devices of a run whose settings say how many.
-
-    Args:
-        config: settings of the run. Without ``devices``, a CPU distributes seeds over its cores, and other devices
-            train all seeds on the first; several processes use all their devices.
-
-    Returns:
-        The devices; a `UserError` if there are too few, or if they do not divide the environments.
-    """
+    """The devices of a run whose settings say how many."""
     there = all_devices()
     if config.devices is None and jax.process_count() == 1:
         # At least two cores, even for one seed: a program for a single device is rounded differently.
@@ -57,25 +49,12 @@ def choose_devices(config: TrainConfig) -> list[jax.Device]:
 
 
 def splits_environments(config: TrainConfig, devices: list[jax.Device]) -> bool:
-    """Whether the devices share the environments of every seed, because there are fewer seeds than devices.
-
-    Args:
-        config: settings of the run.
-        devices: those of the run.
-    """
+    """Whether the devices share the environments of every seed, because there are fewer seeds than devices."""
     return (config.devices is not None or jax.process_count() > 1) and len(devices) > config.seeds
 
 
 def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tuple[TrainConfig, list[str]]:
-    """The settings of a run that is resumed, possibly on another number of devices.
-
-    Args:
-        config: settings of the run.
-        devices: the value of ``--devices``; None to use as many as before, or as many as the machine has.
-
-    Returns:
-        The settings, and lines that the user should read.
-    """
+    """The settings of a run that is resumed, possibly on another number of devices."""
     if devices is not None:
         return replace(config, devices=devices), []
     there, envs = len(all_devices()), config.agent.envs

@@ -30,13 +30,7 @@ class Environments:
     """
 
     def __init__(self, config: TrainConfig, devices: list[jax.Device], init: Init) -> None:
-        """Find out which arrays have an axis of environments.
-
-        Args:
-            config: settings of the run, whose number of environments is a multiple of the number of devices.
-            devices: D.
-            init: makes the first states.
-        """
+        """Find out which arrays have an axis of environments."""
         self.count = config.seeds
         self._one_batch = devices[0].platform != "cpu"
         self._mesh = jax.make_mesh((len(devices),), (ENVS,), (AxisType.Auto,), devices=devices)
@@ -67,16 +61,7 @@ class Environments:
         return results
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-        """Compile a function of one seed for all seeds.
-
-        Args:
-            function: takes the key of a seed and a state, and returns a state and metrics; or takes the key only, and
-                returns a state.
-            arguments: 1 or 0. The memory of the state is reused for the result.
-
-        Returns:
-            A program for `run`, of these or as many other seeds.
-        """
+        """Compile a function of one seed for all seeds."""
 
         def all_seeds(*seeds: Any) -> Any:
             with jax.sharding.use_abstract_mesh(self._mesh.abstract_mesh):
@@ -90,28 +75,12 @@ class Environments:
         return jax.jit(all_seeds, out_shardings=found, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
-        """Run a program with these seeds.
-
-        Args:
-            program: as `compile` returns it.
-            arguments: the states of all seeds, (S, ...).
-
-        Returns:
-            The results of all seeds, (S, ...).
-        """
+        """Run a program with these seeds."""
         return program(self.keys, *arguments)
 
 
 def env_axes(config: TrainConfig, init: Init) -> PyTree:
-    """Which axis of each array of a state is that of environments: the one that is twice as long for twice as many.
-
-    Args:
-        config: settings of the run.
-        init: makes the first states.
-
-    Returns:
-        A state with numbers of axes in place of arrays, `NO_AXIS` for what all environments share.
-    """
+    """Which axis of each array of a state is that of environments: the one that is twice as long for twice as many."""
     key = jax.random.key(0)
 
     def axis(one: jax.ShapeDtypeStruct, other: jax.ShapeDtypeStruct) -> int:
@@ -124,14 +93,7 @@ def env_axes(config: TrainConfig, init: Init) -> PyTree:
 
 
 def twice_the_envs(config: TrainConfig) -> TrainConfig:
-    """Settings with twice as many environments, to see what depends on their number.
-
-    Args:
-        config: settings of a run.
-
-    Returns:
-        Settings with steps for one update at least.
-    """
+    """Settings with twice as many environments, to see what depends on their number."""
     agent = config.agent
     steps = max(agent.steps, 2 * agent.steps_per_update)
     return replace(config, agent=replace(agent, envs=2 * agent.envs, steps=steps))

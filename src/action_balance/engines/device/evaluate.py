@@ -47,16 +47,7 @@ def most_episodes(config: TrainConfig) -> int:
 def episode_keys(
     key: PRNGKeyArray, number: Int[Array, ""] | int, steps: int
 ) -> tuple[PRNGKeyArray, Shaped[PRNGKeyArray, " T"]]:
-    """Random keys of one episode, which do not depend on how many episodes follow.
-
-    Args:
-        key: random key of all episodes.
-        number: of the episode.
-        steps: T, the most that an episode has.
-
-    Returns:
-        The key of the reset, and that of each step: of the action, then of the environment, once it is split.
-    """
+    """Random keys of one episode, which do not depend on how many episodes follow."""
     reset_key, steps_key = jax.random.split(jax.random.fold_in(key, number))
     return reset_key, jax.random.split(steps_key, steps)
 
@@ -85,19 +76,7 @@ def evaluate_agent(
     episodes: int,
     key: PRNGKeyArray,
 ) -> Evaluation:
-    """Play episodes of one agent, until the last of them has ended.
-
-    Args:
-        environment: the environment.
-        actor: the agent.
-        algorithm: settings, distribution and bonuses.
-        mode: place of the action mode in `ACTION_MODES`.
-        episodes: E.
-        key: random key of all episodes. Each has one of its own: it does not depend on how many follow.
-
-    Returns:
-        The episodes. The trace has as many steps as the longest possible episode; those after its end mean nothing.
-    """
+    """Play episodes of one agent, until the last of them has ended."""
     steps = environment.episode_steps
     reset_keys, step_keys = jax.vmap(lambda number: episode_keys(key, number, steps))(jnp.arange(episodes))
 
@@ -159,13 +138,7 @@ def evaluate_agent(
 
 
 def mode_key(seed: int, number: Int[Array, ""] | int, mode: Int[Array, ""] | int) -> PRNGKeyArray:
-    """Random key of all episodes of one agent in one action mode.
-
-    Args:
-        seed: of the evaluation.
-        number: seed of the agent.
-        mode: place of the action mode in `ACTION_MODES`.
-    """
+    """Random key of all episodes of one agent in one action mode."""
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), mode)
 
 
@@ -206,17 +179,7 @@ def evaluate(
 
 
 def first_record(config: TrainConfig, seed: int, mode: ActionMode, trace: Trace) -> EpisodeRecord:
-    """What a replay needs of the first episode of the first agent.
-
-    Args:
-        config: settings of the run.
-        seed: random seed of the evaluation.
-        mode: the action mode.
-        trace: the episode.
-
-    Returns:
-        Its random keys and actions.
-    """
+    """What a replay needs of the first episode of the first agent."""
     steps = config.environment(jax.random.key(config.seed)).episode_steps
 
     @jax.jit

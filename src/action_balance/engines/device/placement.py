@@ -12,15 +12,7 @@ from jaxtyping import PyTree
 
 
 def put(tree: PyTree, shardings: PyTree) -> PyTree:
-    """Move values to devices.
-
-    Args:
-        tree: Arrays that every process has.
-        shardings: A sharding for all of them, or a tree of shardings that is a prefix of the tree.
-
-    Returns:
-        Arrays with these shardings.
-    """
+    """Move values to devices."""
     return jax.tree.map(lambda sharding, part: jax.tree.map(lambda leaf: _put(leaf, sharding), part), shardings, tree)
 
 
@@ -35,14 +27,7 @@ def _put(leaf: Any, sharding: NamedSharding) -> jax.Array:
 
 
 def gather(tree: PyTree) -> PyTree:
-    """Whole values on this process. Where devices belong to several processes, all of them have to call this at once.
-
-    Args:
-        tree: Arrays, which may be split over devices of several processes.
-
-    Returns:
-        The same arrays where this process can read them, and copies of those that are split.
-    """
+    """Whole values on this process."""
     return jax.tree.map(_gather, tree)
 
 

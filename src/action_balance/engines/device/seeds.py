@@ -22,13 +22,7 @@ class Seeds:
     """
 
     def __init__(self, first: int, count: int, devices: Sequence[jax.Device]) -> None:
-        """Give every seed a place.
-
-        Args:
-            first: the first seed; the others follow.
-            count: S.
-            devices: the devices; see `devices.choose_devices`.
-        """
+        """Give every seed a place."""
         self.count = count
         self._one_batch = devices[0].platform != "cpu"
         places = -(-count // len(devices)) * len(devices)
@@ -59,15 +53,7 @@ class Seeds:
         return results if len(self._seed) == self.count else first(results, self.count)
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-        """Compile a function of one seed for all places.
-
-        Args:
-            function: takes the key of a seed, and arguments.
-            arguments: their number. Their memory is reused for the results.
-
-        Returns:
-            A program for `run`, of these or as many other seeds.
-        """
+        """Compile a function of one seed for all places."""
         # The keys are not constants of the program: with a compilation cache, other seeds are not compiled again.
         donated = tuple(range(2, 2 + arguments))
 
@@ -93,15 +79,7 @@ class Seeds:
         return jax.jit(distributed, out_shardings=self._placed, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
-        """Run a program with these seeds.
-
-        Args:
-            program: as `compile` returns it.
-            arguments: in all places, (P, ...).
-
-        Returns:
-            The results in all places, (P, ...).
-        """
+        """Run a program with these seeds."""
         return program(self._spare, self.keys, *arguments)
 
 

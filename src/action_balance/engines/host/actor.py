@@ -65,12 +65,7 @@ class HostActor:
         self.rollout = HostRollout(actor, self.compiled.decider(actor), self.steps, self.envs, len(self.groups))
 
     def step(self, group: int, number: int) -> None:
-        """Receive the step before, choose actions, and let the environments of a group start this one.
-
-        Args:
-            group: number of the group.
-            number: number of the step in the rollout.
-        """
+        """Receive the step before, choose actions, and let the environments of a group start this one."""
         if number:
             self._receive(group, number - 1)
         self.buffers[group], action = self.rollout.decide(self.buffers[group], *self.newest[group])
@@ -91,11 +86,7 @@ class HostActor:
         self.newest[group] = (step.frame, EpisodeEnds(ended, step.next_obs) if ended.any() else None, step.mask)
 
     def end_group(self, group: int) -> None:
-        """Receive the last step of a group's rollout.
-
-        Args:
-            group: number of the group.
-        """
+        """Receive the last step of a group's rollout."""
         self._receive(group, self.steps - 1)
         frame, ends, mask = self.newest[group]
         frame = jnp.asarray(frame)  # it is needed twice
@@ -105,24 +96,12 @@ class HostActor:
         self.buffers[group], self.newest[group] = following, (frame, ends, mask)
 
     def end_rollout(self) -> HostRollout:
-        """End the rollout.
-
-        Returns:
-            The rollout of all groups, each of which must have ended.
-        """
+        """End the rollout."""
         self.rollouts += 1
         return self.rollout
 
     def learn(self, rollout: HostRollout, lag: bool = False) -> Generator[None, None, Metrics]:
-        """Request an update from the device, piece by piece.
-
-        Args:
-            rollout: What to learn from.
-            lag: Whether the policy may have learned since it acted.
-
-        Returns:
-            A generator that yields after every piece and returns the metrics.
-        """
+        """Request an update from the device, piece by piece."""
         compiled, actor = self.compiled, rollout.actor
         evaluations = []
         if lag and compiled.action_evaluations:
@@ -160,15 +139,7 @@ class HostActor:
 
 
 def with_episodes(metrics: dict[str, Any], rollout: HostRollout) -> dict[str, Any]:
-    """Add the metrics of the episodes that ended, which only the host knows.
-
-    Args:
-        metrics: of an update.
-        rollout: what the update learned from.
-
-    Returns:
-        All metrics.
-    """
+    """Add the metrics of the episodes that ended, which only the host knows."""
     number, mean, best = summarize(rollout.finished, rollout.counted)
     known: dict[str, Any] = episode_metrics(Episodes(np.int32(number), np.float32(mean), np.float32(best)))
     return known | metrics

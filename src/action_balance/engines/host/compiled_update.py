@@ -137,14 +137,7 @@ class CompiledUpdate:
     """The functions that run on the device, compiled once for all seeds and groups."""
 
     def __init__(self, config: AgentConfig, spec: EnvSpec, sharding: Sharding | None = None) -> None:
-        """Compile nothing yet.
-
-        Args:
-            config: Settings of the agent.
-            spec: Observations, which are stacks of frames, and actions of the environment.
-            sharding: The device to run on; default: the current one. States must be committed to it: what follows a
-                decision that leaves results in host memory is, and programs would be compiled for arrays of both kinds.
-        """
+        """Compile nothing yet."""
         self.config, self.algorithm = config, Algorithm(config, spec)
         self.group = config.envs // config.groups  # M
         shuffled = config.minibatch_of == "samples"

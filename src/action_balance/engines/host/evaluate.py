@@ -60,23 +60,7 @@ def decide_all(
     algorithm: Algorithm,
     bonuses: Bonuses,
 ) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
-    """Choose an action in each environment.
-
-    Args:
-        actor: the agent.
-        stacks: the observations before.
-        frames: the newest frames.
-        began: where they are the first of an episode.
-        key: random key; each environment has one of its own, derived from this, its number and the time.
-        time: steps so far.
-        mode: place of the action mode in `ACTION_MODES`.
-        mask: which choices are allowed; None where the environment gives no masks.
-        algorithm: settings, distribution and bonuses.
-        bonuses: whose action bonus is computed.
-
-    Returns:
-        The observations, the actions, and the decision in the first environment.
-    """
+    """Choose an action in each environment."""
     stacks = jax.vmap(push)(stacks, frames, began)
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
@@ -113,19 +97,7 @@ class EpisodeRunner:
         key: PRNGKeyArray,
         traced: bool = False,
     ) -> tuple[Evaluation, int]:
-        """Play one episode in each of the first environments; what follows it there is ignored.
-
-        Args:
-            actor: the agent.
-            mode: the action mode.
-            episodes: E, at most N.
-            seed: random seed of the environments.
-            key: random key of the actions.
-            traced: whether to trace the first episode.
-
-        Returns:
-            The episodes, and how many of them were abandoned.
-        """
+        """Play one episode in each of the first environments; what follows it there is ignored."""
         environment, spec, envs = self.environment, self.algorithm.spec, self.environment.envs_per_group
         needed: Bonuses = "all" if mode == "behaviour" else "first" if traced else "none"
         bonuses = needed if self.algorithm.config.beta_differs else "none"
@@ -183,16 +155,7 @@ def _trace(decisions: list[Decision], scores: Float[np.ndarray, " T"], terminate
 
 
 def env_seed(seed: int, number: int, mode: ActionMode) -> tuple[int, ...]:
-    """Random seed of the environments: another one for every agent and action mode, and none that training uses.
-
-    Args:
-        seed: of the evaluation.
-        number: seed of the agent.
-        mode: the action mode.
-
-    Returns:
-        The seed.
-    """
+    """Random seed of the environments: another one for every agent and action mode, and none that training uses."""
     return seed, number, ACTION_MODES.index(mode), 1  # those of training are shorter, as if zeros followed
 
 
@@ -209,18 +172,6 @@ def evaluate(
 
     All episodes of an agent are played at once if the family says so. Otherwise as many are played at once as
     environments were trained in, then as many more.
-
-    Args:
-        config: settings of the run.
-        states: states of all its agents, with leading axis K.
-        episodes: E, for each agent and action mode.
-        seed: random seed of the episodes.
-        report: called with the number of further episodes that are finished; may be fractions.
-        on_message: called with each line that the user should read.
-        record: whether to record what replays and films need.
-
-    Returns:
-        The episodes by action mode.
     """
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)

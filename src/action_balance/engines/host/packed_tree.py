@@ -24,12 +24,7 @@ class TreePacker:
     """Packs trees of the same structure, shapes and types."""
 
     def __init__(self, like: Any, largest: float = float("inf")) -> None:
-        """Prepare for trees of one kind.
-
-        Args:
-            like: Such a tree, or the shapes of one.
-            largest: Leaves with more numbers than this are not packed.
-        """
+        """Prepare for trees of one kind."""
         leaves, self._structure = jax.tree.flatten(like)
         self._shapes = [leaf.shape for leaf in leaves]
         self._is_packed = [leaf.dtype == jnp.float32 and prod(leaf.shape) <= largest for leaf in leaves]
@@ -40,14 +35,7 @@ class TreePacker:
         self._offsets = [0, *accumulate(sizes)]
 
     def pack(self, tree: Any) -> PackedTree:
-        """Pack the leaves of a tree.
-
-        Args:
-            tree: of the kind that this was prepared for.
-
-        Returns:
-            The leaves.
-        """
+        """Pack the leaves of a tree."""
         leaves = jax.tree.leaves(tree)
         packed = [self._padded(leaf, place) for place, leaf in enumerate(leaves) if self._is_packed[place]]
         others = tuple(leaf for leaf, is_packed in zip(leaves, self._is_packed, strict=True) if not is_packed)
@@ -57,14 +45,7 @@ class TreePacker:
         return jnp.pad(leaf.ravel(), (0, self._offsets[place + 1] - self._offsets[place] - leaf.size))
 
     def unpack(self, packed: PackedTree) -> Any:
-        """The inverse of `pack`.
-
-        Args:
-            packed: the leaves.
-
-        Returns:
-            The tree.
-        """
+        """The inverse of `pack`."""
         others = iter(packed.others)
         leaves = [
             self._leaf(packed.packed, place) if is_packed else next(others)
@@ -78,16 +59,7 @@ class TreePacker:
 
 
 def map_inside(function: Callable[[Any], Any], kind: type, tree: Any) -> Any:
-    """Apply a function to every node of one type in a tree; everything else stays as it is.
-
-    Args:
-        function: Replaces a node.
-        kind: Type of the nodes.
-        tree: Any tree.
-
-    Returns:
-        The tree with these nodes replaced.
-    """
+    """Apply a function to every node of one type in a tree; everything else stays as it is."""
 
     def found(node: Any) -> bool:
         return isinstance(node, kind)

@@ -50,17 +50,7 @@ class RolloutBuffer(eqx.Module):
     def empty(
         cls, algorithm: Algorithm, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
     ) -> "RolloutBuffer":
-        """An empty buffer. Frames before the first are never seen: they belong to other episodes.
-
-        Args:
-            algorithm: Settings, distribution and bonuses.
-            envs: M.
-            first: Number of the first environment.
-            key: Random key of the rollout.
-
-        Returns:
-            The buffer.
-        """
+        """An empty buffer. Frames before the first are never seen: they belong to other episodes."""
         spec, distribution = algorithm.spec, algorithm.distribution
         depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.ppo.rollout_steps
         times, choices = depth + steps, distribution.choices
@@ -128,15 +118,7 @@ class RolloutBuffer(eqx.Module):
         return self._rest[..., 3 + place * choices : 3 + (place + 1) * choices]
 
     def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> "RolloutBuffer":
-        """Add the frame that the next step starts from.
-
-        Args:
-            frame: The newest frames.
-            ends: The episodes that the step before ended.
-
-        Returns:
-            The buffer with the frames.
-        """
+        """Add the frame that the next step starts from."""
         place = self.frames.depth - 1 + self.time
         shown = _put(self.frames.frame, frame, place)
         began = jnp.zeros(frame.shape[0], bool) if ends is None else ends.where
@@ -178,19 +160,7 @@ def decide(
     mask: Bool[Array, "M A"] | None,
     algorithm: Algorithm,
 ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
-    """Choose the next actions of a group.
-
-    Args:
-        actor: The agent that acts.
-        buffer: The steps before.
-        frame: The newest frames.
-        ends: The episodes that the step before ended.
-        mask: Which choices are allowed; None where the environment gives no masks.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The buffer with this step, and the actions.
-    """
+    """Choose the next actions of a group."""
     buffer = buffer.see(frame, ends)
     distribution = algorithm.distribution
     logits, values, bonus = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
@@ -211,18 +181,7 @@ def conclude(
     key: PRNGKeyArray,
     algorithm: Algorithm,
 ) -> tuple[RolloutBuffer, RolloutBuffer]:
-    """Complete a buffer with the frame after its last step.
-
-    Args:
-        buffer: The steps of the rollout.
-        frame: The frames after the last step.
-        ends: The episodes that the last step ended.
-        key: Random key of the next rollout.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The complete buffer, and the buffer of the next rollout.
-    """
+    """Complete a buffer with the frame after its last step."""
     whole = buffer.see(frame, ends)
     frames, depth = whole.frames, whole.frames.depth
     following = RolloutBuffer.empty(algorithm, len(frame), whole.first, key)
@@ -250,20 +209,7 @@ def evaluate_actions(
     count: int,
     algorithm: Algorithm,
 ) -> ActionEvaluation:
-    """Evaluate the actions of some environments of a complete buffer under a policy.
-
-    Args:
-        policy: The policy.
-        buffer: A complete buffer; its action bonus is used as it was when acting.
-        obs_stats: The observation statistics that acted.
-        coef: c of Eq. 5 when acting.
-        first: First of the environments in the group.
-        count: Number of environments m.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        Log-probabilities and values.
-    """
+    """Evaluate the actions of some environments of a complete buffer under a policy."""
 
     def mine(array: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(array, first, count, axis=1)
@@ -288,19 +234,7 @@ def trajectory(
     truncated: Bool[Array, "T N"],
     algorithm: Algorithm,
 ) -> tuple[Trajectory, Float[Array, "N 2"]]:
-    """Join the rollouts of all groups.
-
-    Args:
-        buffers: Complete buffers of the groups.
-        actor: The agent that acted.
-        reward: Reward of each step.
-        terminated: Where the task ended.
-        truncated: Where the time limit was reached.
-        algorithm: Settings, distribution and bonuses.
-
-    Returns:
-        The rollout, and both values of the observations after it.
-    """
+    """Join the rollouts of all groups."""
 
     def joined(*parts: Array) -> Array:
         return jnp.concatenate(parts, axis=1)

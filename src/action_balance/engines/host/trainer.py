@@ -77,16 +77,7 @@ class HostTrainer(Trainer):
         seeds: int = 1,
         in_thread: bool = False,
     ) -> None:
-        """Nothing is started yet.
-
-        Args:
-            config: settings of the agents, with a lag.
-            spec: observations, which are stacks of frames, and actions.
-            make: makes the environments of a seed, which continue after a number of updates.
-            first_seed: the others follow.
-            seeds: S.
-            in_thread: step environments in the calling thread, because others would gain nothing.
-        """
+        """Nothing is started yet."""
         self.config, self._spec, self._make, self._in_thread = config, spec, make, in_thread
         self._seeds = range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads do not matter to programs
@@ -184,14 +175,7 @@ class HostTrainer(Trainer):
                 actor.step(group, 0)
 
     def end_rollout(self, learner: Learner | None = None) -> list[HostRollout]:
-        """Make the other steps of a rollout, interleaved with a learner.
-
-        Args:
-            learner: the update of the rollout before, if any.
-
-        Returns:
-            The rollouts of all seeds.
-        """
+        """Make the other steps of a rollout, interleaved with a learner."""
         turns = [(actor, group) for group in self.actors[0].groups for actor in self.actors]
         each = self.compiled.pieces + (self.compiled.action_evaluations if self.config.host.lag else 0)
         pieces, calls = each * len(self.actors), self.config.ppo.rollout_steps * len(turns)

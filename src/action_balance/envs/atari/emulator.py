@@ -52,17 +52,7 @@ class Atari:
         sticky: float = 0.25,
         episode_frames: int = 18_000,
     ) -> None:
-        """Start the emulators.
-
-        Args:
-            game: its name, as in `games`.
-            envs: N.
-            groups: G, a divisor of N.
-            seed: random seed of the sticky actions, one number or several.
-            threads: threads of each group; 0 for one per core.
-            sticky: probability that an emulator frame repeats the action of the frame before.
-            episode_frames: time limit in emulator frames; 18,000 are 4,500 steps.
-        """
+        """Start the emulators."""
         check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
@@ -131,15 +121,7 @@ class Atari:
 
 
 def emulator_seeds(seed: int | tuple[int, ...], envs: int) -> np.ndarray:
-    """Random seeds of the emulators, (N,); the first ones do not depend on how many follow.
-
-    Args:
-        seed: random seed of all of them.
-        envs: N.
-
-    Returns:
-        Positive numbers.
-    """
+    """Random seeds of the emulators, (N,); the first ones do not depend on how many follow."""
     # Far apart, so that neighbouring runs share no environment, and positive, as the emulator requires.
     return np.random.SeedSequence(seed).generate_state(envs).astype(np.int64) % (2**31 - 1) + 1
 

@@ -27,11 +27,7 @@ SKIP = 4
 
 
 def games() -> list[str]:
-    """The games that ale-py brings and one player can play, those of the paper first.
-
-    Returns:
-        Their names; a `UserError` if ale-py is not installed.
-    """
+    """The games that ale-py brings and one player can play, those of the paper first."""
     try:
         from ale_py import roms
     except ImportError:
@@ -40,14 +36,7 @@ def games() -> list[str]:
 
 
 def check_game(game: str) -> str:
-    """Check the name of a game.
-
-    Args:
-        game: the name.
-
-    Returns:
-        The name; a `UserError` with a suggestion if there is no such game.
-    """
+    """Check the name of a game."""
     if game in FOR_SEVERAL:
         raise UserError(f"{game} needs several players, but an agent plays alone: choose another game")
     # The paper's games are known without ale-py, so that runs of other machines can be read.
@@ -55,23 +44,12 @@ def check_game(game: str) -> str:
 
 
 def title(game: str) -> str:
-    """The title of a game.
-
-    Args:
-        game: its name.
-
-    Returns:
-        The title, as people write it.
-    """
+    """The title of a game."""
     return TITLES.get(game, game.replace("_", " ").title())
 
 
 def vector_class() -> type[AtariVectorEnv]:
-    """ale-py's class for many emulators.
-
-    Returns:
-        The class; a `UserError` if a package that it needs is not installed.
-    """
+    """ale-py's class for many emulators."""
     games()  # reports a missing ale-py
     try:
         from ale_py.vector_env import AtariVectorEnv
@@ -81,14 +59,7 @@ def vector_class() -> type[AtariVectorEnv]:
 
 
 def count_actions(game: str) -> int:
-    """Number of actions of a game.
-
-    Args:
-        game: its name.
-
-    Returns:
-        Size of its minimal action set.
-    """
+    """Number of actions of a game."""
     check_game(game)
     vector_class()
     from ale_py import ALEInterface, LoggerMode, roms

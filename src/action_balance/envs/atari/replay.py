@@ -91,13 +91,6 @@ def replay(record: Record, pictures: bool = True) -> Iterator[Moment]:
 
     The emulator draws the same sticky actions. Every score and the end are compared with the record, and a difference
     is an error: nothing is shown that was not played.
-
-    Args:
-        record: the game.
-        pictures: whether to read the screen.
-
-    Returns:
-        All T + 1 moments of the game.
     """
     console = _Console(record)
     score = 0.0
@@ -117,14 +110,7 @@ def replay(record: Record, pictures: bool = True) -> Iterator[Moment]:
 
 
 def visits(record: Record) -> tuple[Visit, ...] | None:
-    """The rooms of a game.
-
-    Args:
-        record: the game.
-
-    Returns:
-        First visits in their order; None if it is not known which byte holds the room.
-    """
+    """The rooms of a game."""
     if record.game not in ROOM_BYTE:
         return None
     first: dict[int, int] = {}

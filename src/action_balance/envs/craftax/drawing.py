@@ -19,14 +19,7 @@ BLOCK = 16
 
 @cache
 def make_renderer(package: str) -> Callable[[Any], UInt8[np.ndarray, "H W 3"]]:
-    """What draws a state. Only the textures of this size are prepared, and nothing is kept in the library's folder.
-
-    Args:
-        package: ``craftax.craftax`` or ``craftax.craftax_classic``.
-
-    Returns:
-        A function of a state.
-    """
+    """What draws a state. Only the textures of this size are prepared, and nothing is kept in the library's folder."""
     renderer: Any = import_module(f"{package}.renderer")
     constants: Any = import_module(f"{package}.constants")
     load_all = renderer.load_all_textures
@@ -45,14 +38,7 @@ def make_renderer(package: str) -> Callable[[Any], UInt8[np.ndarray, "H W 3"]]:
 
 
 def action_names(package: str) -> tuple[str, ...]:
-    """What the actions do, in words.
-
-    Args:
-        package: as for `make_renderer`.
-
-    Returns:
-        The names.
-    """
+    """What the actions do, in words."""
     actions: type[Enum] = import_module(f"{package}.constants").Action
     words = {one.value: one.name.replace("_", " ").lower() for one in actions}
     return tuple(words[number] for number in sorted(words))

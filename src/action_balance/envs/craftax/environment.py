@@ -24,12 +24,7 @@ class CraftaxAdapter:
     slow_reset = True
 
     def __init__(self, name: str, max_steps: int | None = None) -> None:
-        """Make it.
-
-        Args:
-            name: its name, as in Craftax.
-            max_steps: time limit, in place of that of the game.
-        """
+        """Make it."""
         with quiet():
             from craftax.craftax_env import make_craftax_env_from_name
 
@@ -63,14 +58,7 @@ class CraftaxAdapter:
         return reached, self._encode(obs), reward, done, jnp.zeros((), bool), info
 
     def render(self, state: Any) -> UInt8[np.ndarray, "H W 3"]:
-        """The map and the inventory, as people see them; the first call takes a while, for the textures.
-
-        Args:
-            state: of one environment.
-
-        Returns:
-            The picture.
-        """
+        """The map and the inventory, as people see them; the first call takes a while, for the textures."""
         return make_renderer(self._package)(state)
 
     def _encode(self, obs: Array) -> Array:

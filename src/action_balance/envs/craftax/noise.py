@@ -23,18 +23,7 @@ def perlin_noise(
     interpolant: Callable[[Array], Array],
     override_angles: Float[Array, "rows columns"] | None = None,
 ) -> Float[Array, "H W"]:
-    """Gradient noise (Perlin, 1985, https://doi.org/10.1145/325165.325247); the arguments are those of Craftax.
-
-    Args:
-        rng: random key.
-        shape: H and W, multiples of the numbers of squares.
-        res: rows and columns of squares, whose corners have random gradients.
-        interpolant: weight of the next corner, of the place between two.
-        override_angles: directions of the gradients, in whole turns, in place of random ones.
-
-    Returns:
-        The noise, with a standard deviation that does not depend on the resolution.
-    """
+    """Gradient noise (Perlin, 1985, https://doi.org/10.1145/325165.325247); the arguments are those of Craftax."""
     rows, columns = res
     turns = override_angles
     if turns is None:
@@ -59,11 +48,7 @@ def perlin_noise(
 
 @contextmanager
 def safe_noise(package: str) -> Iterator[None]:
-    """Let Craftax use this noise while its functions are traced.
-
-    Args:
-        package: ``craftax.craftax`` or ``craftax.craftax_classic``.
-    """
+    """Let Craftax use this noise while its functions are traced."""
     module: Any = import_module(f"{package}.util.noise")
     original = module.generate_perlin_noise_2d
     module.generate_perlin_noise_2d = perlin_noise

@@ -16,11 +16,7 @@ from typing import Any
 
 @contextmanager
 def prepared_textures(module: str) -> Iterator[None]:
-    """Let Craftax load its textures: with a message only if it takes long, and also where it cannot keep them.
-
-    Args:
-        module: the module of Craftax that loads them, ``craftax.craftax.constants`` or that of Craftax-Classic.
-    """
+    """Let Craftax load its textures: with a message only if it takes long, and also where it cannot keep them."""
     constants: Any = import_module(module)
     kept = Path(constants.TEXTURE_CACHE_FILE)
     original = constants.save_compressed_pickle

@@ -36,13 +36,7 @@ class DeepSea(eqx.Module):
     right_is: Int[Array, " N"]  # the action that moves right, for every column
 
     def __init__(self, size: int, key: PRNGKeyArray, distractors: int = 0) -> None:
-        """Draw a sea.
-
-        Args:
-            size: N.
-            key: random key of the meaning of the actions.
-            distractors: standard normal numbers, drawn anew for every observation, that follow the cell.
-        """
+        """Draw a sea."""
         check_size(size, distractors)
         self.size = size
         self.distractors = distractors
@@ -65,15 +59,7 @@ class DeepSea(eqx.Module):
         return np.tri(self.size, dtype=bool).ravel()
 
     def observe(self, cell: Int[Array, ""], key: PRNGKeyArray) -> Float[Array, " D"]:
-        """An observation of a cell.
-
-        Args:
-            cell: its number, row by row; -1 for the end below the last row, which is zero, as in bsuite.
-            key: random key of the distractors.
-
-        Returns:
-            The cell, one-hot, followed by the distractors.
-        """
+        """An observation of a cell."""
         seen = jax.nn.one_hot(cell, self.size * self.size)
         return jnp.concatenate([seen, jax.random.normal(key, (self.distractors,))]) if self.distractors else seen
 

@@ -32,28 +32,12 @@ class GridStep(eqx.Module):
 
 
 def reset(world: GridWorld) -> GridState:
-    """Begin an episode at the start.
-
-    Args:
-        world: the world.
-
-    Returns:
-        The first state.
-    """
+    """Begin an episode at the start."""
     return GridState(cell=jnp.asarray(world.start, jnp.int32), time=jnp.zeros((), jnp.int32))
 
 
 def step(world: GridWorld, state: GridState, action: Int[Array, ""]) -> tuple[GridState, GridStep]:
-    """Take one step; a blocked move stays where it is.
-
-    Args:
-        world: the world.
-        state: the current state.
-        action: left, right, up or down.
-
-    Returns:
-        The next state, which is the start if the episode ended, and the outcome.
-    """
+    """Take one step; a blocked move stays where it is."""
     cell = jnp.asarray(world.successor)[state.cell, action]
     time = state.time + 1
     terminated = jnp.asarray(world.goals)[cell]

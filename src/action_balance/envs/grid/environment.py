@@ -51,14 +51,7 @@ class GridEnvironment(eqx.Module):
         return jnp.maximum(jnp.array([self.world.width, self.world.height]) - 1, 1)
 
     def observe(self, cell: Int[Array, ""]) -> Float[Array, " D"]:
-        """The observation of a cell.
-
-        Args:
-            cell: its index.
-
-        Returns:
-            Column and row, one-hot, or x and y scaled to [-1, 1].
-        """
+        """The observation of a cell."""
         y, x = jnp.divmod(cell, self.world.width)
         if self.view == "one-hot":
             return jnp.concatenate([jax.nn.one_hot(x, self.world.width), jax.nn.one_hot(y, self.world.height)])

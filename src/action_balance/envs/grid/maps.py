@@ -17,31 +17,14 @@ MOST_BYTES = 1_100_000
 
 
 def open_world(size: int = 40, episode_steps: int = 200) -> GridWorld:
-    """``open``: the paper's square without walls and rewards (Section IV-A).
-
-    Args:
-        size: cells along a side.
-        episode_steps: the time limit.
-
-    Returns:
-        The world.
-    """
+    """``open``: the paper's square without walls and rewards (Section IV-A)."""
     if size < 2:
         raise UserError(f"a grid of size {size} has nothing to explore: use a size of 2 or more")
     return GridWorld.create(size, size, episode_steps=episode_steps)
 
 
 def goal_world(goal: Cell = (16, 16), size: int = 40, episode_steps: int = 200) -> GridWorld:
-    """``goal``: the same square with one goal (Section IV-B).
-
-    Args:
-        goal: (x, y) of the goal.
-        size: cells along a side.
-        episode_steps: the time limit.
-
-    Returns:
-        The world; a `UserError` if the goal is out of reach.
-    """
+    """``goal``: the same square with one goal (Section IV-B)."""
     if size < 2:
         raise UserError(f"a grid of size {size} is too small for a goal: use a size of 2 or more")
     world = GridWorld.create(size, size, goals=[goal], episode_steps=episode_steps)
@@ -53,14 +36,6 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
     """``corridor``: two rooms joined by a corridor one cell wide, with the start in its middle (Figure 1).
 
     The treasure lies in the far upper corner of the right room. The paper draws this world without giving its size.
-
-    Args:
-        room: cells along a side of a room.
-        length: cells of the corridor.
-        episode_steps: the time limit.
-
-    Returns:
-        The world; a `UserError` if the treasure is out of reach.
     """
     if room < 1 or length < 1:
         raise UserError(f"rooms and corridor need at least one cell each, not {room} and {length}")
@@ -73,15 +48,7 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
 
 
 def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
-    """The world of a text map.
-
-    Args:
-        text: the map.
-        episode_steps: the time limit.
-
-    Returns:
-        The world; a `UserError` says what is wrong with the map, and where.
-    """
+    """The world of a text map."""
     lines = [line.rstrip() for line in text.splitlines()]
     while lines and not lines[0]:
         del lines[0]
@@ -115,14 +82,7 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
 
 
 def draw_map(world: GridWorld) -> str:
-    """The text map of a world, which `parse_map` reads.
-
-    Args:
-        world: the world.
-
-    Returns:
-        The map.
-    """
+    """The text map of a world, which `parse_map` reads."""
     symbols = np.full(world.cells, ".")
     symbols[world.walls] = "#"
     symbols[world.goals] = "G"
@@ -132,15 +92,7 @@ def draw_map(world: GridWorld) -> str:
 
 
 def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
-    """The world of a text map in a file.
-
-    Args:
-        path: the file.
-        episode_steps: the time limit.
-
-    Returns:
-        The world; a `UserError` if the file cannot be read or the map is wrong.
-    """
+    """The world of a text map in a file."""
     try:
         text = read_text(path, "a text map", MOST_BYTES)
     except Damaged:

@@ -51,19 +51,7 @@ class GridWorld:
         goals: Iterable[Cell] = (),
         episode_steps: int = 200,
     ) -> Self:
-        """A checked world; the defaults are the paper's 40x40 grid without rewards.
-
-        Args:
-            width: cells along x.
-            height: cells along y.
-            walls: cells that cannot be entered.
-            start: the cell where every episode begins.
-            goals: cells that end an episode with reward 1.
-            episode_steps: the time limit.
-
-        Returns:
-            The world; a `UserError` if a cell is outside, or walls, start and goals overlap.
-        """
+        """A checked world; the defaults are the paper's 40x40 grid without rewards."""
         if width < 1 or height < 1 or width * height < 2:
             raise UserError(f"a world of {width}x{height} cells leaves nothing to explore: use at least two cells")
         if episode_steps < 1:

@@ -18,17 +18,7 @@ _KNOWN = {
 
 
 def action_names(env: Any, nvec: tuple[int, ...], start: Any) -> tuple[str, ...]:
-    """Names of all choices of all action components, one component after another.
-
-    Args:
-        env: the environment.
-        nvec: number of choices of each component.
-        start: the smallest action of each component.
-
-    Returns:
-        The names: those that the environment gives or that are well known, else its numbers, such as ``action 2`` or,
-        with several components, ``1: choice 2``.
-    """
+    """Names of all choices of all action components, one component after another."""
     if len(nvec) > 1:
         firsts = [int(first) for first in start]
         return tuple(f"{part}: choice {firsts[part] + one}" for part, count in enumerate(nvec) for one in range(count))
@@ -40,14 +30,7 @@ def action_names(env: Any, nvec: tuple[int, ...], start: Any) -> tuple[str, ...]
 
 
 def known_names(ident: str) -> tuple[str, ...] | None:
-    """Names of the actions of a well-known environment.
-
-    Args:
-        ident: its id, such as ``CartPole-v1``.
-
-    Returns:
-        The names; None if it is not known.
-    """
+    """Names of the actions of a well-known environment."""
     return next((names for beginning, names in _KNOWN.items() if ident.startswith(beginning)), None)
 
 

@@ -26,11 +26,7 @@ PREFIX = "gym:"
 
 
 def check_maker(make: Any) -> None:
-    """Raise a `UserError` unless something can be called to make environments.
-
-    Args:
-        make: what was passed in place of a function.
-    """
+    """Raise a `UserError` unless something can be called to make environments."""
     if hasattr(make, "step") and hasattr(make, "reset") and not isinstance(make, type):
         kind = type(getattr(make, "unwrapped", make)).__name__
         raise UserError(
@@ -88,15 +84,7 @@ class GymnasiumConfig(HostEnvConfig):
 
     @classmethod
     def from_function(cls, make: "Callable[[], Env[Any, Any]]", **settings: Any) -> Self:
-        """Settings of an environment that a Python function makes.
-
-        Args:
-            make: makes one environment.
-            settings: fields of this class, except for the name, which is that of the function.
-
-        Returns:
-            The settings.
-        """
+        """Settings of an environment that a Python function makes."""
         check_maker(make)
         name = getattr(make, "__qualname__", type(make).__name__)
         return cls(f"{PREFIX}{getattr(make, '__module__', '__main__')}:{name}", **settings).with_function(make)
@@ -136,14 +124,7 @@ class GymnasiumConfig(HostEnvConfig):
         return View(self.layout, self.max_image_side)
 
     def with_function(self, make: "Callable[[], Env[Any, Any]] | str") -> Self:
-        """The same settings, with a function that makes the environment in place of its name.
-
-        Args:
-            make: makes one environment; or MODULE:FUNCTION, which is imported.
-
-        Returns:
-            The settings. The function is not one of them: it is neither compared nor written to a file.
-        """
+        """The same settings, with a function that makes the environment in place of its name."""
         from action_balance.envs.gymnasium.make import examine, load_maker
 
         make = load_maker(make) if isinstance(make, str) else make

@@ -99,16 +99,7 @@ class Encoding:
         return tuple(count for leaf in self.leaves for count in leaf.counts)
 
     def spec(self, nvec: tuple[int, ...], stack: int = 0, exact: bool = True) -> EnvSpec:
-        """Observations and actions as the agent knows them; the scale of a vector is unknown.
-
-        Args:
-            nvec: choices of each action component.
-            stack: frames of an observation; 0 where there is only one, without an axis for it.
-            exact: whether discrete observations are known to be discrete, so that they can be counted.
-
-        Returns:
-            The specification.
-        """
+        """Observations and actions as the agent knows them; the scale of a vector is unknown."""
         kind: Any = f"{self.kind}-stack" if stack else self.kind
         shape = (stack, *self.shape) if stack else self.shape
         if self.kind == "image":
@@ -118,14 +109,7 @@ class Encoding:
         return EnvSpec(kind, shape, nvec, self.dtype, 0, self.places, vector, images=images, discrete=discrete)
 
     def encode(self, arrays: Sequence[Shaped[np.ndarray, "M ..."]]) -> Shaped[np.ndarray, "M ..."]:
-        """Frames of several observations.
-
-        Args:
-            arrays: one array for each part, with the observations along its first axis.
-
-        Returns:
-            The frames; always a new array.
-        """
+        """Frames of several observations."""
         count, pairs = len(arrays[0]), list(zip(self.leaves, arrays, strict=True))
         vectors = [leaf.numbers(array) for leaf, array in pairs if not leaf.order]
         images = [
@@ -140,14 +124,7 @@ class Encoding:
         return np.concatenate([*(one.reshape(count, -1) for one in images), numbers.view(np.uint8)], axis=1)
 
     def numbers(self, frames: Shaped[np.ndarray, "M ..."]) -> Float32[np.ndarray, "M D"]:
-        """The vectors of frames.
-
-        Args:
-            frames: of vectors, or of vectors and images.
-
-        Returns:
-            The numbers.
-        """
+        """The vectors of frames."""
         if self.kind == "vector":
             return frames
         if self.kind == "image":

@@ -28,26 +28,12 @@ KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple", "Te
 
 
 def kind_of(space: Any) -> str:
-    """Name of the Gymnasium space that an object is an instance of, directly or by inheritance; empty if of none.
-
-    Args:
-        space: any object.
-
-    Returns:
-        The name, such as ``Box``.
-    """
+    """Name of the Gymnasium space that an object is an instance of, directly or by inheritance; empty if of none."""
     return next((one.__name__ for one in type(space).__mro__ if one.__name__ in KINDS), "")
 
 
 def short(thing: Any) -> str:
-    """A space, or anything else, on one line, shortened.
-
-    Args:
-        thing: the space.
-
-    Returns:
-        Its text.
-    """
+    """A space, or anything else, on one line, shortened."""
     text = " ".join(str(thing).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -101,14 +87,7 @@ class Leaf:
         return sum(self.widths) if self.counts else math.prod(self.shape)
 
     def pixels(self, arrays: Shaped[np.ndarray, "B ..."]) -> Shaped[np.ndarray, "B H W C"]:
-        """Images with channels last: bytes, or float32 where the bounds of other numbers are not known.
-
-        Args:
-            arrays: the arrays of several observations.
-
-        Returns:
-            The images; not a copy where they are bytes already.
-        """
+        """Images with channels last: bytes, or float32 where the bounds of other numbers are not known."""
         arrays = arrays[:, -1] if self.newest else arrays
         axes = (0, *(axis + 1 - self.newest for axis in self.order))
         height, width = (self.shape[axis] for axis in self.order[:2])
@@ -124,14 +103,7 @@ class Leaf:
         return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
 
     def numbers(self, arrays: Shaped[np.ndarray, "B ..."]) -> Float32[np.ndarray, "B n"]:
-        """Numbers as networks see them: discrete ones are one-hot, or codes where there are many values.
-
-        Args:
-            arrays: the arrays of several observations; discrete numbers are within their range.
-
-        Returns:
-            The numbers; always a new array.
-        """
+        """Numbers as networks see them: discrete ones are one-hot, or codes where there are many values."""
         if not self.counts:
             return np.array(arrays, np.float32).reshape(len(arrays), -1)
         digits = np.asarray(arrays).reshape(len(arrays), -1).astype(np.int64) - np.array(self.starts)
@@ -178,16 +150,7 @@ def _bits(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray,
 
 
 def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
-    """The parts of an observation space in their order.
-
-    Args:
-        space: of Gymnasium.
-        view: how its arrays are laid out.
-
-    Returns:
-        The parts, and names of those that are text, which are left out; a `UserError` if the agent cannot use such
-        observations.
-    """
+    """The parts of an observation space in their order."""
     layout = view.layout
     check_name("layout", layout, get_args(ObsLayout))
     leaves, texts = list[Leaf](), list[str]()
@@ -213,15 +176,7 @@ def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
 
 
 def array_leaf(shape: Sequence[int], view: View = AUTO) -> Leaf:
-    """The part of an observation that is one array of any numbers.
-
-    Args:
-        shape: of the array.
-        view: how it is laid out.
-
-    Returns:
-        The part.
-    """
+    """The part of an observation that is one array of any numbers."""
     layout = view.layout
     check_name("layout", layout, get_args(ObsLayout))
     given = tuple(int(size) for size in shape)
@@ -240,14 +195,7 @@ def _arrays(space: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str
 
 
 def inner_spaces(space: Any) -> list[tuple[Any, Any]]:
-    """The keys and spaces in a Dict or Tuple; none in any other space.
-
-    Args:
-        space: of Gymnasium.
-
-    Returns:
-        Pairs in the order of the space.
-    """
+    """The keys and spaces in a Dict or Tuple; none in any other space."""
     kind = kind_of(space)
     if kind == "Dict":
         return list(space.spaces.items())

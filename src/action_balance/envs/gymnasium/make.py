@@ -64,30 +64,12 @@ class Task:
     """Where it says which actions are allowed."""
 
     def spec(self, stack: int) -> EnvSpec:
-        """Observations and actions as the agent knows them.
-
-        Args:
-            stack: frames of an observation.
-
-        Returns:
-            The specification.
-        """
+        """Observations and actions as the agent knows them."""
         return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
 
 
 def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, view: View = AUTO) -> Task:
-    """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins.
-
-    Args:
-        name: of the environment, for error messages.
-        make: makes it.
-        vectorize: sync or async; only an id has a vector environment of its own.
-        masks: whether to respect action masks.
-        view: how observations are laid out.
-
-    Returns:
-        The tested environment; a `UserError` says what is wrong with it.
-    """
+    """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins."""
     if vectorize == "own":
         raise UserError(
             f"{name} is a function or a class, which creates one environment at a time: use --vectorize sync or async"
@@ -112,18 +94,7 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, 
 def examine_own(
     name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]], masks: bool = True, view: View = AUTO
 ) -> Task:
-    """Check the spaces of an environment's own vector class, which may differ from those of a single one.
-
-    Args:
-        name: of the environment, for error messages.
-        make: makes a single one.
-        own: makes many.
-        masks: whether to respect action masks, which are in the infos of such a class.
-        view: how observations are laid out.
-
-    Returns:
-        The environment; a `UserError` says what is wrong with it.
-    """
+    """Check the spaces of an environment's own vector class, which may differ from those of a single one."""
     vector: VectorEnv[Any, Any, Any] = _made(name, partial(own, 1))
     try:
         if vector.metadata.get("autoreset_mode") not in (AutoresetMode.SAME_STEP, AutoresetMode.DISABLED):
@@ -151,19 +122,7 @@ def find(
     masks: bool = True,
     view: View = AUTO,
 ) -> Task:
-    """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION.
-
-    Args:
-        rest: the name after ``gym:``.
-        kwargs: arguments of the environment.
-        wrappers: wrappers as MODULE:NAME, applied in order.
-        vectorize: sync, async or own.
-        masks: whether to respect action masks.
-        view: how observations are laid out.
-
-    Returns:
-        The tested environment; a `UserError` says what is wrong with it.
-    """
+    """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION."""
     name = f"gym:{rest}"
     module, _, inner = rest.rpartition(":")
     if is_of_script(name):
@@ -194,14 +153,7 @@ def find(
 
 
 def load_maker(named: str) -> Make:
-    """The function or class of ``MODULE:NAME`` that a user typed.
-
-    Args:
-        named: the module and the name, with ``gym:`` before them or not.
-
-    Returns:
-        What makes the environment; a `UserError` if it is neither a class nor a function.
-    """
+    """The function or class of ``MODULE:NAME`` that a user typed."""
     module, _, inner = named.removeprefix("gym:").rpartition(":")
     found = _member(load_module(module, named), inner) if module else None
     if found is None:
@@ -218,13 +170,6 @@ def drawn(make: Make, mode: str) -> Env[Any, Any]:
 
     A function that takes ``render_mode`` is called with it. Of what others make, the render mode is changed if the
     environment has this one: most environments look at it when they draw.
-
-    Args:
-        make: makes the environment, from `find` or by the user.
-        mode: the render mode.
-
-    Returns:
-        The environment; with another render mode if it cannot be drawn like this.
     """
     env = make()
     if env.render_mode == mode or mode not in (env.metadata.get("render_modes") or ()):

@@ -26,15 +26,7 @@ MaskSource = Literal["", "info", "method"]
 
 
 def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
-    """Where an environment gives its masks. The method wins: a wrapper that has it is there for nothing else.
-
-    Args:
-        env: the environment, with its wrappers.
-        info: what its ``reset()`` returned.
-
-    Returns:
-        The place.
-    """
+    """Where an environment gives its masks. The method wins: a wrapper that has it is there for nothing else."""
     if env.has_wrapper_attr(METHOD) and _needs_nothing(env.get_wrapper_attr(METHOD)):
         return "method"
     return "" if mask_in(info) is None else "info"
@@ -58,25 +50,12 @@ class MaskReader:
     """Reads the masks of one environment."""
 
     def __init__(self, env: Env[Any, Any], source: MaskSource, nvec: tuple[int, ...]) -> None:
-        """Look for the method once.
-
-        Args:
-            env: the environment, with its wrappers.
-            source: where its masks are.
-            nvec: number of choices of each action component.
-        """
+        """Look for the method once."""
         self._method = env.get_wrapper_attr(METHOD) if source == "method" else None
         self._nvec = nvec
 
     def __call__(self, info: dict[str, Any]) -> Shaped[np.ndarray, " A"]:
-        """The mask for the next action.
-
-        Args:
-            info: what ``reset()`` or ``step()`` returned.
-
-        Returns:
-            Its entries; a `BadMask` if there is none, or if it does not fit the action space.
-        """
+        """The mask for the next action."""
         given = mask_in(info) if self._method is None else self._method()
         if given is None:
             raise missing_mask(self._method is not None)
@@ -84,13 +63,6 @@ class MaskReader:
 
 
 def missing_mask(method: bool = False) -> BadMask:
-    """The error for an environment that gives masks, but not this time.
-
-    Args:
-        method: whether a method should have given it.
-
-    Returns:
-        The error.
-    """
+    """The error for an environment that gives masks, but not this time."""
     where = f"{METHOD}() returned no mask" if method else f"an info has no {KEY}, but others have one"
     return BadMask(f"{where}: provide a mask in reset() and in every step, or {IGNORE}")

@@ -79,15 +79,7 @@ class Guarded(Silent):
 
 
 def single(task: Task, guarded: bool) -> Env[Any, Any]:
-    """One environment of a vector environment.
-
-    Args:
-        task: the environment.
-        guarded: whether it runs in a worker, or must behave as if it did.
-
-    Returns:
-        The environment.
-    """
+    """One environment of a vector environment."""
     if guarded and multiprocessing.parent_process() is not None:
         # Ctrl-C in a terminal and SIGTERM of a scheduler reach all processes; only the training ends workers.
         for number in SIGNALS:

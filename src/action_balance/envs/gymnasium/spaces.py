@@ -43,15 +43,7 @@ class Layout:
 
     @classmethod
     def of(cls, space: Any, view: View = AUTO) -> "Layout":
-        """The layout of an observation space.
-
-        Args:
-            space: the space.
-            view: how its arrays are laid out.
-
-        Returns:
-            The layout; a `UserError` if the agent cannot use such observations.
-        """
+        """The layout of an observation space."""
         leaves, texts = find_leaves(space, view)
         encoding = Encoding(tuple(leaves))
         if not sum(leaf.size for leaf in leaves):
@@ -74,15 +66,7 @@ class Layout:
         return self.encoding.dtype
 
     def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
-        """Observations and actions as the agent knows them.
-
-        Args:
-            stack: frames of an observation.
-            nvec: choices of each action component.
-
-        Returns:
-            The specification.
-        """
+        """Observations and actions as the agent knows them."""
         if stack > 1 and self.encoding.depth > 1:
             raise UserError("the environment stacks images itself (--layout stack): leave out --stack")
         return self.encoding.spec(nvec, max(stack, self.encoding.depth), self.exact)
@@ -122,16 +106,7 @@ class Layout:
     def outside(
         self, vectors: Float32[np.ndarray, "M D"], low: Float32[np.ndarray, " D"], high: Float32[np.ndarray, " D"]
     ) -> BadObservation:
-        """The error for vectors with a number outside its bounds.
-
-        Args:
-            vectors: the vectors.
-            low: lower bounds.
-            high: upper bounds.
-
-        Returns:
-            The error.
-        """
+        """The error for vectors with a number outside its bounds."""
         row, place = (int(axis) for axis in np.argwhere((vectors < low) | (vectors > high))[0])
         ends = np.cumsum([leaf.size for leaf in self.encoding.vector])
         name = self.encoding.vector[int(np.searchsorted(ends, place, side="right"))].name
@@ -139,14 +114,7 @@ class Layout:
         return _outside(f"{name} has {value:.6g}, but the space is from {low[place]:.6g} to {high[place]:.6g}")
 
     def frames(self, batch: Shaped[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        """Frames of a batch of plain observations; always a new array.
-
-        Args:
-            batch: the observations.
-
-        Returns:
-            The frames.
-        """
+        """Frames of a batch of plain observations; always a new array."""
         return self.encoding.encode([batch])
 
 
@@ -165,14 +133,7 @@ class Choices:
 
     @classmethod
     def of(cls, space: Any) -> "Choices":
-        """The choices of an action space.
-
-        Args:
-            space: the space.
-
-        Returns:
-            The choices; a `UserError` if the actions are not discrete.
-        """
+        """The choices of an action space."""
         kind = kind_of(space)
         if kind == "Discrete":
             made = cls((int(space.n),), np.asarray(space.start), (), space.dtype)
@@ -198,27 +159,14 @@ class Choices:
         return made
 
     def __call__(self, chosen: Integer[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        """The actions of a group.
-
-        Args:
-            chosen: choices from 0 on: (M,) with one component, also if the space has an axis for it, else (M, C).
-
-        Returns:
-            The actions, each with the shape of the space.
-        """
+        """The actions of a group."""
         if not self.shape:
             return chosen + self.start
         return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)
 
 
 def check(space: Any, observation: Any, name: str = "") -> None:
-    """Raise a `BadObservation` if an observation is not in its space; other types that lose nothing are accepted.
-
-    Args:
-        space: the space.
-        observation: the observation.
-        name: of the part that is checked.
-    """
+    """Raise a `BadObservation` if an observation is not in its space; other types that lose nothing are accepted."""
     kind = kind_of(space)
     if kind in ("Dict", "Tuple"):
         for key, inner in inner_spaces(space):

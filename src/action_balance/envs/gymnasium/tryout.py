@@ -21,14 +21,7 @@ OLD_API = (
 
 
 def one_line(error: BaseException) -> str:
-    """An exception of an environment in one line, with the place in the user's code.
-
-    Args:
-        error: the exception.
-
-    Returns:
-        What went wrong.
-    """
+    """An exception of an environment in one line, with the place in the user's code."""
     if isinstance(error, BadObservation | BadMask):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
@@ -38,17 +31,7 @@ def one_line(error: BaseException) -> str:
 
 
 def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
-    """Play a few steps, and check that their outcomes are as Gymnasium defines them.
-
-    Args:
-        name: of the environment, for error messages.
-        env: the environment.
-        choices: its actions.
-        masks: whether to look for action masks.
-
-    Returns:
-        Where its masks are; a `UserError` says what is wrong with the environment.
-    """
+    """Play a few steps, and check that their outcomes are as Gymnasium defines them."""
     generator = np.random.default_rng(0)
     try:
         outcome = env.reset(seed=0, options={})

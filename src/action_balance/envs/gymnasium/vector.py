@@ -34,15 +34,7 @@ TIMEOUT = 60.0
 
 
 def env_seeds(seed: tuple[int, ...], envs: int) -> Integer[np.ndarray, " N"]:
-    """Seeds of single environments; those of the first ones do not depend on how many there are.
-
-    Args:
-        seed: random seed of all of them.
-        envs: N.
-
-    Returns:
-        Their seeds.
-    """
+    """Seeds of single environments; those of the first ones do not depend on how many there are."""
     return np.random.SeedSequence(seed).generate_state(envs) % 2**31
 
 
@@ -64,18 +56,7 @@ class GymEnvironment:
         reward_scale: float = 1.0,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Start the environments.
-
-        Args:
-            task: the environment.
-            envs: N.
-            groups: G, a divisor of N.
-            seed: random seed of all of them.
-            vectorize: how they step together.
-            stack: K, frames of an observation.
-            reward_scale: factor of the reward that the agent learns from.
-            on_message: called with a line that the user should read, from any thread.
-        """
+        """Start the environments."""
         self.task, self._scale, self._on_message = task, reward_scale, on_message
         self.spec: EnvSpec = task.spec(stack)
         self._vectorize, self._size = vectorize, envs // groups

@@ -27,11 +27,7 @@ class Workers(AsyncVectorEnv[Any, Any]):
     """Gymnasium's asynchronous environments; all of them end if starting them is interrupted, and with this process."""
 
     def __init__(self, makes: Sequence[Callable[[], Env[Any, Any]]]) -> None:
-        """Start the workers, and wait until they are ready.
-
-        Args:
-            makes: functions that ignore interrupts and then make one environment each, as `single` does.
-        """
+        """Start the workers, and wait until they are ready."""
         _start_server()
         try:
             # Not forked, because this process has threads.
@@ -43,12 +39,7 @@ class Workers(AsyncVectorEnv[Any, Any]):
         weakref.finalize(self, _kill, self.processes)
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Close the environments, or kill their processes: they ignore SIGTERM.
-
-        Args:
-            timeout: see `AsyncVectorEnv.close_extras`.
-            terminate: whether to kill the processes.
-        """
+        """Close the environments, or kill their processes: they ignore SIGTERM."""
         if terminate:
             end(self)
         else:
@@ -56,11 +47,7 @@ class Workers(AsyncVectorEnv[Any, Any]):
 
 
 def close(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Let the workers finish their step, for a while, and end.
-
-    Args:
-        vector: the workers.
-    """
+    """Let the workers finish their step, for a while, and end."""
     try:
         for wait in () if vector.closed else (vector.step_wait, vector.reset_wait):
             with contextlib.suppress(NoAsyncCallError):
@@ -71,11 +58,7 @@ def close(vector: AsyncVectorEnv[Any, Any]) -> None:
 
 
 def end(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Kill the workers, including those that do not respond or have not started completely.
-
-    Args:
-        vector: the workers.
-    """
+    """Kill the workers, including those that do not respond or have not started completely."""
     _kill(getattr(vector, "processes", ()))
     for pipe in getattr(vector, "parent_pipes", ()):
         if pipe is not None:

@@ -50,15 +50,7 @@ class GymnaxConfig(LibraryEnvConfig):
 
     @classmethod
     def from_function(cls, make: Any, **settings: Any) -> Self:
-        """Settings of an environment that was made in Python.
-
-        Args:
-            make: as for `with_function`.
-            settings: fields of this class, except for the name, which is that of the class.
-
-        Returns:
-            The settings. The environment is not one of them: no name leads to it.
-        """
+        """Settings of an environment that was made in Python."""
         made = make[0] if isinstance(make, tuple) else make
         kind = made if isinstance(made, type) else type(made)
         named = f"{kind.__module__}:{kind.__qualname__}" if isinstance(made, type) else f"<{kind.__qualname__}>"
@@ -92,15 +84,7 @@ class GymnaxConfig(LibraryEnvConfig):
         return self._adapt(_called(self.name, partial(gymnax.make, self.short_name), kwargs))
 
     def with_function(self, make: Any) -> Self:
-        """The same settings, with an environment in place of its name.
-
-        Args:
-            make: an environment with the interface of gymnax, also with its parameters as ``gymnax.make`` returns them,
-                or a class of such environments; or MODULE:NAME of a class or function, which is imported.
-
-        Returns:
-            The settings. The environment is not one of them: it is neither compared nor written to a file.
-        """
+        """The same settings, with an environment in place of its name."""
         named = make if isinstance(make, str) else self.name
         if isinstance(make, str):
             make = load_object(make.removeprefix(PREFIX))

@@ -94,15 +94,7 @@ DRAWINGS: dict[str, Callable[[Any], UInt8[np.ndarray, "H W 3"]]] = {
 
 
 def action_names(name: str, env: Any) -> tuple[str, ...] | None:
-    """What the actions of an environment do, in words.
-
-    Args:
-        name: of the environment, without its prefix.
-        env: the environment.
-
-    Returns:
-        The names; None where they are not known.
-    """
+    """What the actions of an environment do, in words."""
     if name.endswith("-MinAtar") and hasattr(env, "action_set"):
         return tuple(_MINATAR[int(one)] for one in env.action_set)
     return known_names(name)

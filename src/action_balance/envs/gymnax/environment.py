@@ -37,14 +37,7 @@ class GymnaxAdapter:
     """One environment with the interface of gymnax."""
 
     def __init__(self, name: str, env: Any, params: Any = None, max_steps: int | None = None) -> None:
-        """Check an environment; a `UserError` says what is wrong with it.
-
-        Args:
-            name: of the environment, for error messages.
-            env: the environment.
-            params: its parameters (default: its own).
-            max_steps: time limit, in place of that of the parameters.
-        """
+        """Check an environment; a `UserError` says what is wrong with it."""
         self._name = name
         self._reset, self._step = _functions(name, env)
         self._params = getattr(env, "default_params", None) if params is None else params

@@ -22,17 +22,7 @@ SHARE = 16
 
 
 def begin_if(ended: Bool[Array, ""], begin: Begin, key: PRNGKeyArray, reached: PyTree) -> PyTree:
-    """A new episode where one ended, computed for every environment.
-
-    Args:
-        ended: whether the episode ended.
-        begin: begins one.
-        key: random key of the new episode.
-        reached: what stays where none ended, a tree as ``begin`` returns it.
-
-    Returns:
-        One of both, with the types of a new episode.
-    """
+    """A new episode where one ended, computed for every environment."""
     return jax.tree.map(lambda new, old: jnp.where(ended, new, jnp.asarray(old, new.dtype)), begin(key), reached)
 
 

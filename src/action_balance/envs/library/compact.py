@@ -22,13 +22,7 @@ class CompactState:
         first: Callable[[PRNGKeyArray], PyTree],
         following: Callable[[PRNGKeyArray, PyTree, Int[Array, ""]], PyTree],
     ) -> None:
-        """Find the constants in the traced functions.
-
-        Args:
-            first: the first state of an episode, of a random key.
-            following: the state after a step, of a random key, a state and an action; what it returns as it was is not
-                changed by steps.
-        """
+        """Find the constants in the traced functions."""
         key = jax.random.key(0)
         begin, shape = jax.make_jaxpr(first, return_shape=True)(key)
         self._tree: Any = jax.tree.structure(shape)
@@ -48,25 +42,11 @@ class CompactState:
         return [leaf for leaf, one in zip(leaves, self._varies, strict=True) if one is varies]
 
     def pack(self, state: PyTree) -> tuple[Any, ...]:
-        """The leaves that differ.
-
-        Args:
-            state: a whole state.
-
-        Returns:
-            What is carried from step to step.
-        """
+        """The leaves that differ."""
         return tuple(self._select(jax.tree.leaves(state), True))
 
     def unpack(self, packed: tuple[Any, ...]) -> Any:
-        """The whole state.
-
-        Args:
-            packed: the leaves that differ.
-
-        Returns:
-            The state as the library knows it.
-        """
+        """The whole state."""
         varying, constants = iter(packed), iter(self._constants)
         return jax.tree.unflatten(self._tree, [next(varying if varies else constants) for varies in self._varies])
 

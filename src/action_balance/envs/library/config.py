@@ -68,11 +68,7 @@ class LibraryEnvConfig(DeviceEnvConfig):
             raise missing(self.library, self.name, self.library)
 
     def make_adapter(self) -> "Adapter":
-        """The environment of the library.
-
-        Returns:
-            The environment; a `UserError` if the library has none of this name, or if an agent cannot act in it.
-        """
+        """The environment of the library."""
         raise NotImplementedError  # every family has its own, as with `DeviceEnvConfig.make`
 
     @cached_property

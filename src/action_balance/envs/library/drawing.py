@@ -27,17 +27,7 @@ CHANNELS = (
 def draw_observation(
     observation: Shaped[np.ndarray, "..."], spec: EnvSpec, scale: Float[np.ndarray, " D"], columns: int = 0
 ) -> UInt8[np.ndarray, "H W 3"]:
-    """Draw what an agent observes.
-
-    Args:
-        observation: one frame.
-        spec: what it is.
-        scale: for vectors, the largest size of each number, which fills its bar.
-        columns: of a vector that is a table in the library, its columns; 0 for others.
-
-    Returns:
-        Bars or squares of a vector; a pixel for each cell of an image or of symbols.
-    """
+    """Draw what an agent observes."""
     if spec.is_image:
         return _image(observation if observation.ndim == 3 else observation[..., None])
     if observation.ndim == 3:  # symbols

@@ -50,16 +50,7 @@ class LibraryEnvironment(eqx.Module):
         return first, observation.astype(self.spec.dtype)
 
     def advance(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
-        """Take one step as `step` does, without a new episode: what was reached is also what is observed.
-
-        Args:
-            state: the current state.
-            action: a scalar, or one choice per component.
-            key: random key.
-
-        Returns:
-            The state that was reached, and the outcome.
-        """
+        """Take one step as `step` does, without a new episode: what was reached is also what is observed."""
         step_key, _ = jax.random.split(key)
         reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
         steps = state.steps + 1

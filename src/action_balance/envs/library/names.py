@@ -6,13 +6,7 @@ from action_balance.errors import UserError, nearest
 
 
 def check_library_name(name: str, prefix: str, known: Collection[str]) -> None:
-    """Raise a `UserError` with a suggestion if a library has no environment of a name.
-
-    Args:
-        name: of the environment, with its prefix.
-        prefix: of the family.
-        known: names of the library, without the prefix.
-    """
+    """Raise a `UserError` with a suggestion if a library has no environment of a name."""
     wanted = name.removeprefix(prefix)
     if wanted in known:
         return
@@ -24,14 +18,5 @@ def check_library_name(name: str, prefix: str, known: Collection[str]) -> None:
 
 
 def suggest_name(prefix: str, name: str, known: Collection[str]) -> str | None:
-    """The name of an environment that someone meant who left out the prefix.
-
-    Args:
-        prefix: of the family.
-        name: what was typed.
-        known: names of the library, without the prefix.
-
-    Returns:
-        The name with the prefix; None if the library has no such name.
-    """
+    """The name of an environment that someone meant who left out the prefix."""
     return f"{prefix}{name}" if name in known else None

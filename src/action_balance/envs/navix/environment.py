@@ -30,12 +30,7 @@ class Navix:
     """
 
     def __init__(self, environment: Any, view: View) -> None:
-        """Trace the environment once.
-
-        Args:
-            environment: of the library, whose observation function is that of the view.
-            view: what the agent sees.
-        """
+        """Trace the environment once."""
         self._environment, self._view = environment, view
         self.episode_steps = int(environment.max_steps)
         self.action_names = tuple(_WORDS.get(one.__name__, one.__name__) for one in environment.action_set)
@@ -78,14 +73,7 @@ class Navix:
         return packed, self._observe(timestep), timestep.reward, *ended, {}
 
     def render(self, state: Any) -> UInt8[np.ndarray, "height width 3"]:
-        """A picture of the whole grid.
-
-        Args:
-            state: of one environment.
-
-        Returns:
-            The picture.
-        """
+        """A picture of the whole grid."""
         return np.asarray(self._draw(state))
 
     @cached_property

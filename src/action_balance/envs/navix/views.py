@@ -43,14 +43,7 @@ class View:
         return not self.categories
 
     def encode(self, seen: Shaped[Array, "H W *C"]) -> UInt8[Array, "H W C"]:
-        """An observation of the library as bytes.
-
-        Args:
-            seen: what the function returned.
-
-        Returns:
-            The image; or symbols, each below its number of categories.
-        """
+        """An observation of the library as bytes."""
         if self.is_image:
             return seen.astype(jnp.uint8)
         if len(self.categories) == 1:  # walls of the grid are -1, and those that are objects have a number of their own

@@ -29,13 +29,7 @@ class XMiniGrid:
     action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
 
     def __init__(self, environment: Environment[Any, Any], params: EnvParams, show_carried: bool = False) -> None:
-        """Trace the environment once.
-
-        Args:
-            environment: of the library.
-            params: its parameters.
-            show_carried: whether the agent's own cell shows what it carries, as in MiniGrid.
-        """
+        """Trace the environment once."""
         assert params.max_steps is not None
         self.episode_steps = params.max_steps
         size = params.view_size
@@ -83,14 +77,7 @@ class XMiniGrid:
         return self._compact.pack(timestep.state), observation, timestep.reward, terminated, truncated, {}
 
     def render(self, state: Any) -> UInt8[np.ndarray, "height width 3"]:
-        """A picture of the whole grid, in which the view is lighter.
-
-        Args:
-            state: of one environment.
-
-        Returns:
-            The picture.
-        """
+        """A picture of the whole grid, in which the view is lighter."""
         whole = self._compact.unpack(tuple(np.asarray(leaf) for leaf in state))
         return np.asarray(render(np.asarray(whole.grid), whole.agent, self._params.view_size), np.uint8)
 

@@ -61,12 +61,7 @@ class MultiRoom(_Rooms):
     """N rooms in a row: each has a closed door to the next, and the last one has the goal."""
 
     def __init__(self, rooms: int, side: int) -> None:
-        """Lay out the rooms.
-
-        Args:
-            rooms: N.
-            side: S.
-        """
+        """Lay out the rooms."""
         super().__init__(1, rooms, side, 20 * rooms, AgentOnTileGoal(tile=_GOAL).encode())
 
     def _generate_problem(self, params: EnvParams, key: jax.Array) -> State[EnvCarry]:
@@ -89,12 +84,7 @@ class KeyCorridor(_Rooms):
     """
 
     def __init__(self, rows: int, side: int) -> None:
-        """Lay out the rooms.
-
-        Args:
-            rows: R.
-            side: S.
-        """
+        """Lay out the rooms."""
         super().__init__(rows, 3, side, 30 * side**2, AgentHoldGoal(tile=_BALL).encode())
 
     def _generate_problem(self, params: EnvParams, key: jax.Array) -> State[EnvCarry]:
@@ -119,14 +109,7 @@ class KeyCorridor(_Rooms):
 
 
 def make_task(name: str) -> Environment[EnvParams, EnvCarry]:
-    """One of these tasks.
-
-    Args:
-        name: one of `names.OWN`, with R rows of rooms of S cells, or N rooms of S cells.
-
-    Returns:
-        The task, as an environment of the library.
-    """
+    """One of these tasks."""
     kind, _, size = name.partition("-")
     if kind == "KeyCorridor":
         return KeyCorridor(rows=int(size[3]), side=int(size[1]))

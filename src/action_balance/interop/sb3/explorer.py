@@ -13,13 +13,7 @@ from action_balance.interop.bonuses import RND, ActionBalance
 
 
 class Explorer:
-    """Action balance, RND, or both.
-
-    Args:
-        action_space: Actions.
-        balance: The bonus of actions, or None.
-        rnd: The bonus of states, or None.
-    """
+    """Action balance, RND, or both."""
 
     def __init__(self, action_space: spaces.Space[Any], balance: ActionBalance | None, rnd: RND | None) -> None:
         self._action_space = action_space
@@ -36,19 +30,7 @@ class Explorer:
         rnd: dict[str, Any] | None,
         seed: int,
     ) -> Self:
-        """Create bonuses that have learned nothing.
-
-        Args:
-            obs_space: Observations.
-            action_space: Actions.
-            environments: N.
-            balance: Arguments of `ActionBalance.create`; None for no such bonus.
-            rnd: Arguments of `RND.create`; None for no such bonus.
-            seed: Seed of the networks.
-
-        Returns:
-            The bonuses.
-        """
+        """Create bonuses that have learned nothing."""
         return cls(
             action_space,
             None if balance is None else ActionBalance.create(obs_space, action_space, **{"seed": seed, **balance}),
@@ -62,52 +44,22 @@ class Explorer:
         return {name: bonus for name, bonus in pairs.items() if bonus is not None}
 
     def shift(self, obs: Any) -> np.ndarray:
-        """What action balance adds to the logits.
-
-        Args:
-            obs: Observations, (N, *shape).
-
-        Returns:
-            One vector per observation, (N, A).
-        """
+        """What action balance adds to the logits."""
         assert self.balance is not None
         return self.balance.shift(obs)
 
     def observe(self, obs: Any) -> None:
-        """Update the observation statistics with steps of a random agent.
-
-        Args:
-            obs: Observations, (T, N, *shape).
-        """
+        """Update the observation statistics with steps of a random agent."""
         for bonus in self.bonuses.values():
             bonus.observe(obs)
 
     def reward(self, next_obs: Any) -> np.ndarray:
-        """Intrinsic rewards of a rollout.
-
-        Args:
-            next_obs: Observations after each step, (T, N, *shape).
-
-        Returns:
-            Rewards, (T, N).
-        """
+        """Intrinsic rewards of a rollout."""
         assert self.rnd is not None
         return self.rnd.reward(next_obs)
 
     def learn(self, obs: Any, actions: np.ndarray, next_obs: Any, epochs: int, minibatches: int) -> dict[str, float]:
-        """Learn from a rollout.
-
-        Args:
-            obs: Observations before each step, as the rollout buffer has them: (T, N, *shape), or (T, N, 1) of a
-                Discrete space.
-            actions: Actions, (T, N, C).
-            next_obs: Observations after each step, (T, N, *shape).
-            epochs: Passes over the rollout.
-            minibatches: Gradient steps per pass.
-
-        Returns:
-            Mean errors by the names of the bonuses.
-        """
+        """Learn from a rollout."""
         errors, passes = {}, {"epochs": epochs, "minibatches": minibatches}
         if self.balance is not None:
             taken = actions.reshape(*actions.shape[:2], *(self._action_space.shape or ()))
@@ -124,10 +76,6 @@ class Explorer:
         """Continue from what `state_dict` returned.
 
         The intrinsic returns of single environments start again where the number of environments has changed.
-
-        Args:
-            state: The dictionaries.
-            strict: Ignored: a state must fit.
         """
         del strict
         for name, bonus in self.bonuses.items():

@@ -70,15 +70,7 @@ class ExploringPolicy(ActorCriticPolicy):
         return logits if self._shift is None else logits + self._shift
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Act by the behaviour policy.
-
-        Args:
-            obs: Observations.
-            deterministic: Whether to take the most probable action.
-
-        Returns:
-            Actions, values of the environment's rewards, (B, 1), and log-probabilities under the behaviour policy.
-        """
+        """Act by the behaviour policy."""
         shift = None if self.shift_of is None else self.shift_of(obs)
         self._shift = shift
         try:
@@ -91,15 +83,7 @@ class ExploringPolicy(ActorCriticPolicy):
     def evaluate_actions(
         self, obs: PyTorchObs | ShiftedObs, actions: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
-        """Evaluate actions under the behaviour policy that chose them.
-
-        Args:
-            obs: Observations, with what was added to the logits; without it, the policy itself evaluates them.
-            actions: The actions.
-
-        Returns:
-            Values, (B, 1) or (B, 2), log-probabilities and entropies.
-        """
+        """Evaluate actions under the behaviour policy that chose them."""
         if not isinstance(obs, ShiftedObs):
             return super().evaluate_actions(obs, actions)
         self._shift = obs.shift
@@ -109,25 +93,11 @@ class ExploringPolicy(ActorCriticPolicy):
             self._shift = None
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the environment's rewards.
-
-        Args:
-            obs: Observations.
-
-        Returns:
-            One value per observation, (B, 1).
-        """
+        """Values of the environment's rewards."""
         return super().predict_values(obs)[:, :1]
 
     def intrinsic_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the intrinsic rewards.
-
-        Args:
-            obs: Observations.
-
-        Returns:
-            One value per observation, (B,).
-        """
+        """Values of the intrinsic rewards."""
         return super().predict_values(obs)[:, 1]
 
 
@@ -152,28 +122,14 @@ POLICIES: dict[str, type[ActorCriticPolicy]] = {
 
 
 def exploring(policy: type[ActorCriticPolicy]) -> type[ActorCriticPolicy]:
-    """A policy class that explores.
-
-    Args:
-        policy: A policy class of Stable-Baselines3 or of the user.
-
-    Returns:
-        A class that is both this one and an `ExploringPolicy`.
-    """
+    """A policy class that explores."""
     if issubclass(policy, ExploringPolicy):
         return policy
     return type(f"Exploring{policy.__name__}", (ExploringPolicy, policy), {"__doc__": policy.__doc__})
 
 
 def to_numpy(obs: PyTorchObs) -> Any:
-    """Observations on the host.
-
-    Args:
-        obs: A tensor, or a dictionary of tensors.
-
-    Returns:
-        An array, or a dictionary of arrays; they share the memory of tensors on the CPU.
-    """
+    """Observations on the host."""
     if isinstance(obs, dict):
         return {name: np.asarray(part.cpu()) for name, part in obs.items()}
     return np.asarray(obs.cpu())

@@ -15,12 +15,7 @@ from action_balance.interop.sb3.policy import ExploringPolicy, ShiftedObs
 
 
 class RolloutRecorder(VecEnvWrapper):
-    """The environments during one rollout: remembers what the buffer of Stable-Baselines3 does not.
-
-    Args:
-        venv: The environments.
-        policy: The policy that acts in them.
-    """
+    """The environments during one rollout: remembers what the buffer of Stable-Baselines3 does not."""
 
     def __init__(self, venv: VecEnv, policy: ExploringPolicy) -> None:
         super().__init__(venv)
@@ -73,25 +68,13 @@ class ExploringRolloutBuffer(RolloutBuffer):
         self.shifts = None
 
     def add_shifts(self, shifts: np.ndarray) -> None:
-        """Attach what was added to the logits.
-
-        Args:
-            shifts: One vector per step and environment, (T, N, A).
-        """
+        """Attach what was added to the logits."""
         self.shifts = self.swap_and_flatten(shifts)
 
     def add_stream(
         self, rewards: np.ndarray, values: np.ndarray, last_values: np.ndarray, gamma: float, coefs: tuple[float, float]
     ) -> None:
-        """Add a stream of rewards that does not end with episodes; advantages become the weighted sum of both.
-
-        Args:
-            rewards: Intrinsic rewards, (T, N).
-            values: Their values at each step, (T, N).
-            last_values: Their values after the last step, (N,).
-            gamma: Their discount.
-            coefs: Weights of the environment's advantages and of the intrinsic ones.
-        """
+        """Add a stream of rewards that does not end with episodes; advantages become the weighted sum of both."""
         advantages = gae(rewards, np.concatenate([values, last_values[None]]), gamma, self.gae_lambda)
         self.values = np.stack([self.values, values], axis=-1)
         self.returns = np.stack([self.returns, advantages + values], axis=-1)
@@ -110,17 +93,7 @@ class ExploringDictRolloutBuffer(ExploringRolloutBuffer, DictRolloutBuffer):
 
 
 def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float) -> np.ndarray:
-    """Advantages of rewards that never end: what follows the end of an episode counts, as in RND.
-
-    Args:
-        rewards: Rewards, (T, N).
-        values: Values at each step and after the last, (T + 1, N).
-        gamma: Discount.
-        gae_lambda: Lambda of generalised advantage estimation.
-
-    Returns:
-        Advantages, (T, N) float32.
-    """
+    """Advantages of rewards that never end: what follows the end of an episode counts, as in RND."""
     advantages = np.zeros((len(rewards) + 1, *rewards.shape[1:]), np.float32)
     errors = rewards + gamma * values[1:] - values[:-1]
     for step in reversed(range(len(rewards))):
@@ -129,14 +102,7 @@ def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float
 
 
 def stacked(seen: list[Any]) -> Any:
-    """Observations of several steps as one batch.
-
-    Args:
-        seen: One array or dictionary of arrays per step, (N, *shape).
-
-    Returns:
-        The same with a leading axis, (T, N, *shape).
-    """
+    """Observations of several steps as one batch."""
     if isinstance(seen[0], dict):
         return {name: np.stack([obs[name] for obs in seen]) for name in seen[0]}
     return np.stack(seen)

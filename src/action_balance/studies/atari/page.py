@@ -16,15 +16,7 @@ ACTION_MODES = {"greedy": "most probable action", "sampled": "sampled from π", 
 
 
 def atari_page(folder: Path, summary: Data) -> str:
-    """The page of a report.
-
-    Args:
-        folder: the study's.
-        summary: the report's ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a report."""
     games, rooms = summary["ours"]["games"], summary["ours"]["rooms"]
     methods = [name for name in COMPARED if any(name in game["methods"] for game in games.values())]
     rows = [row for game in games.values() for row in game["methods"].values()]

@@ -34,15 +34,7 @@ BASE = "rnd"
 def reproduce_atari(
     settings: AtariSettings, out: Path, evaluate: int, wanted: campaign.Wanted, console: Console
 ) -> None:
-    """Train the runs that the folder does not hold yet, and write the report.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the study.
-        evaluate: games that each finished run plays if its rooms can be counted; 0 for none.
-        wanted: what to train, and where.
-        console: the screen.
-    """
+    """Train the runs that the folder does not hold yet, and write the report."""
     check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MOST)
     if evaluate and wanted.report_only:
         raise UserError("--report-only does not play games: leave out --evaluate or --report-only")
@@ -58,15 +50,6 @@ def count_rooms(path: Path, config: TrainConfig, console: Console, games: int) -
     """Evaluate a finished run, unless its rooms cannot be counted or were counted in enough games.
 
     A copy without checkpoints cannot play.
-
-    Args:
-        path: folder of the run.
-        config: its settings.
-        console: the screen.
-        games: how many games it plays.
-
-    Returns:
-        Whether it has played.
     """
     from action_balance.studies.evaluation.run import evaluate
 

@@ -70,14 +70,7 @@ class World:
 
 
 def group(records: Sequence[Record]) -> dict[str, World]:
-    """The records by world.
-
-    Args:
-        records: in the order of tables.
-
-    Returns:
-        The worlds; a `UserError` if the agents of one cannot be compared.
-    """
+    """The records by world."""
     worlds: dict[str, World] = {}
     for record in records:
         worlds.setdefault(record.world, World(record.world)).setups[record.setup.name] = record

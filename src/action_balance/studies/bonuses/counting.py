@@ -33,15 +33,7 @@ BINS = 18
 
 
 def observe_all(environment: Environment, key: PRNGKeyArray) -> Float[Array, "S D"]:
-    """An observation of every state.
-
-    Args:
-        environment: a grid world or a deep sea.
-        key: random key of what is random in observations.
-
-    Returns:
-        The observations.
-    """
+    """An observation of every state."""
     numbers = jnp.arange(environment.spec.states)
     if isinstance(environment, DeepSea):
         return jax.vmap(environment.observe)(numbers, jax.random.split(key, len(numbers)))
@@ -50,15 +42,7 @@ def observe_all(environment: Environment, key: PRNGKeyArray) -> Float[Array, "S 
 
 
 def successors(environment: Environment, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """What every action of every state leads to.
-
-    Args:
-        environment: a grid world or a deep sea.
-        key: random key of what is random in observations.
-
-    Returns:
-        Observations, (S, A, D), and numbers, (S, A), of the states that are reached.
-    """
+    """What every action of every state leads to."""
     numbers, actions = jnp.arange(environment.spec.states), jnp.arange(environment.spec.nvec[0])
 
     def one(number: Array, action: Array) -> tuple[Array, Array]:
@@ -87,20 +71,7 @@ def comparable_states(environment: Environment) -> np.ndarray:
 def transition_bonus(
     bonus: Bonus, state: TrainState, frame: Array, action: Array, next_frame: Array, index: Array, next_index: Array
 ) -> Float[Array, " K"]:
-    """What a next-state bonus would pay for transitions, each as the only step of a rollout; nothing is learned.
-
-    Args:
-        bonus: the bonus.
-        state: the agent.
-        frame: observations s_t, (K, D).
-        action: actions, (K,).
-        next_frame: observations s_{t+1}, (K, D).
-        index: numbers of s_t, (K,).
-        next_index: numbers of s_{t+1}, (K,).
-
-    Returns:
-        Raw rewards.
-    """
+    """What a next-state bonus would pay for transitions, each as the only step of a rollout; nothing is learned."""
     count, envs = len(action), bonus.agent.envs
     groups = -(-count // envs)
     places = jnp.arange(groups * envs) % count  # the last group is filled up
@@ -168,17 +139,7 @@ def pair_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Ar
 
 
 def estimated_counts(bonus: np.ndarray, counts: np.ndarray, name: str) -> np.ndarray:
-    """The counts that a bonus stands for: 1 / bonus^2 - 1 for one that is calibrated.
-
-    Args:
-        bonus: its values, (K,).
-        counts: the true counts, (K,), which are 1 or more.
-        name: of the bonus. One that is not calibrated is read as being proportional to 1 / sqrt(N), and scaled so that
-            the median of estimate over truth is 1.
-
-    Returns:
-        Estimates, (K,), none below `SMALLEST`.
-    """
+    """The counts that a bonus stands for: 1 / bonus^2 - 1 for one that is calibrated."""
     found = 1 / np.maximum(bonus.astype(np.float64), 1e-12) ** 2
     found = found - 1 if name in CALIBRATED else found / np.median(found / counts)
     return np.maximum(found, SMALLEST)
@@ -210,18 +171,7 @@ def rank_correlation(bonus: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def compare_agent(
     bonus: np.ndarray, counts: np.ndarray, known: np.ndarray, name: str
 ) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """Compare the bonus of one agent with its true counts.
-
-    Args:
-        bonus: of every state, (S,), or of every pair, (S, A).
-        counts: the true counts, of the same shape.
-        known: the states to compare, (S,) bool.
-        name: of the bonus.
-
-    Returns:
-        Rank correlations over all states, or all pairs of states that the agent has acted from, and within states
-        (nan for states); mean log2 ratios by visits, and how many items these are means of.
-    """
+    """Compare the bonus of one agent with its true counts."""
     within = np.nan
     if counts.ndim > 1:
         known = known & (counts.sum(axis=-1) > 0)

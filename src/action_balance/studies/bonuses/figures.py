@@ -38,14 +38,7 @@ KINDS = {STATES: "states", PAIRS: "state-action pairs"}
 
 
 def draw_all(ours: Data) -> dict[str, Figure]:
-    """All figures by name.
-
-    Args:
-        ours: the numbers of the summary.
-
-    Returns:
-        The figures for which there are numbers.
-    """
+    """All figures by name."""
     found: dict[str, Figure] = {}
     if ours["counting"]:
         found |= {"ranks": ranks(ours["counting"]), "ratios": ratios(ours["counting"])}
@@ -149,16 +142,7 @@ def _known(setup: Data) -> bool:
 
 @style.context(STYLED)
 def forest(shown: Data, worth: Data, part: str) -> Figure:
-    """Speed-up of every setup over RND until the treasure is found, a panel for every world.
-
-    Args:
-        shown: the setups of every world.
-        worth: the numbers of all worlds.
-        part: next_state or actions.
-
-    Returns:
-        The figure.
-    """
+    """Speed-up of every setup over RND until the treasure is found, a panel for every world."""
     # Every panel has the same rows, so that only the first of a line needs their names.
     rows = sorted({name for setups in shown.values() for name in setups}, key=lambda name: Setup.of(name).order)
     columns = len(shown) if len(shown) < 4 else -(-len(shown) // 2)

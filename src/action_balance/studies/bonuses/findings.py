@@ -66,16 +66,7 @@ def _best(found: Data, named: str, world: str, value: Callable[[Data], tuple[flo
 
 
 def counters(ours: Data) -> Data:
-    """Which bonuses count accurately without enumerating states, and which only have the order of the counts.
-
-    Args:
-        ours: the numbers of the summary.
-
-    Returns:
-        ``counts`` and ``orders``: by bonus, the worlds in which this is the most that can be said of all that it is
-        compared with; ``nowhere``: the bonuses that neither count nor order anywhere; ``nobody``: the worlds in which
-        none counts.
-    """
+    """Which bonuses count accurately without enumerating states, and which only have the order of the counts."""
     judged: dict[str, dict[str, str]] = {}
     for world, kinds in ours["counting"].items():
         for bonuses in kinds.values():
@@ -111,14 +102,7 @@ def best_within(ours: Data) -> Data | None:
 
 
 def effects(ours: Data) -> Data:
-    """The worlds in which each setup is better than RND alone, not significantly different, or worse.
-
-    Args:
-        ours: the numbers of the summary, with the verdict.
-
-    Returns:
-        By comparison and setup, the names of worlds: ``above``, ``around``, ``below`` and ``unknown``.
-    """
+    """The worlds in which each setup is better than RND alone, not significantly different, or worse."""
     found: Data = {}
     for part in COMPARED:
         rows: Data = {}
@@ -132,15 +116,7 @@ def effects(ours: Data) -> Data:
 
 
 def failures(compared: Data) -> Data:
-    """The setups that are not simply better than RND, in groups of which one thing can be said.
-
-    Args:
-        compared: what `effects` returns.
-
-    Returns:
-        ``never``: worse somewhere and better nowhere; ``mixed``: worse somewhere and better elsewhere, both with the
-        worlds in which they are worse; ``same``: nowhere significantly different; ``unknown``: without any interval.
-    """
+    """The setups that are not simply better than RND, in groups of which one thing can be said."""
     found: Data = {"never": {}, "mixed": {}, "same": [], "unknown": []}
     for name, row in (item for part in COMPARED for item in compared[part].items()):
         if row["below"]:

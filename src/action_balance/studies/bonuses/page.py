@@ -44,15 +44,7 @@ def result_page(folder: Path) -> str:
 
 
 def bonuses_page(folder: Path, summary: Data) -> str:
-    """The page of a result.
-
-    Args:
-        folder: the result's.
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a result."""
     ours, settings = summary["ours"], _settings(summary["settings"])
     compared = findings.effects(ours)
     return render(

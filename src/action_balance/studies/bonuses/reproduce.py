@@ -22,14 +22,7 @@ from action_balance.web.render import as_bytes
 
 
 def reproduce_bonuses(settings: BonusesSettings, out: Path, wanted: cell_study.Wanted, console: Console) -> None:
-    """Train what is missing of the study, and write its report.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the study.
-        wanted: what to do of that, and where.
-        console: the screen.
-    """
+    """Train what is missing of the study, and write its report."""
     from action_balance.studies.bonuses import training
 
     def conclude() -> None:
@@ -48,13 +41,7 @@ def reproduce_bonuses(settings: BonusesSettings, out: Path, wanted: cell_study.W
 
 
 def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:
-    """Write the summary, tables, figures and page of the records that exist.
-
-    Args:
-        out: folder of the study.
-        settings: settings of the study, for the command that the page shows.
-        keep: whether the settings of an earlier report are kept instead.
-    """
+    """Write the summary, tables, figures and page of the records that exist."""
     records = read_records(out)
     if not records:
         raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")

@@ -159,16 +159,7 @@ class Setup:
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
     def agent(self, steps: int, envs: int, start: AgentConfig | None = None) -> AgentConfig:
-        """The settings of such an agent.
-
-        Args:
-            steps: its environment steps.
-            envs: its environments.
-            start: all other settings (default: those of the preset ``study``).
-
-        Returns:
-            The settings, which differ from those of other setups only in how the agent explores.
-        """
+        """The settings of such an agent."""
         start = start or AgentConfig()
         ppo = start.ppo
         if ppo.minibatch_of == "environments":  # of which a minibatch has whole ones

@@ -36,16 +36,7 @@ def checkpoints(updates: int) -> np.ndarray:
 
 
 def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: Path | None = None) -> Record:
-    """Train the agents of a cell, from their newest checkpoint if there is one.
-
-    Args:
-        cell: what to train.
-        report: called after every update.
-        out: folder of the study; None to save no checkpoints.
-
-    Returns:
-        Their record.
-    """
+    """Train the agents of a cell, from their newest checkpoint if there is one."""
     config, updates = cell.config, cell.config.agent.updates
     shape, compared = (config.seeds, updates), _Comparer(cell)
     returns, first_reward = np.full(shape, np.nan, np.float32), np.full(config.seeds, -1, np.int32)
@@ -115,12 +106,7 @@ class _Comparer:
         }
 
     def add(self, update: int, state: Callable[[], TrainState]) -> None:
-        """Compare, if this is a checkpoint at which bonuses are compared.
-
-        Args:
-            update: the update that is finished.
-            state: gives the agents, leading axis R.
-        """
+        """Compare, if this is a checkpoint at which bonuses are compared."""
         if self.kind is None or update not in self._due:
             return
         # On a CPU, agents are distributed over devices; all of them are compared by one program.

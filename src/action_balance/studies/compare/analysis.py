@@ -159,16 +159,7 @@ def _digits(estimates: Iterable[Estimate]) -> int:
 
 
 def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> Comparison:
-    """Read runs and compare them.
-
-    Args:
-        paths: folders of the runs.
-        metric: name of a metric; higher is better.
-        baseline: label of the curve that the others are compared with; default: the first of two curves.
-
-    Returns:
-        The comparison.
-    """
+    """Read runs and compare them."""
     if not paths:
         raise UserError("no runs to compare: give the folders of training runs")
     runs = [_open(path) for path in paths]

@@ -42,15 +42,7 @@ OPTIMISTIC = (
 
 
 def compare_runs(paths: Sequence[Path], metric: str | None, baseline: str | None, out: Path, console: Console) -> None:
-    """Compare training runs.
-
-    Args:
-        paths: folders of the runs; that of a sweep stands for its runs with fresh seeds.
-        metric: name of a metric; None for that of a sweep, or the return.
-        baseline: label of the curve that the others are compared with.
-        out: folder for the tables and the figure.
-        console: the screen.
-    """
+    """Compare training runs."""
     sweeps = [path for path in paths if final_runs(path)]
     metric = metric or (sweep_metric(paths[0]) if sweeps == list(paths) and len(paths) == 1 else None) or DEFAULT
     paths = [run for path in paths for run in final_runs(path) or [path]]

@@ -28,14 +28,7 @@ def _look(variant: str) -> dict[str, Any]:
 
 
 def binned(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Average a curve over at most `POINTS` equal stretches.
-
-    Args:
-        values: values after each update, (..., T).
-
-    Returns:
-        Mean update of each stretch, counted from 1, (P,), and mean values, (..., P).
-    """
+    """Average a curve over at most `POINTS` equal stretches."""
     edges = np.linspace(0, values.shape[-1], min(POINTS, values.shape[-1]) + 1).round().astype(int)
     starts, sizes = edges[:-1], np.diff(edges)
     updates = np.add.reduceat(np.arange(1, values.shape[-1] + 1), starts) / sizes

@@ -14,15 +14,7 @@ from action_balance.web.render import render
 
 
 def entropy_page(folder: Path, summary: Data) -> str:
-    """The page of a report.
-
-    Args:
-        folder: the study's.
-        summary: the report's ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a report."""
     ours = summary["ours"]
     compared = [row for row in ours["lower"] if row["which"] == "added" and row["difference"]["value"] is not None]
     below = {name: row["added_below_flat"]["value"] for name, row in ours["variants"].items()}

@@ -23,14 +23,7 @@ WHICH: tuple[Which, ...] = ("added", "bonus")
 
 
 def reproduce_entropy(settings: EntropySettings, out: Path, wanted: campaign.Wanted, console: Console) -> None:
-    """Train the runs that the folder does not hold yet, and write the report.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the study.
-        wanted: what to train, and where.
-        console: the screen.
-    """
+    """Train the runs that the folder does not hold yet, and write the report."""
     campaign.reproduce(STUDY, settings, out, wanted, console)
 
 

@@ -19,16 +19,7 @@ Rooms = Mapping[ActionMode, list[list[Sequence[Visit]]]] | None
 
 
 def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> Data:
-    """The numbers of an evaluation for its summary.
-
-    Args:
-        config: config of the run.
-        found: episodes by action mode.
-        rooms: rooms of each episode.
-
-    Returns:
-        Plain data.
-    """
+    """The numbers of an evaluation for its summary."""
     return {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",
@@ -86,16 +77,7 @@ def visits(found: Mapping[ActionMode, Evaluation], trained: np.ndarray | None) -
 
 
 def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> bytes:
-    """A CSV file with a row for each episode; of replays, with rooms in the order of first visits as room@step.
-
-    Args:
-        config: config of the run.
-        found: episodes by action mode.
-        rooms: rooms of each episode.
-
-    Returns:
-        The file.
-    """
+    """A CSV file with a row for each episode; of replays, with rooms in the order of first visits as room@step."""
     env, frames = config.env, config.env.frames_per_step
     has_rooms = isinstance(env, HostEnvConfig) and env.has_rooms
     header = ["mode", "seed", "episode", env.outcome, env.length_name, *(["frames"] if frames else []), "ended"]
@@ -116,16 +98,7 @@ def table(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Ro
 
 
 def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
-    """A table for the screen, with a column for each action mode.
-
-    Args:
-        title: title of the table.
-        env: the environment.
-        summary: as `summarize` makes it.
-
-    Returns:
-        The table.
-    """
+    """A table for the screen, with a column for each action mode."""
     modes, seeds = summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
     known = any(one[env.outcome]["low"] is not None for one in modes.values())

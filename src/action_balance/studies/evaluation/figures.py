@@ -13,13 +13,7 @@ from action_balance.plots.heatmaps import one_row
 
 @style.context(STYLED)
 def visits(scene: Scene, panels: Mapping[str, np.ndarray], title: str) -> Figure:
-    """Heat maps of the share that each state has of all visits.
-
-    Args:
-        scene: how states are drawn.
-        panels: visits by name, (S,) each.
-        title: of the figure.
-    """
+    """Heat maps of the share that each state has of all visits."""
     percent = {name: 100 * scene.as_drawn(count) / max(count.sum(), 1) for name, count in panels.items()}
     label = "share of all visits in % (logarithmic); dot: start, star: goal"
     return one_row(title, scene.world, percent, label)

@@ -33,18 +33,7 @@ def film_of_map(config: TrainConfig, method: str, scene: Scene, trace: Trace) ->
 def film_of_replay(
     config: TrainConfig, method: str, replay: Replay, trace: Trace, report: Callable[[float], None]
 ) -> bytes:
-    """An MP4 of an episode that can be replayed, or of its beginning if it is very long.
-
-    Args:
-        config: config of the run.
-        method: name of the method that the agent was trained with.
-        replay: the episode.
-        trace: what was decided in it.
-        report: called with the number of further frames, of as many as `filmed_steps` says and one.
-
-    Returns:
-        The file.
-    """
+    """An MP4 of an episode that can be replayed, or of its beginning if it is very long."""
     steps, whole = filmed_steps(trace), len(trace.reward)
     names = replay.action_names
     order = np.tile(np.arange(len(names)), (whole, 1))
@@ -63,14 +52,7 @@ def filmed_steps(trace: Trace) -> int:
 
 
 def few_rows(story: Story) -> Story:
-    """A story with at most `MOST_ROWS` rows: the last one stands for all actions that are the least often taken.
-
-    Args:
-        story: with a row for each action.
-
-    Returns:
-        The story, with actions in their order.
-    """
+    """A story with at most `MOST_ROWS` rows: the last one stands for all actions that are the least often taken."""
     count = len(story.actions)
     if count <= MOST_ROWS:
         return story

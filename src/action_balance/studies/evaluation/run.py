@@ -50,17 +50,7 @@ def evaluate(
     console: Console,
     env: "Callable[[], Env[Any, Any]] | str | None" = None,
 ) -> None:
-    """Play episodes with every agent of a run, print their results and write them to its folder if it is writable.
-
-    Args:
-        path: folder of the run.
-        episodes: episodes of each agent and action mode.
-        checkpoint: ``latest``, ``best`` or the number of an update.
-        seed: random seed of the episodes.
-        trust: whether modules that the run names may be imported.
-        console: the screen.
-        env: the function that makes the environment, or MODULE:FUNCTION, if the run was trained with one.
-    """
+    """Play episodes with every agent of a run, print their results and write them to its folder if it is writable."""
     folder = RunFolder.open(path)
     evaluate_folder(folder, TrainConfig.of_run(folder.config, trust, env), episodes, checkpoint, seed, console)
 
@@ -68,19 +58,7 @@ def evaluate(
 def evaluate_folder(
     folder: RunFolder, config: TrainConfig, episodes: int, checkpoint: str, seed: int, console: Console
 ) -> Data:
-    """Play episodes with every agent of a run whose settings are trusted; see `evaluate`.
-
-    Args:
-        folder: of the run.
-        config: settings of the run.
-        episodes: episodes of each agent and action mode.
-        checkpoint: ``latest``, ``best`` or the number of an update.
-        seed: random seed of the episodes.
-        console: the screen.
-
-    Returns:
-        The numbers, as they are written to ``evaluation.json``.
-    """
+    """Play episodes with every agent of a run whose settings are trusted; see `evaluate`."""
     check(episodes, seed, config)
     restored = _restore(folder, config, checkpoint)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} on {device()} ...")
@@ -100,13 +78,7 @@ def evaluate_folder(
 
 
 def check(episodes: int, seed: int, config: TrainConfig) -> None:
-    """Raise a `UserError` if such episodes cannot be played.
-
-    Args:
-        episodes: episodes of each agent and action mode.
-        seed: their random seed.
-        config: config of the run.
-    """
+    """Raise a `UserError` if such episodes cannot be played."""
     if as_whole("--episodes", episodes) < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > (most := most_episodes(config)):
@@ -131,20 +103,7 @@ def play(
     seed: int,
     console: Console,
 ) -> tuple[Data, dict[str, bytes]]:
-    """Play episodes with every agent of a run, and print their results: before the film, which may take a while.
-
-    Args:
-        config: config of the run.
-        method: name of the method that trained the agents, for film and figure; the config may be of the policy alone.
-        update: the number of updates that the agents have made.
-        states: all agents, leading axis K.
-        episodes: episodes of each agent and action mode.
-        seed: random seed of the episodes.
-        console: the screen.
-
-    Returns:
-        The numbers, and the files by name.
-    """
+    """Play episodes with every agent of a run, and print their results: before the film, which may take a while."""
     env, notes = config.env, []
     host = env if isinstance(env, HostEnvConfig) and env.replays else None
 
@@ -246,14 +205,7 @@ def _on_map(
 
 
 def show(title: str, config: TrainConfig, summary: Data, console: Console) -> None:
-    """Print the numbers of an evaluation.
-
-    Args:
-        title: title of the table.
-        config: config of the run.
-        summary: the numbers.
-        console: the screen.
-    """
+    """Print the numbers of an evaluation."""
     console.print(tables.score_table(title, config.env, summary))
     if "coverage" in summary:
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())

@@ -25,20 +25,7 @@ def evaluate_file(
     console: Console,
     env: str | None = None,
 ) -> Data:
-    """Play episodes with an agent, print their results and write them to a folder.
-
-    Args:
-        path: of the file.
-        episodes: episodes in each action mode.
-        seed: random seed of the episodes.
-        trust: whether modules that the file names may be imported.
-        out: folder of the results; None for one beside the file.
-        console: the screen.
-        env: MODULE:FUNCTION that makes the environment, if the agent was trained with a function.
-
-    Returns:
-        The numbers, as they are written to ``evaluation.json``.
-    """
+    """Play episodes with an agent, print their results and write them to a folder."""
     agent = agent_file.load(path, trust, env=env, plays=True)
     config = agent.config
     config.env.spec.check_unchanged(agent.spec, config.env.name)

@@ -31,14 +31,7 @@ NEUTRAL = 0.5
 
 
 def group(records: Sequence[Record]) -> dict[str, dict[str, Record]]:
-    """The records by task and method.
-
-    Args:
-        records: in the order of tables.
-
-    Returns:
-        The tasks; a `UserError` if the agents of one cannot be compared.
-    """
+    """The records by task and method."""
     tasks: dict[str, dict[str, Record]] = {}
     for record in records:
         tasks.setdefault(record.task, {})[record.method] = record
@@ -72,14 +65,7 @@ def _methods(tasks: Records) -> list[str]:
 
 
 def ranked_tasks(tasks: Records) -> list[str]:
-    """The tasks in which every method has agents, so that scores over all of them can be compared.
-
-    Args:
-        tasks: the records.
-
-    Returns:
-        Names of tasks; none if there is nothing to rank.
-    """
+    """The tasks in which every method has agents, so that scores over all of them can be compared."""
     methods = _methods(tasks)
     return [task for task, found in tasks.items() if methods and found.keys() >= set(methods)]
 
@@ -152,16 +138,7 @@ def _over(strata: Mapping[str, list[np.ndarray]], ours: str, other: str) -> Data
 
 
 def verdict(strata: Mapping[str, list[np.ndarray]]) -> Data:
-    """What the scores support.
-
-    Args:
-        strata: the scores of each method in each task, (R,) each.
-
-    Returns:
-        ``leaders``: the methods with the highest interquartile mean; ``unclear``: the others over which the lead is not
-        significant; ``balanced``: by where the probability of improvement over RND lies, the action bonuses on top of
-        it; ``paper``: that probability of the paper's.
-    """
+    """What the scores support."""
     found: Data = {"leaders": [], "unclear": [], "balanced": {}, "paper": None}
     if not strata:
         return found

@@ -35,15 +35,7 @@ def result_page(folder: Path) -> str:
 
 
 def exploration_page(folder: Path, summary: Data) -> str:
-    """The page of a result.
-
-    Args:
-        folder: the result's.
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a result."""
     ours, settings = summary["ours"], _settings(summary["settings"])
     used = {TASKS[name].preset for name in ours["tasks"]}
     return render(

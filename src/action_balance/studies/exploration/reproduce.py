@@ -23,14 +23,7 @@ from action_balance.web.render import as_bytes
 def reproduce_exploration(
     settings: ExplorationSettings, out: Path, wanted: cell_study.Wanted, console: Console
 ) -> None:
-    """Train what is missing of the study, and write its report.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the study.
-        wanted: what to do of that, and where.
-        console: the screen.
-    """
+    """Train what is missing of the study, and write its report."""
     from action_balance.studies.exploration import training
 
     study = cell_study.CellStudy(
@@ -46,13 +39,7 @@ def reproduce_exploration(
 
 
 def write_report(out: Path, settings: ExplorationSettings, keep: bool = False) -> None:
-    """Write the summary, tables, figures and page of the records that exist.
-
-    Args:
-        out: folder of the study.
-        settings: settings of the study: the page shows the command, and which of its records are missing.
-        keep: whether the settings of an earlier report are kept instead, unless some are given.
-    """
+    """Write the summary, tables, figures and page of the records that exist."""
     records = read_records(out)
     if not records:
         raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")

@@ -19,16 +19,7 @@ POINTS = 40
 
 
 def train(cell: Cell, report: Callable[[Progress], None] = lambda _: None, out: Path | None = None) -> Record:
-    """Train the agents of a cell, from their newest checkpoint if there is one.
-
-    Args:
-        cell: what to train.
-        report: called after every update.
-        out: folder of the study, in which other processes may train at the same time; None to save no checkpoints.
-
-    Returns:
-        Their record.
-    """
+    """Train the agents of a cell, from their newest checkpoint if there is one."""
     config, metric = cell.config, TASKS[cell.task].metric
     updates, per_update = config.agent.updates, config.agent.steps_per_update
     values, episodes = np.zeros((2, config.seeds, updates), np.float32)
@@ -70,14 +61,6 @@ def means(
 
     All environments begin an episode at the same time, so that those that reach the time limit end in the same updates,
     and only successful ones end in the others: a mean over updates would be far too high.
-
-    Args:
-        values: mean over the episodes that ended in each update; nan where none did.
-        episodes: their number.
-        parts: the parts, as updates.
-
-    Returns:
-        The mean of each part; nan where no episode ended.
     """
     found = []
     for part in parts:

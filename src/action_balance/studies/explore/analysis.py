@@ -40,15 +40,6 @@ class Exploration:
 
 
 def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Exploration:
-    """Walk without the goals for the coverage, then run until any goal is reached.
-
-    Args:
-        world: the world.
-        settings: settings of the runs.
-        progress: called as runs advance.
-
-    Returns:
-        Coverage and steps of each method.
-    """
+    """Walk without the goals for the coverage, then run until any goal is reached."""
     covered = coverage.run(world, settings, progress)
     return Exploration(covered, first_reach.run(world, settings, STREAM, progress) if world.goals.any() else {})

@@ -39,15 +39,7 @@ def result_page(folder: Path) -> str:
 
 
 def explore_page(folder: Path, summary: Data) -> str:
-    """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it.
-
-    Args:
-        folder: the result's.
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it."""
     summary = of_result(summary)
     ours, settings = summary["ours"], summary["settings"]
     name = printable(str(summary.get("name") or folder.resolve().name))  # results of 0.1.0 have no name of the map
@@ -78,15 +70,7 @@ def explore_page(folder: Path, summary: Data) -> str:
 
 
 def lead(estimates: Mapping[str, Data], sign: int = 1) -> Lead:
-    """The method with the highest number, or with sign -1 the lowest.
-
-    Args:
-        estimates: independent means with their intervals, by method.
-        sign: 1 if more is better, -1 if less is.
-
-    Returns:
-        The best method, and its lead.
-    """
+    """The method with the highest number, or with sign -1 the lowest."""
     known = {name: from_data(data) for name, data in estimates.items()}
     best, *others = sorted(known, key=lambda name: -sign * known[name].value)
     if not others:

@@ -28,15 +28,7 @@ from action_balance.web.render import as_bytes
 
 
 def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwrite: bool, console: Console) -> None:
-    """Run the methods on a map, print what they found and write it.
-
-    Args:
-        map_file: file that draws the map.
-        settings: settings of the runs.
-        out: folder of the result; None writes no files.
-        overwrite: replace an existing result.
-        console: the screen.
-    """
+    """Run the methods on a map, print what they found and write it."""
     world = read_map(map_file, settings.episode_steps)
     check_runs(settings, world.cells, settings.coverage_steps, records=True, goals=int(world.goals.any()))
     if out is None:

@@ -20,15 +20,7 @@ ABOUT = ("coverage",)
 
 
 def conclusion(summary: Data, folder: Path) -> list[str]:
-    """What a result shows, how certain that is, what would settle the rest, and where the report is.
-
-    Args:
-        summary: the ``summary.json`` of the result.
-        folder: folder of the result.
-
-    Returns:
-        The lines, which fit into 80 columns but for commands and paths.
-    """
+    """What a result shows, how certain that is, what would settle the rest, and where the report is."""
     summary = of_result(summary)
     settings, found, cells = summary["settings"], verdict.claims(summary), verdict.margin(summary)
     lines = wrapped(answer({NAMES[claim.study]: claim.side for claim in found}))

@@ -113,16 +113,7 @@ def sides(world: GridWorld) -> np.ndarray:
 
 
 def dig(trace: np.ndarray, side_of_cell: np.ndarray, episode_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Measure digging.
-
-    Args:
-        trace: cells of each run, (R, E * episode_steps).
-        side_of_cell: the room of each cell, as `sides` gives it, (S,).
-        episode_steps: steps of an episode.
-
-    Returns:
-        The first room of each episode (R, E), one-sidedness (R,), and same side again (R,).
-    """
+    """Measure digging."""
     side = side_of_cell[trace].reshape(len(trace), -1, episode_steps)
     first_room = np.take_along_axis(side, (side != 0).argmax(axis=-1, keepdims=True), axis=-1)[..., 0]
     early = side[:, :EARLY_EPISODES].reshape(len(trace), -1)
@@ -140,16 +131,7 @@ def left_first(first_room: np.ndarray) -> np.ndarray:
 
 
 def run(settings: GridSettings, progress: Progress = silent, world: GridWorld | None = None) -> Corridor:
-    """Walk without the treasure for the visits, then run to the treasure for the steps.
-
-    Args:
-        settings: settings of the study.
-        progress: called as runs advance.
-        world: a corridor; default: that of the study.
-
-    Returns:
-        Visits and steps of each method.
-    """
+    """Walk without the treasure for the visits, then run to the treasure for the steps."""
     world = world or corridor_world(episode_steps=settings.episode_steps)
     moments = tuple(episodes * settings.episode_steps for episodes in MOMENTS)
     digging, walks = _walks(world, settings, moments, progress)

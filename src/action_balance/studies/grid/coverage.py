@@ -145,30 +145,13 @@ class Coverage:
 
 
 def overtaking_steps(increase: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Step from which on values stay positive, (..., K) -> (...); infinite if the last value is not positive.
-
-    Args:
-        increase: values at the recorded steps, (..., K).
-        steps: the recorded steps, (K,).
-
-    Returns:
-        First recorded step of the last stretch of positive values.
-    """
+    """Step from which on values stay positive, (..., K) -> (...); infinite if the last value is not positive."""
     above_from_here = np.flip(np.logical_and.accumulate(np.flip(increase > 0, -1), axis=-1), -1)
     return np.where(above_from_here[..., -1], steps[above_from_here.argmax(axis=-1)], np.inf)
 
 
 def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Coverage:
-    """Simulate runs of a fixed length; goals of the world are ignored.
-
-    Args:
-        world: the world.
-        settings: settings of the runs.
-        progress: called as runs advance.
-
-    Returns:
-        What each method covered.
-    """
+    """Simulate runs of a fixed length; goals of the world are ignored."""
     steps, runs, methods = settings.coverage_steps, settings.runs, settings.methods
     world = world.without_goals()
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])

@@ -19,15 +19,7 @@ from action_balance.web.format import count
 
 @style.context(STYLED)
 def first_reach_steps(found: Mapping[str, FirstReachSteps], title: str = "Share of runs that reached a goal") -> Figure:
-    """Share of runs that have reached the goal after each step, with the mean steps as a dot on each curve.
-
-    Args:
-        found: runs by method.
-        title: title of the figure.
-
-    Returns:
-        The figure.
-    """
+    """Share of runs that have reached the goal after each step, with the mean steps as a dot on each curve."""
     figure, axes = drawing.new_figure(title)
     least = min(int(one.steps.min()) for one in found.values())
     most = max(int(one.steps.max()) for one in found.values())

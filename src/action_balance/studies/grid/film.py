@@ -34,17 +34,7 @@ class Recorder:
 
     @classmethod
     def create(cls, runs: int, recorded: np.ndarray, moments: Sequence[int], cells: int) -> "Recorder":
-        """An empty recorder.
-
-        Args:
-            runs: number of runs that will arrive.
-            recorded: steps at which the covered cells of every run are kept.
-            moments: moments of the film.
-            cells: number of cells of the world.
-
-        Returns:
-            The recorder.
-        """
+        """An empty recorder."""
         visits, covered = (np.zeros((len(moments), cells), np.int64) for _ in range(2))
         return cls(recorded, tuple(moments), np.empty((runs, len(recorded)), np.int32), visits, covered)
 

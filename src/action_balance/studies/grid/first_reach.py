@@ -54,17 +54,7 @@ class FirstReachSteps:
 def run(
     world: GridWorld, settings: RunSettings, stream: int, progress: Progress = silent
 ) -> dict[str, FirstReachSteps]:
-    """Run each method until it reaches one of the world's goals.
-
-    Args:
-        world: the world.
-        settings: settings of the runs.
-        stream: number that names the random stream.
-        progress: called as runs end.
-
-    Returns:
-        The runs by method.
-    """
+    """Run each method until it reaches one of the world's goals."""
     cohorts = [
         Cohort.create(method, settings.agent, (settings.seed, stream), world.goals) for method in settings.methods
     ]

@@ -93,15 +93,7 @@ class Goals:
 
 
 def run(settings: GridSettings, progress: Progress = silent) -> Goals:
-    """Run all methods to all goals.
-
-    Args:
-        settings: settings of the study.
-        progress: called as runs end.
-
-    Returns:
-        The steps of all runs.
-    """
+    """Run all methods to all goals."""
     kinds = [(method, goal) for method in settings.methods for goal in settings.goals]
     cohorts = [
         Cohort.create(

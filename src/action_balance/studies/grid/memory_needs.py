@@ -13,11 +13,7 @@ STEP = 3 * 4
 
 
 def check_study(settings: GridSettings) -> None:
-    """Raise a `UserError` if a part of the grid study cannot fit into memory.
-
-    Args:
-        settings: settings of the study.
-    """
+    """Raise a `UserError` if a part of the grid study cannot fit into memory."""
     cells = settings.size**2
     if "coverage" in settings.studies:
         check_runs(settings, cells, settings.coverage_steps, records=True)
@@ -28,15 +24,7 @@ def check_study(settings: GridSettings) -> None:
 
 
 def check_runs(settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0) -> None:
-    """Raise a `UserError` if runs cannot fit into memory.
-
-    Args:
-        settings: settings of the runs.
-        cells: cells of the world.
-        steps: steps of each walk; 0 without walks.
-        records: whether the coverage is recorded at every tenth step.
-        goals: goals to which runs are made.
-    """
+    """Raise a `UserError` if runs cannot fit into memory."""
     available = available_memory()
     for needs in runs_needs(settings, cells, steps, records, goals):
         check_memory("this study", needs, available)

@@ -23,15 +23,7 @@ def result_page(folder: Path) -> str:
 
 
 def grid_page(folder: Path, summary: Data) -> str:
-    """The page of a result: the verdict, players, a section for each study, and how to reproduce it.
-
-    Args:
-        folder: the result's.
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a result: the verdict, players, a section for each study, and how to reproduce it."""
     summary = of_result(summary)
     ours, data = summary["ours"], result_data(folder, summary)
     world = corridor_world()

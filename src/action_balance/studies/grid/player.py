@@ -57,15 +57,7 @@ REACHED = {
 
 
 def result_data(path: Path, summary: Data) -> Data:
-    """Everything that the page of a result shows by script.
-
-    Args:
-        path: the folder of a result of ``reproduce grid`` or ``explore``.
-        summary: its ``summary.json``.
-
-    Returns:
-        Plain data for the scripts.
-    """
+    """Everything that the page of a result shows by script."""
     recordings = read(path)
     players = [_player(path, summary, name, recordings[name]) for name in WORLDS if name in recordings]
     colours = {"heat": HEAT_STOPS, "difference": DIFFERENCE_STOPS, "share": SHARE_STOPS}

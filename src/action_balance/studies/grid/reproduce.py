@@ -20,14 +20,7 @@ from action_balance.terminal.progress import progress_bar
 
 
 def reproduce_grid(settings: GridSettings, out: Path, overwrite: bool, console: Console) -> None:
-    """Run the chosen parts that the folder does not hold yet.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the result.
-        overwrite: replace an existing result.
-        console: the screen.
-    """
+    """Run the chosen parts that the folder does not hold yet."""
     check_study(settings)
     papers = {name: load_part(name).paper for name in STUDIES}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}

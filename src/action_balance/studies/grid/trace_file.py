@@ -33,14 +33,7 @@ class Recording:
 
 
 def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, Trace | None]) -> None:
-    """Add the recording of a world to the file.
-
-    Args:
-        folder: folder of the result.
-        name: name of the world, with which the names of its arrays begin.
-        world: the world with the goals to mark.
-        runs: one run of each method.
-    """
+    """Add the recording of a world to the file."""
     pairs_fit = np.uint16 if 4 * world.cells <= 2**16 else np.uint32
     arrays = {f"{name}_map": np.array(draw_map(world)), f"{name}_reachable": np.array(world.reachable_cells())}
     for method, trace in runs.items():

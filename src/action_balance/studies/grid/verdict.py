@@ -67,14 +67,7 @@ class Margin:
 
 
 def claims(summary: Data) -> tuple[Claim, ...]:
-    """The claims of the parts that a result has, in the order in which they run.
-
-    Args:
-        summary: the ``summary.json`` of the result.
-
-    Returns:
-        One claim for each part.
-    """
+    """The claims of the parts that a result has, in the order in which they run."""
     return tuple(_claim(study, summary) for study in STUDIES if study in summary["ours"])
 
 
@@ -97,15 +90,7 @@ def timed_out(numbers: Data) -> int:
 
 
 def reproduce_command(settings: Data, studies: Sequence[str]) -> str:
-    """The command with these settings and parts: with the number of runs, the seed, and all that is not the default.
-
-    Args:
-        settings: the settings in a summary.
-        studies: the parts.
-
-    Returns:
-        One line.
-    """
+    """The command with these settings and parts: with the number of runs, the seed, and all that is not the default."""
     defaults = json.loads(json.dumps(asdict(GridSettings())))
     chosen = {**settings, "studies": [study for study in STUDIES if study in studies]}
     return command_line("action-balance reproduce grid", chosen, defaults, always=("runs", "seed"))
@@ -115,13 +100,6 @@ def settling_command(settings: Data, reasons: dict[str, Reason]) -> str:
     """The command that would settle claims: with ten times the runs or steps, or with all methods.
 
     Ten times the runs make an interval about a third as wide; fewer than the default are never proposed.
-
-    Args:
-        settings: the settings in a summary.
-        reasons: why the claim of each part is not settled.
-
-    Returns:
-        One line. The parts of one study have the same folder, and results of other settings have another.
     """
     changed, folder = dict(settings), ["results/grid"]
     found = set(reasons.values())

@@ -64,14 +64,7 @@ class Counting:
         return mean.map(lambda part: float(np.tanh(part)))
 
     def least_tried(self, policy: np.ndarray) -> np.ndarray:
-        """Probability of the least-tried action, mean over known states; ties are averaged.
-
-        Args:
-            policy: probabilities, (R, S, A).
-
-        Returns:
-            The probability of each seed, (R,).
-        """
+        """Probability of the least-tried action, mean over known states; ties are averaged."""
         least = self.counts == self.counts.min(axis=-1, keepdims=True)
         chosen = (policy * least).sum(axis=-1) / least.sum(axis=-1)
         return np.array([one[known].mean() for one, known in zip(chosen, self.acted_from, strict=True)])
@@ -83,15 +76,7 @@ class Counting:
 
 
 def study(config: TrainConfig, states: TrainState) -> Counting:
-    """Evaluate the action bonus of trained agents on every pair of a grid world.
-
-    Args:
-        config: config of the run.
-        states: states of its seeds, leading axis R.
-
-    Returns:
-        Counts, errors and policies.
-    """
+    """Evaluate the action bonus of trained agents on every pair of a grid world."""
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
     algorithm = Algorithm(config.agent, environment.spec)

@@ -16,15 +16,7 @@ from action_balance.web.render import render
 
 
 def neural_page(folder: Path, summary: Data) -> str:
-    """The page of a result.
-
-    Args:
-        folder: the result's.
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a result."""
     ours = summary["ours"]
     settings = {name: value for name, value in summary["settings"].items() if name != "studies"}
     lift = (100 * part for part in ends(ours["counting"]["lift"])) if "counting" in ours else ()

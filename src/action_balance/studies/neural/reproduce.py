@@ -45,16 +45,7 @@ def reproduce_neural(
     cluster: ClusterConfig,
     console: Console,
 ) -> None:
-    """Run the chosen parts that the folder does not hold yet.
-
-    Args:
-        settings: settings of the study.
-        out: folder of the result and its training runs.
-        overwrite: replace an existing result.
-        only: the only run to train, without a report.
-        cluster: where runs are trained.
-        console: the screen.
-    """
+    """Run the chosen parts that the folder does not hold yet."""
     if only is not None:
         runs = _plan(settings)
         config = runs[check_name("run", only, runs)]
@@ -77,12 +68,7 @@ def reproduce_neural(
 
 
 def unfinished(settings: NeuralSettings, out: Path) -> list[str]:
-    """Names of the runs that are not finished.
-
-    Args:
-        settings: settings of the study.
-        out: its folder.
-    """
+    """Names of the runs that are not finished."""
     return [name for name, config in _plan(settings).items() if not is_finished(_path(out, name), config)]
 
 

@@ -79,15 +79,7 @@ class Final:
 
 
 def choose_finals(settings: SweepSettings, trials: Sequence[Trial]) -> list[Final]:
-    """What is trained with fresh seeds: the settings without any change, then the best ones of the search.
-
-    Args:
-        settings: of the sweep.
-        trials: of its search.
-
-    Returns:
-        Settings that all differ: a trial without a change is the first one.
-    """
+    """What is trained with fresh seeds: the settings without any change, then the best ones of the search."""
     first, others = Final(BASELINE, {}), []
     chosen = best(trials, settings.search.finalists)
     if not chosen:
@@ -106,16 +98,7 @@ def config_of(final: Final, settings: SweepSettings) -> TrainConfig:
 
 
 def read_scores(final: Final, settings: SweepSettings, out: Path) -> Final:
-    """The scores of the fresh seeds, if their run is finished.
-
-    Args:
-        final: the settings.
-        settings: of the sweep.
-        out: folder of the sweep.
-
-    Returns:
-        The settings with the scores.
-    """
+    """The scores of the fresh seeds, if their run is finished."""
     path, config = out / FINAL / final.name, config_of(final, settings)
     if not is_finished(path, config):
         return replace(final, scores=())
@@ -132,16 +115,7 @@ def train_finals(
     console: Console,
     on_finished: Callable[[], None],
 ) -> None:
-    """Train settings with fresh seeds, in parallel.
-
-    Args:
-        finals: what has no scores is trained.
-        settings: of the sweep.
-        out: folder of the sweep.
-        cluster: settings of the cluster.
-        console: the screen.
-        on_finished: called after each finished run.
-    """
+    """Train settings with fresh seeds, in parallel."""
     trust, command = bool(leads_to(settings.base.to_dict())), tuple(command_line())
     jobs = [
         RunJob(one.name, (out / FINAL / one.name).absolute(), config_of(one, settings), command, trust)

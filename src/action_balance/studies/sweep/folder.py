@@ -14,14 +14,7 @@ TRIALS, FINAL = "trials", "final"
 
 
 def final_runs(path: Path) -> list[Path] | None:
-    """The runs with fresh seeds of a sweep.
-
-    Args:
-        path: any folder.
-
-    Returns:
-        Their folders; None if the folder holds no sweep, a `UserError` if they are not trained yet.
-    """
+    """The runs with fresh seeds of a sweep."""
     summary = load_json(own_file(path, SUMMARY)) or {}
     if summary.get("kind") != KIND:
         return None

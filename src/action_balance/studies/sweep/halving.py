@@ -31,12 +31,7 @@ class Halving(ASHAScheduler):
     """ASHA whose rungs hold the scores of all trials of a sweep, also of those from before it was interrupted."""
 
     def __init__(self, trials: Iterable[Trial] = (), on_stop: Callable[[int], object] = lambda _: None) -> None:
-        """Fill the rungs.
-
-        Args:
-            trials: the trials so far.
-            on_stop: called with the number of a trial that is stopped early, before it is.
-        """
+        """Fill the rungs."""
         trials = list(trials)
         self._on_stop, self._replays = on_stop, False
         self._seen: dict[str, int] = {}  # the last part that each trial has reported

@@ -164,17 +164,7 @@ class Ledger:
 
 
 def recovered(trial: Trial, folder: Path, config: TrainConfig, metric: str) -> Trial:
-    """What the run of a trial says of it, whose end nobody may have seen.
-
-    Args:
-        trial: the trial.
-        folder: of its run.
-        config: settings of the run.
-        metric: name of the metric.
-
-    Returns:
-        The trial as its run has it.
-    """
+    """What the run of a trial says of it, whose end nobody may have seen."""
     if trial.ended or not RunFolder.holds_run(folder):
         return replace(trial, status="running", points=(), score=math.nan, updates=0) if not trial.ended else trial
     run, reader = RunFolder.open(folder), ScoreReader(folder, config, metric)

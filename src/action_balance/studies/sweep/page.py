@@ -23,14 +23,7 @@ def result_page(folder: Path) -> str:
 
 
 def sweep_page(summary: Data) -> str:
-    """The page of a sweep.
-
-    Args:
-        summary: its ``summary.json``, written or not.
-
-    Returns:
-        The text of ``report.html``.
-    """
+    """The page of a sweep."""
     settings, ours = summary["settings"], summary["ours"]
     space, metric = Space.from_data(settings["space"]), settings["metric"]
     trials = [Trial.from_data(one) for one in ours["trials"]]

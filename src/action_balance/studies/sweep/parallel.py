@@ -75,16 +75,7 @@ class Drawing:
 
 
 def draw(trials: Sequence[Trial], space: Space, metric: str) -> Drawing | None:
-    """Draw the trials of a sweep that have a score.
-
-    Args:
-        trials: of the sweep.
-        space: what varies.
-        metric: the metric that is maximised.
-
-    Returns:
-        The drawing; None without any score.
-    """
+    """Draw the trials of a sweep that have a score."""
     order = ranked(trials)
     if not order:
         return None

@@ -42,13 +42,7 @@ class Record:
     def __init__(
         self, folder: ResultFolder, settings: SweepSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read what is there.
-
-        Args:
-            folder: of the sweep, which only this process writes to.
-            settings: of the sweep.
-            clock: seconds.
-        """
+        """Read what is there."""
         self._folder, self._settings, self._clock = folder, settings, clock
         self._reported = -REPORT_EVERY
         ours = folder.summary["ours"]
@@ -106,15 +100,7 @@ class Record:
 
 
 def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterConfig, console: Console) -> None:
-    """Search for good settings, and train the best with fresh seeds.
-
-    Args:
-        settings: of the sweep.
-        out: its folder.
-        overwrite: delete an existing sweep with all its runs.
-        cluster: settings of the cluster.
-        console: the screen.
-    """
+    """Search for good settings, and train the best with fresh seeds."""
     for package in ("ray", "optuna"):
         check_installed(KIND, package)
     if overwrite:

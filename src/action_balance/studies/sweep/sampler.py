@@ -22,13 +22,7 @@ class Sampler:
     """Proposes combinations of values; it knows the scores of all trials that have ended."""
 
     def __init__(self, space: Space, seed: int, trials: Iterable[Trial] = ()) -> None:
-        """Begin, or continue where a sweep was interrupted.
-
-        Args:
-            space: what varies.
-            seed: random seed. A sweep that is continued draws other numbers than those that it has used.
-            trials: the trials so far.
-        """
+        """Begin, or continue where a sweep was interrupted."""
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -52,14 +46,7 @@ class Sampler:
         return len(self._scores) >= self._space.size
 
     def ask(self, number: int) -> dict[str, Any] | None:
-        """Propose a combination that was not tried.
-
-        Args:
-            number: of the trial that will try it.
-
-        Returns:
-            Values by name; None if nothing is left to try.
-        """
+        """Propose a combination that was not tried."""
         if self.is_exhausted:
             return None
         for _ in range(REPEATS):

@@ -39,13 +39,7 @@ class ScoreReader:
     """Reads the metrics of a run as they come in."""
 
     def __init__(self, folder: Path, config: TrainConfig, metric: str) -> None:
-        """Nothing is read yet.
-
-        Args:
-            folder: of the run.
-            config: its settings.
-            metric: name of the metric.
-        """
+        """Nothing is read yet."""
         self._folder, self._config, self._metric = folder, config, metric
         self._values = np.full((config.seeds, config.agent.updates), math.nan)
         self._place, self._updates = BEGINNING, 0

@@ -27,14 +27,7 @@ class SearchScreen(LiveScreen):
     """Shows the trials of a search."""
 
     def __init__(self, console: Console, space: Space, ledger: Ledger, trials: int) -> None:
-        """Show nothing yet.
-
-        Args:
-            console: where to show them.
-            space: what varies.
-            ledger: the trials.
-            trials: how many there will be.
-        """
+        """Show nothing yet."""
         super().__init__(console, refresh_per_second=1, redirect_stdout=False)
         self._space, self._ledger, self._trials = space, ledger, trials
         self._running: list[int] = []

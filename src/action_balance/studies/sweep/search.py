@@ -35,14 +35,7 @@ class Search:
     """The trials of a sweep, from the first to the last."""
 
     def __init__(self, settings: SweepSettings, ledger: Ledger, watcher: Watcher, stop: Callable[[], bool]) -> None:
-        """Continue with the trials that have not ended.
-
-        Args:
-            settings: of the sweep.
-            ledger: the trials so far.
-            watcher: shows them.
-            stop: whether the search is to stop.
-        """
+        """Continue with the trials that have not ended."""
         self._settings, self._ledger, self._watcher, self._stop = settings, ledger, watcher, stop
         self._sampler = Sampler(settings.space, settings.base.seed, ledger.trials)
         self._waiting = sorted(ledger.unfinished, key=lambda one: not one.points)  # first those that are known to work
@@ -93,12 +86,7 @@ class Search:
         self._watcher.lost(self._ledger.trials[number])
 
     def reported(self, number: int, report: Mapping[str, Any]) -> None:
-        """A trial tells how far it is.
-
-        Args:
-            number: of the trial.
-            report: as `TrialTraining` makes it.
-        """
+        """A trial tells how far it is."""
         known = {name: report[name] for name in ("score", "updates", "steps", "seconds") if name in report}
         trial = self._ledger.note(number, **known)
         part = report.get("part", 0)
@@ -107,12 +95,7 @@ class Search:
             self._watcher.reported(trial)
 
     def ended(self, number: int, report: Mapping[str, Any]) -> None:
-        """A trial does not continue: it is finished or has failed, or it is stopped early or with the sweep.
-
-        Args:
-            number: of the trial.
-            report: its last one.
-        """
+        """A trial does not continue: it is finished or has failed, or it is stopped early or with the sweep."""
         self.running.discard(number)
         status: Status = report.get("status", "running")
         if status == "running":

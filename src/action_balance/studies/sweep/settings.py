@@ -89,12 +89,5 @@ def metrics() -> Sequence[str]:
 
 
 def parts(updates: int) -> dict[int, int]:
-    """When a trial reports its score.
-
-    Args:
-        updates: updates of the whole training.
-
-    Returns:
-        The part that is done, from 1 to `PARTS`, by the number of the update that ends it.
-    """
+    """When a trial reports its score."""
     return {-(-part * updates // PARTS): part for part in range(1, PARTS + 1)}

@@ -140,15 +140,7 @@ class Space:
         return math.prod(axis.size for axis in self.axes)
 
     def apply(self, config: TrainConfig, values: Values) -> TrainConfig:
-        """The settings of a run with other values.
-
-        Args:
-            config: the run.
-            values: by name.
-
-        Returns:
-            The run; a `UserError` if its own checks refuse the combination.
-        """
+        """The settings of a run with other values."""
         return _changed(config, {_path(name): value for name, value in values.items()})
 
     def nearest(self, values: Values) -> dict[str, Any]:
@@ -206,16 +198,7 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 
 def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainConfig) -> Space:
-    """The space that was typed.
-
-    Args:
-        words: the value of each ``--set``.
-        known: the settings that can vary.
-        config: the run without any change.
-
-    Returns:
-        The space; a `UserError` of one line if a part of it makes no sense.
-    """
+    """The space that was typed."""
     axes = [_axis(word, known) for word in words]
     for name, times in Counter(axis.name for axis in axes).items():
         if times > 1:
@@ -259,15 +242,7 @@ def _range(setting: Setting, parts: Sequence[str], word: str) -> Range:
 
 
 def find_setting(name: str, known: Sequence[Setting]) -> Setting:
-    """The setting that a name means.
-
-    Args:
-        name: its place, such as ``ppo.learning_rate`` or ``agent.ppo.learning_rate``, or its flag.
-        known: all settings.
-
-    Returns:
-        The setting; a `UserError` that suggests the nearest name for one that is unknown.
-    """
+    """The setting that a name means."""
     plain = name.removeprefix("--").removeprefix("agent.").replace("-", "_")
     by_name = [one for one in known if one.name.replace("-", "_") == plain]
     by_flag = [one for one in known if one.flag[2:].replace("-", "_") == plain]

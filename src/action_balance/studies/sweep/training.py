@@ -36,14 +36,7 @@ class TrialTraining:
     """Trains the run of a trial, begun now or earlier."""
 
     def __init__(self, number: int, values: Mapping[str, Any], plan: TrialPlan, home: Any) -> None:
-        """Begin.
-
-        Args:
-            number: of the trial.
-            values: what varies.
-            plan: what all trials share.
-            home: the `SweepHome` actor.
-        """
+        """Begin."""
         self._number, self._values, self._plan, self._home = number, values, plan, home
         self._trust = bool(leads_to(plan.base))  # what the user has named
         self._reports: queue.SimpleQueue[Report | BaseException] = queue.SimpleQueue()
@@ -56,14 +49,7 @@ class TrialTraining:
         self._thread.start()
 
     def next_report(self, is_stopping: Callable[[], bool]) -> Report:
-        """Continue until the next part is done, or until the training ends.
-
-        Args:
-            is_stopping: whether the sweep stops; it is asked every second or so.
-
-        Returns:
-            Where the trial is.
-        """
+        """Continue until the next part is done, or until the training ends."""
         if is_stopping():
             self._ending.set()
         if self._pauses:
@@ -83,11 +69,7 @@ class TrialTraining:
             return report
 
     def close(self, early: bool = False) -> None:
-        """End the training; what was trained is saved, and nothing is lost while it compiles.
-
-        Args:
-            early: whether the sweep has stopped the trial early.
-        """
+        """End the training; what was trained is saved, and nothing is lost while it compiles."""
         self._early = early
         self._ending.set()
         self._permits.put(False)

@@ -43,13 +43,7 @@ class TrialActor(tune.Trainable):
     """Trains one trial. A process that takes the place of a lost one continues its run."""
 
     def setup(self, config: dict[str, Any], plan: TrialPlan, home: Any) -> None:  # type: ignore[override]
-        """Begin to train. Ray Tune calls it with the objects of ``with_parameters``, which its base class does not say.
-
-        Args:
-            config: number and values of the trial.
-            plan: what all trials share.
-            home: the `SweepHome` actor.
-        """
+        """Begin to train; Ray Tune passes the objects of ``with_parameters``."""
         os.environ.update(plan.variables)
         from action_balance.studies.sweep.training import TrialTraining
 

@@ -61,12 +61,7 @@ class Proposals(_Unsaved, Searcher):
     """Gives Ray Tune the trials of a search."""
 
     def __init__(self, search: Search, numbers: dict[str, int]) -> None:
-        """Propose nothing yet.
-
-        Args:
-            search: decides which trial comes next.
-            numbers: receives the number of each trial, by its id in Ray Tune.
-        """
+        """Propose nothing yet."""
         super().__init__(metric=SCORE, mode="max")
         self._search, self._numbers = search, numbers
 
@@ -97,11 +92,7 @@ class News(_Unsaved, tune.Callback):
     """Tells a search what happens to its trials."""
 
     def __init__(self, search: Search) -> None:
-        """Watch a search.
-
-        Args:
-            search: whose trials Ray Tune trains.
-        """
+        """Watch a search."""
         self._search = search
 
     def on_trial_start(self, *_: Any, **info: Any) -> None:
@@ -121,12 +112,7 @@ class StopAll(_Unsaved, tune.Stopper):
     """Ends the experiment when the search stops, once all trials have saved."""
 
     def __init__(self, search: Search, home: Any) -> None:
-        """Watch a search.
-
-        Args:
-            search: which stops.
-            home: the actor that tells trials.
-        """
+        """Watch a search."""
         self._search, self._home = search, home
         self._since: float | None = None
 
@@ -146,16 +132,7 @@ class StopAll(_Unsaved, tune.Stopper):
 def tune_trials(
     settings: SweepSettings, search: Search, ledger: Ledger, out: Path, resources: Resources, cluster: ClusterConfig
 ) -> None:
-    """Train all trials of a search.
-
-    Args:
-        settings: of the sweep.
-        search: its trials.
-        ledger: what has become of them.
-        out: folder of the sweep.
-        resources: what each trial reserves.
-        cluster: settings of the cluster.
-    """
+    """Train all trials of a search."""
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": here}
     home: Any = ray.remote(SweepHome).options(**options).remote()

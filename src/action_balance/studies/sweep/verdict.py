@@ -40,16 +40,7 @@ def chosen(finals: Sequence[Final]) -> Final | None:
 
 
 def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[str]:
-    """The verdict.
-
-    Args:
-        finals: the settings with fresh seeds.
-        space: what varies.
-        metric: the metric that is maximised.
-
-    Yields:
-        Sentences.
-    """
+    """The verdict."""
     best, base = chosen(finals), next((one for one in finals if one.name == BASELINE), None)
     if best is None or base is None:
         yield f"No finished trial has a score yet, so there are no best settings: {metric} is not known."

@@ -51,16 +51,7 @@ class Watched:
 
     @classmethod
     def open(cls, path: Path, live: bool = False, trust: bool = False) -> "Watched":
-        """Open a run that exists or, to follow it live, one that may begin later.
-
-        Args:
-            path: folder of the run.
-            live: whether it may begin later.
-            trust: whether the family of environments that it names may be imported, for its map.
-
-        Returns:
-            The run.
-        """
+        """Open a run that exists or, to follow it live, one that may begin later."""
         if live and not RunFolder.holds_run(path):
             if is_file(path):
                 raise UserError(f"{path} is a file: give the folder of a run")
@@ -101,17 +92,7 @@ def points_for(groups: Sequence["Group"]) -> int:
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
-    """Average metrics over buckets of updates.
-
-    Args:
-        table: the metrics of all seeds, (U, S, names); values that are not finite are ignored.
-        names: as `metric_names` returns them.
-        bucket: updates of a bucket.
-
-    Returns:
-        Steps per seed (B,), the names of the metrics that have values, and these values, packed: (metrics, B, S), nan
-        where no value is known.
-    """
+    """Average metrics over buckets of updates."""
     updates = len(table)
     if not updates:
         return {"steps": [], "metrics": [], "values": packed(np.empty(0))}
@@ -176,15 +157,7 @@ class Group:
 
 
 def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
-    """Group runs by environment and settings.
-
-    Args:
-        runs: runs that have begun.
-        pooled: whether runs that differ only in their seeds share a group.
-
-    Returns:
-        The groups, with labels that distinguish them.
-    """
+    """Group runs by environment and settings."""
     configs = [run.config for run in runs if run.config is not None]
     by_name: dict[tuple[str, str, str], list[int]] = {}
     for number, (environment, label) in enumerate(named(configs)):
@@ -210,19 +183,7 @@ def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
 
 
 def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place: Place, bucket: int) -> Data:
-    """A curve as the page reads it.
-
-    Args:
-        group: its runs.
-        key: what the page calls it.
-        names: as `metric_names` returns them.
-        table: their metrics, as `read_table` returns them.
-        place: where to continue to read, if they are one run.
-        bucket: updates of a bucket.
-
-    Returns:
-        Plain data.
-    """
+    """A curve as the page reads it."""
     return {
         "key": key,
         "environment": group.environment,

@@ -37,17 +37,7 @@ TITLES = {"episode": "The first episode with sampled actions, of the first seed"
 
 
 def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = False) -> str:
-    """The page of training runs.
-
-    Args:
-        runs: the runs, which are shown together.
-        link: where the page finds a file of a run.
-        served: whether the page has a server.
-        live: whether it asks the server for news; then every run has a curve of its own.
-
-    Returns:
-        The text of an HTML file.
-    """
+    """The page of training runs."""
     begun = [run for run in runs if run.config is not None]
     groups = view_data.grouped(begun, pooled=not live)
     points = view_data.POINTS if live else view_data.points_for(groups)  # what is new comes in buckets of all points
@@ -130,14 +120,7 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
 
 
 def media(run: Path) -> list[Path]:
-    """The pictures and films of a run's last evaluation.
-
-    Args:
-        run: the folder of the run.
-
-    Returns:
-        The files; a link that leads out of the folder is not followed.
-    """
+    """The pictures and films of a run's last evaluation."""
     return [path for path in evaluation_files(run) if mime_type(path) in MEDIA and found_inside(run, path)]
 
 

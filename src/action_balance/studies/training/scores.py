@@ -53,16 +53,7 @@ class Score:
 
 
 def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
-    """The score of a group.
-
-    Args:
-        group: the runs.
-        names: the columns of the table, which include `KEYS` and may include `SCORED`.
-        table: their metrics, (U, S, names).
-
-    Returns:
-        The score; the final return is that of `compare`, the mean over the last tenth of the updates.
-    """
+    """The score of a group."""
 
     def column(name: str) -> np.ndarray:
         return table[..., names.index(name)].T  # (S, U)
@@ -120,15 +111,7 @@ def _timing(group: Group) -> tuple[float, float]:
 
 
 def compared(scores: Sequence[Score]) -> Data:
-    """The scores of an environment as the page shows them, with what they prove.
-
-    Args:
-        scores: one for each curve.
-
-    Returns:
-        The ``rows``, the highest mean first; the verdict ``lead``, None where no episode has finished; and what
-        else the text needs. Only runs of the same length can have a best row.
-    """
+    """The scores of an environment as the page shows them, with what they prove."""
     known = sorted((one for one in scores if len(one.final)), key=lambda one: -one.mean)
     estimates = [statistics.bootstrap_mean(one.final) for one in known]
     widths = [high - low for low, high in (one.spread_ends for one in estimates)]

@@ -39,17 +39,7 @@ class Shown:
 def view(
     paths: Sequence[Path], save: Path | None, live: bool, port: int, opens: bool, trust: bool, console: Console
 ) -> None:
-    """Show results or runs.
-
-    Args:
-        paths: folders of one result, or of runs.
-        save: the file to write instead of serving.
-        live: whether to follow runs that are still training.
-        port: the port to serve at; 0 for any free one.
-        opens: whether to open the page in a browser.
-        trust: whether families of environments that the runs name may be imported, for their maps.
-        console: the terminal.
-    """
+    """Show results or runs."""
     if save is not None and live:
         raise UserError("a saved page cannot follow a live run: leave out --save or --live")
     if save is not None and opens:
@@ -122,15 +112,7 @@ def _of_result(path: Path, trust: bool) -> Shown:
 
 
 def site_of(shown: Shown, live: bool) -> Site:
-    """What a server offers: the page, the media of the runs' evaluations, and news of the runs.
-
-    Args:
-        shown: what is shown.
-        live: whether the page is made again whenever it is loaded.
-
-    Returns:
-        A site whose page can be made: an error in it is raised here, not in the browser.
-    """
+    """What a server offers: the page, the media of the runs' evaluations, and news of the runs."""
     files: dict[str, tuple[Path, Path]] = {}
 
     def make() -> str:
