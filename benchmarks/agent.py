@@ -34,7 +34,7 @@ from host_stepped import GridEnv, HostLoop
 from rich.console import Console
 
 from action_balance.agent import learner, update
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import rollout
 from action_balance.agent.state import Params, TrainState
 from action_balance.bonuses.distillation import Distillation
@@ -122,11 +122,11 @@ def training(config: TrainConfig) -> Program:
 
 
 @lru_cache
-def single_agent(method: str = AGENT.method) -> tuple[Algorithm, TrainState]:
+def single_agent(method: str = AGENT.method) -> tuple[AgentContext, TrainState]:
     """A fresh agent of the first seed on one device."""
     config = configure(method=method)
     state = jax.tree.map(lambda leaf: leaf[0], DeviceTrainer(config).init_state())
-    return Algorithm(config.agent, config.env.spec), jax.device_put(state, jax.devices()[0])
+    return AgentContext(config.agent, config.env.spec), jax.device_put(state, jax.devices()[0])
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,9 +156,9 @@ def measure_training(effort: Effort, wide: Sequence[int]) -> dict[str, Program]:
     def host() -> HostLoop:
         return HostLoop([GridEnv(plain_grid.World()) for _ in range(AGENT.envs)], AGENT)
 
-    config, (algorithm, state) = configure(), single_agent()
+    config, (context, state) = configure(), single_agent()
     environment = config.environment(jax.random.key(0))
-    fused_rollout = compiled(partial(rollout, environment, algorithm=algorithm))
+    fused_rollout = compiled(partial(rollout, environment, context=context))
     updates, rollouts = host(), host()
     programs["fused, rollout only"] = Program(config, fused_rollout, state)
     programs["host-stepped"] = Program(config, updates.step, updates.start(state))
@@ -223,20 +223,20 @@ def part_calls(methods: Sequence[str]) -> dict[tuple[str, str], Callable[[], Any
     environment = configure().environment(jax.random.key(0))
     calls: dict[tuple[str, str], Callable[[], Any]] = {}
     for method in ("random", *methods):
-        algorithm, state = single_agent(method)
-        act = compiled(partial(rollout, environment, algorithm=algorithm))
+        context, state = single_agent(method)
+        act = compiled(partial(rollout, environment, context=context))
         calls["rollout", method] = partial(act, state)
         if method == "random":
             continue
         following, trajectory = act(state)
-        calls["learn", method] = partial(compiled(partial(update.learn, algorithm=algorithm)), following, trajectory)
+        calls["learn", method] = partial(compiled(partial(update.learn, context=context)), following, trajectory)
         if method == "ppo":
-            adam = compiled(partial(adam_steps, config=algorithm.config))
+            adam = compiled(partial(adam_steps, config=context.config))
             calls["adam", method] = partial(adam, state.params, state.optimizer)
         if method == AGENT.method:
-            rewards = compiled(partial(update.intrinsic_rewards, algorithm=algorithm))
+            rewards = compiled(partial(update.intrinsic_rewards, context=context))
             calls["bonus", method] = partial(rewards, following, update.bonus_transitions(trajectory))
-            whole = compiled(partial(learner.train_step, environment, algorithm=algorithm))
+            whole = compiled(partial(learner.train_step, environment, context=context))
             calls["whole", method] = partial(whole, state)
     return calls
 

@@ -16,7 +16,7 @@ import numpy as np
 import plain_grid
 
 from action_balance.agent import update
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState, Trajectory
 from action_balance.agent.update import UpdateInfo
@@ -78,8 +78,8 @@ class HostLoop:
 
     def __init__(self, environments: Sequence[GridEnv], config: AgentConfig) -> None:
         self.environments, self.config = environments, config
-        algorithm = Algorithm(config, environments[0].spec)
-        distribution = algorithm.distribution
+        context = AgentContext(config, environments[0].spec)
+        distribution = context.distribution
 
         def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
             key, action_key, _ = jax.random.split(key, 3)
@@ -88,17 +88,17 @@ class HostLoop:
 
         def decide(leaves: list[jax.Array], observation: jax.Array, noise: jax.Array, time: jax.Array) -> Decision:
             actor: Actor = jax.tree.unflatten(self._structure, leaves)
-            logits, values, bonus = jax.vmap(lambda obs: act(actor, obs, 0, algorithm))(observation)
-            behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
+            logits, values, bonus = jax.vmap(lambda obs: act(actor, obs, 0, context))(observation)
+            behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(logits, bonus)
             action = jax.vmap(distribution.sample)(behaviour, noise[time])
             return Decision(action, jax.vmap(distribution.log_prob)(behaviour, action), logits, bonus, values)
 
         def learn(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, UpdateInfo]:
-            state, info = update.learn(state, trajectory, algorithm)
+            state, info = update.learn(state, trajectory, context)
             return replace(state, updates=state.updates + 1), info
 
         self._draw, self._decide, self.learn = jax.jit(draw), jax.jit(decide), jax.jit(learn)
-        self._actor = jax.jit(lambda state: make_actor(state, algorithm))
+        self._actor = jax.jit(lambda state: make_actor(state, context))
         self._structure: Any = None
 
     def start(self, state: TrainState) -> TrainState:

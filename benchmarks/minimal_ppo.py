@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.networks import Policy, make_policy
 from action_balance.envs.base import Environment
 
@@ -41,8 +41,8 @@ class Sample(NamedTuple):
 class MinimalPPO:
     """PPO with the settings of an agent, of which it uses those that PPO has."""
 
-    def __init__(self, environment: Environment, algorithm: Algorithm) -> None:
-        self.environment, self.algorithm, self.config = environment, algorithm, algorithm.config
+    def __init__(self, environment: Environment, context: AgentContext) -> None:
+        self.environment, self.context, self.config = environment, context, context.config
         ppo = self.config.ppo
         clip = optax.identity() if ppo.max_grad_norm is None else optax.clip_by_global_norm(ppo.max_grad_norm)
         self.adam = optax.chain(clip, optax.adam(ppo.learning_rate))
@@ -50,12 +50,12 @@ class MinimalPPO:
     def init(self, key: Array) -> Loop:
         """A fresh policy, and environments at the beginning of their first episodes."""
         policy_key, reset_key, key = jax.random.split(key, 3)
-        policy = make_policy(self.algorithm.spec, self.config, policy_key)
+        policy = make_policy(self.context.spec, self.config, policy_key)
         env_state, observation = jax.vmap(self.environment.reset)(jax.random.split(reset_key, self.config.envs))
         return Loop(policy, self.adam.init(policy), env_state, observation, key)
 
     def _policy(self, policy: Policy, observation: Array) -> tuple[Array, Array]:
-        logits, values = policy(self.algorithm.policy_obs(observation, None))
+        logits, values = policy(self.context.policy_obs(observation, None))
         return logits, values[1]
 
     def step(self, loop: Loop) -> tuple[Loop, Array]:

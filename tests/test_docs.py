@@ -310,10 +310,10 @@ def test_the_table_of_metrics_has_the_metrics_of_normalised_returns() -> None:
 
 
 def _check_metrics(config: AgentConfig) -> None:
-    algorithm = small_agent.algorithm(config)
+    context = small_agent.context(config)
 
     def metrics(key: jax.Array) -> Metrics:
-        return train_step(small_agent.WORLD, init_state(small_agent.WORLD, algorithm, key), algorithm)[1]
+        return train_step(small_agent.WORLD, init_state(small_agent.WORLD, context, key), context)[1]
 
     written = jax.eval_shape(metrics, jax.random.key(0))  # traced, not compiled: the names are all that counts
     assert _documented(config, states=True) == {"update", "seed", "steps", *written}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from action_balance.reading import (
-    MOST_DEPTH,
+    MAX_DEPTH,
     Damaged,
     Missing,
     Unreadable,
@@ -113,7 +113,7 @@ def test_paths_that_lead_nowhere_are_no_error(tmp_path: Path) -> None:
         (b'{"a": 1e999}', "finite"),
         (b'{"a": ' + b"1" * 10_000 + b"}", "digits"),
         (b'{"a": 1, "a": 2}', "duplicate"),
-        (b'{"a": ' + nested(MOST_DEPTH + 1).encode() + b"}", "nested"),
+        (b'{"a": ' + nested(MAX_DEPTH + 1).encode() + b"}", "nested"),
         (b"[" * 200_000, "nested"),
     ],
 )
@@ -124,7 +124,7 @@ def test_damaged_json_is_refused_with_the_reason(tmp_path: Path, content: bytes,
 
 
 def test_json_of_the_greatest_depth_is_read() -> None:
-    assert parse_json(nested(MOST_DEPTH)) == json.loads(nested(MOST_DEPTH))
+    assert parse_json(nested(MAX_DEPTH)) == json.loads(nested(MAX_DEPTH))
 
 
 def test_a_name_that_is_not_utf8_is_read_as_it_was_written() -> None:

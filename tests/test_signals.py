@@ -13,7 +13,7 @@ import pytest
 
 from action_balance import signals, tasks
 from action_balance.signals import INTERRUPTED, Watcher, graceful_stop, interruptible
-from action_balance.tasks import Stop, Task, task, whole
+from action_balance.tasks import Stop, Task, critical_section, task
 
 #: The main thread computes in C, where no handler of Python runs, even if a signal comes just before.
 COMPUTES = """
@@ -234,7 +234,7 @@ def test_files_that_are_being_written_are_completed_first(process: Watched, last
     begun, file = threading.Event(), list[str]()
 
     def write() -> None:
-        with whole():
+        with critical_section():
             begun.set()
             file.append("half")
             hurry.wait()

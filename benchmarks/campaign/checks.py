@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from importlib import metadata
 
-from campaign.processes import MOST_MEMORY, Ended
+from campaign.processes import MAX_MEMORY, Ended
 
 #: Exit codes that a command may have.
 CODES = (0, 2, 130)
@@ -43,7 +43,7 @@ def problems(ended: Ended, codes: Collection[int] = CODES) -> list[str]:
     found = []
     if ended.hung:
         found.append(f"did not end within {ended.seconds:.0f} s")
-    if ended.peak > MOST_MEMORY:
+    if ended.peak > MAX_MEMORY:
         found.append(f"used {ended.peak / 1e9:.1f} GB of memory")
     if TRACEBACK in ended.err or TRACEBACK in ended.out:
         found.append(f"printed a traceback: {_last_line(ended.err)}")

@@ -19,7 +19,7 @@ from typing import Any, Literal
 #: Seconds after which a command that does not end hangs.
 HANG = 60.0
 #: Most memory of a command, in bytes.
-MOST_MEMORY = 4 * 10**9
+MAX_MEMORY = 4 * 10**9
 #: Address space of commands whose settings may be of any size; a part of it is reserved and never used.
 ROOM = 42 * 10**8
 #: Seconds that a warm interpreter has to end.
@@ -27,7 +27,7 @@ CLOSING = 5.0
 #: Seconds between two looks at a process.
 TICK = 0.02
 #: Bytes of output that are kept.
-MOST_OUTPUT = 200_000
+MAX_OUTPUT = 200_000
 
 #: Flags of a simpler code generator, without threads for each program.
 FAST_COMPILER = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
@@ -211,7 +211,7 @@ class Runner:
             if ended is not None:
                 break
             peak = max(peak, process.memory())
-            if now > hang or peak > MOST_MEMORY + 10**9:
+            if now > hang or peak > MAX_MEMORY + 10**9:
                 hung = hung or now > hang
                 _kill_group(process.pid)
             elif interrupt_after is not None and now > interrupt_after and not process.interrupted:
@@ -359,7 +359,7 @@ class Runner:
         return message
 
 
-def _read(file: Path, most: int = MOST_OUTPUT) -> str:
+def _read(file: Path, most: int = MAX_OUTPUT) -> str:
     """The beginning of what a process wrote."""
     try:
         with open(file, "rb") as opened:

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 #: Largest whole number that is counted to, in 32 bits.
-MOST = 2**31 - 1
+MAX = 2**31 - 1
 
 #: What to do before a disk can be written to again, by the number of the system's error.
 FIXES = {

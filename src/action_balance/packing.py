@@ -10,7 +10,7 @@ import numpy as np
 from action_balance.files import Data
 
 #: Most numbers that are unpacked.
-MOST_NUMBERS = 10_000_000
+MAX_NUMBERS = 10_000_000
 
 
 def packed(array: np.ndarray) -> Data:
@@ -30,7 +30,7 @@ def packed(array: np.ndarray) -> Data:
     return {"type": name, "data": base64.b64encode(content).decode("ascii")}
 
 
-def unpacked(data: Data, most: int = MOST_NUMBERS) -> np.ndarray:
+def unpacked(data: Data, most: int = MAX_NUMBERS) -> np.ndarray:
     """The numbers that `packed` has packed, along one axis."""
     dtype = np.dtype({"Uint8": "<u1", "Uint16": "<u2", "Uint32": "<u4", "Float32": "<f4"}[data["type"]])
     unpacker = zlib.decompressobj()

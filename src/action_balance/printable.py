@@ -1,13 +1,13 @@
 """Text that is safe to show: names and values that somebody else chose cannot break a line or control the terminal."""
 
 #: Most characters of a line; more are left out of its middle, because advice comes last.
-MOST = 2000
+MAX = 2000
 
 #: Bytes of a file name that are not UTF-8 are these characters in a string.
 _ESCAPED_BYTES = range(0xDC80, 0xDD00)
 
 
-def printable(text: str, most: int = MOST) -> str:
+def printable(text: str, most: int = MAX) -> str:
     r"""Text as one line without control characters."""
     if len(text) > most:  # first, because a text may be very long
         half = (most - 5) // 2

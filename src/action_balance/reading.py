@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 from action_balance.errors import UserError, as_size
 
 #: Most bytes of a JSON file, of a table or of a figure.
-MOST_BYTES = 16_000_000
+MAX_BYTES = 16_000_000
 #: Most lists and objects inside each other in JSON. Ours have fewer than ten.
-MOST_DEPTH = 50
+MAX_DEPTH = 50
 #: Most digits of a whole number in JSON, so that it is a number for `float`, too.
-MOST_DIGITS = 300
+MAX_DIGITS = 300
 
 #: What is not a regular file, by the test of its mode.
 _KINDS = (
@@ -86,7 +86,7 @@ def entries(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def opened(path: Path, expected: str, most: int | None = MOST_BYTES) -> Iterator[BufferedReader]:
+def opened(path: Path, expected: str, most: int | None = MAX_BYTES) -> Iterator[BufferedReader]:
     """Open a regular file to read it; whatever the system refuses, also while it is read, is an `Unreadable`."""
     try:
         with _regular(path, expected, most) as file:
@@ -117,7 +117,7 @@ def _regular(path: Path, expected: str, most: int | None) -> BufferedReader:
         raise
 
 
-def read_bytes(path: Path, expected: str, most: int = MOST_BYTES) -> bytes:
+def read_bytes(path: Path, expected: str, most: int = MAX_BYTES) -> bytes:
     """The content of a regular file."""
     with opened(path, expected, most) as file:
         content = file.read(most + 1) or b""  # files that the system makes up have no size, or nothing yet
@@ -126,7 +126,7 @@ def read_bytes(path: Path, expected: str, most: int = MOST_BYTES) -> bytes:
     return content
 
 
-def read_text(path: Path, expected: str, most: int = MOST_BYTES) -> str:
+def read_text(path: Path, expected: str, most: int = MAX_BYTES) -> str:
     """The text of a regular file in UTF-8, with or without a byte order mark."""
     try:
         return read_bytes(path, expected, most).decode("utf-8-sig")
@@ -134,7 +134,7 @@ def read_text(path: Path, expected: str, most: int = MOST_BYTES) -> str:
         raise Damaged(f"{path} is not UTF-8 text, but {expected} is expected") from None
 
 
-def read_json(path: Path, expected: str, most: int = MOST_BYTES) -> dict[str, Any]:
+def read_json(path: Path, expected: str, most: int = MAX_BYTES) -> dict[str, Any]:
     """The JSON object in a regular file."""
     content = read_bytes(path, expected, most)
     try:
@@ -167,7 +167,7 @@ def parse_json(content: bytes | str) -> Any:
     return found
 
 
-def check_depth(data: Any, most: int = MOST_DEPTH) -> None:
+def check_depth(data: Any, most: int = MAX_DEPTH) -> None:
     """Raise a ``ValueError`` for plain data with too many lists and objects inside each other."""
     level = [data]
     for _ in range(most + 1):
@@ -184,7 +184,7 @@ def check_depth(data: Any, most: int = MOST_DEPTH) -> None:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
+    if len(digits) > MAX_DIGITS:
         raise ValueError(f"a number has {len(digits)} digits")
     return int(digits)
 
@@ -206,7 +206,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _too_deep() -> ValueError:
-    return ValueError(f"it has more than {MOST_DEPTH} nested lists and objects")
+    return ValueError(f"it has more than {MAX_DEPTH} nested lists and objects")
 
 
 def _too_large(path: Path, expected: str, most: int, size: int) -> Unreadable:

@@ -56,7 +56,7 @@ def task(under_way: Task) -> Iterator[None]:
 
 
 @contextmanager
-def whole() -> Iterator[None]:
+def critical_section() -> Iterator[None]:
     """Write what belongs together: a process that ends at once waits for it, for a moment."""
     with FILES:
         yield

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
+from small_agent import SMALL, WORLD, begun, context, leaves, make_step, same, trained
 
 from action_balance.agent import minibatches, rollout, sequences, update
 from action_balance.agent.state import Params, TrainState, Trajectory
@@ -31,7 +31,7 @@ SAMPLES = 16 * 4  # of a rollout
 @pytest.fixture(scope="module")
 def made() -> tuple[TrainState, Trajectory]:
     """An agent in the middle of its training after one more rollout, and the rollout."""
-    return jax.jit(lambda state: rollout.rollout(WORLD, state, algorithm(CLASSIC)))(trained(CLASSIC)[0])
+    return jax.jit(lambda state: rollout.rollout(WORLD, state, context(CLASSIC)))(trained(CLASSIC)[0])
 
 
 def prepared(made: tuple[TrainState, Trajectory], config: AgentConfig = CLASSIC) -> minibatches.UpdateBatch:
@@ -49,7 +49,7 @@ def prepare(
     config: AgentConfig,
 ) -> Any:
     """In one program for each set of settings."""
-    return update.prepare(state, trajectory, last_values, jnp.ones(()), algorithm(config), drift=drift)
+    return update.prepare(state, trajectory, last_values, jnp.ones(()), context(config), drift=drift)
 
 
 def test_every_epoch_has_every_sample_once_in_an_order_of_its_own(made: tuple[TrainState, Trajectory]) -> None:
@@ -90,7 +90,7 @@ def test_values_after_a_time_limit_are_those_of_the_observation_that_was_reached
 ) -> None:
     state, trajectory = made
     assert trajectory.truncated.any()
-    ours = algorithm(CLASSIC)
+    ours = context(CLASSIC)
     found = sequences.final_values(trajectory, state.params.policy, None, ours)
     place = tuple(np.argwhere(np.asarray(trajectory.truncated))[0])
     seen = ours.policy_obs(trajectory.next_obs[place], None)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, traces, trained
+from small_agent import SMALL, WORLD, begun, context, leaves, make_step, same, traces, trained
 
 from action_balance.agent import learner, rollout
 from action_balance.core.running_stats import RunningMeanStd
@@ -54,7 +54,7 @@ def test_the_first_weights_of_a_part_do_not_depend_on_the_other_parts() -> None:
             check(one, both.bonuses[slot])
     # Nor on where the environments are.
     stats = RunningMeanStd.empty(WORLD.spec.frame_shape)
-    initial = jax.jit(lambda key: learner.init_agent(algorithm(), stats, key).params)
+    initial = jax.jit(lambda key: learner.init_agent(context(), stats, key).params)
     check(initial(jax.random.key(0)), both)
     assert not same(begun(SMALL, 1).params.policy, both.policy)
 
@@ -99,7 +99,7 @@ def test_a_second_update_traces_nothing() -> None:
 
 def test_returns_of_episodes_are_followed_across_rollouts() -> None:
     state = begun()
-    trajectory = eqx.filter_jit(lambda s: rollout.rollout(WORLD, s, algorithm()))(state)[1]
+    trajectory = eqx.filter_jit(lambda s: rollout.rollout(WORLD, s, context()))(state)[1]
     reward = jnp.zeros((16, 4)).at[3, 1].set(1.0).at[9, 1].set(1.0)
     ended = jnp.zeros((16, 4), bool).at[5, 1].set(True).at[9, 1].set(True).at[9, 2].set(True)
     trajectory = replace(trajectory, reward=reward, terminated=ended, truncated=jnp.zeros_like(ended))
@@ -117,7 +117,7 @@ def test_new_episodes_begin_without_the_return_of_those_that_were_lost() -> None
     scale = state.reward_scale
     assert scale is not None
     state = replace(state, reward_scale=replace(scale, filtered=jnp.full_like(scale.filtered, 7.0)))
-    after = learner.new_episodes(algorithm(config), state).reward_scale
+    after = learner.new_episodes(context(config), state).reward_scale
     assert after is not None
     assert not after.filtered.any()
     assert same(after.moments, scale.moments)

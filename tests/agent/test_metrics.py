@@ -5,10 +5,10 @@ from typing import Any
 
 import jax
 import pytest
-from small_agent import SMALL, WORLD, algorithm
+from small_agent import SMALL, WORLD, context
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.bonuses.base import INTRINSIC, NoSettings
 from action_balance.bonuses.counts import StateCounts
@@ -22,7 +22,7 @@ LEARNING = {
 }
 
 
-def _reported(agent: Algorithm) -> set[str]:
+def _reported(agent: AgentContext) -> set[str]:
     """Names of the metrics of an update, which is traced but not compiled."""
 
     def metrics(key: jax.Array) -> Metrics:
@@ -48,7 +48,7 @@ def test_a_method_reports_the_metrics_of_its_parts(method: str, own: set[str]) -
         *("episodes", "episode_return", "best_return", "first_reward", "states", "action_frequency"),
         *("entropy_pi", "entropy_beta", "parameters_finite"),
     }
-    assert _reported(algorithm(replace(SMALL, method=method))) == always | own
+    assert _reported(context(replace(SMALL, method=method))) == always | own
 
 
 def test_a_bonus_cannot_replace_a_metric_of_another_part() -> None:
@@ -58,7 +58,7 @@ def test_a_bonus_cannot_replace_a_metric_of_another_part() -> None:
             del params
             return {"states": state.sum()}
 
-    one = algorithm(replace(SMALL, method="count"))
+    one = context(replace(SMALL, method="count"))
     impostor = replace(one)
     impostor.__dict__["bonuses"] = {INTRINSIC: Impostor(one.spec, one.config, NoSettings())}
     with pytest.raises(UserError, match="states"):

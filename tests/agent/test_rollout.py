@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from small_agent import SMALL, WORLD, algorithm, begun, trained
+from small_agent import SMALL, WORLD, begun, context, trained
 
 from action_balance.agent import rollout
 from action_balance.agent.state import TrainState
@@ -14,9 +14,9 @@ from action_balance.agent.state import TrainState
 
 def test_actions_are_sampled_from_beta_and_its_log_prob_is_stored() -> None:
     state = trained()[0]
-    _, trajectory = eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, algorithm()))(state)
-    log_prob = jax.vmap(jax.vmap(algorithm().distribution.log_prob))
-    beta = jax.vmap(jax.vmap(lambda x, y: algorithm().behaviour_logits(x, y, jnp.ones(()))))(
+    _, trajectory = eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, context()))(state)
+    log_prob = jax.vmap(jax.vmap(context().distribution.log_prob))
+    beta = jax.vmap(jax.vmap(lambda x, y: context().behaviour_logits(x, y, jnp.ones(()))))(
         trajectory.logits, trajectory.action_bonus
     )
     expected = log_prob(beta, trajectory.action)
@@ -26,7 +26,7 @@ def test_actions_are_sampled_from_beta_and_its_log_prob_is_stored() -> None:
 
 def test_the_states_of_a_rollout_are_numbered() -> None:
     state = trained()[0]
-    _, trajectory = eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, algorithm()))(state)
+    _, trajectory = eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, context()))(state)
     number = jax.vmap(jax.vmap(WORLD.index))
     assert (trajectory.index == number(trajectory.observation)).all()
     assert (trajectory.next_index == number(trajectory.next_obs)).all()

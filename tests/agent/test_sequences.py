@@ -13,7 +13,7 @@ from recall_env import Recall, RecallConfig
 from small_agent import leaves, same
 
 from action_balance.agent import learner, sequences, update
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act_with_memory, make_actor, rollout
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
@@ -47,8 +47,8 @@ Made = tuple[TrainState, Trajectory, TrainState, update.UpdateInfo]
 
 
 @cache
-def algorithm(config: AgentConfig, stack: int = 1) -> Algorithm:
-    return Algorithm(config, RecallConfig("recall", stack).spec)
+def context(config: AgentConfig, stack: int = 1) -> AgentContext:
+    return AgentContext(config, RecallConfig("recall", stack).spec)
 
 
 @cache
@@ -56,8 +56,8 @@ def program(config: AgentConfig, stack: int = 1) -> Callable[[TrainState], Made]
     """One rollout and one update: the state between them, the rollout, the state after, and what is reported."""
 
     def both(state: TrainState) -> Made:
-        after, trajectory = rollout(WORLD, state, algorithm(config, stack))
-        learned, info = update.learn(after, trajectory, algorithm(config, stack))
+        after, trajectory = rollout(WORLD, state, context(config, stack))
+        learned, info = update.learn(after, trajectory, context(config, stack))
         return after, trajectory, learned, info
 
     return jax.jit(both)
@@ -65,7 +65,7 @@ def program(config: AgentConfig, stack: int = 1) -> Callable[[TrainState], Made]
 
 @cache
 def begun(config: AgentConfig, stack: int = 1) -> TrainState:
-    return jax.jit(lambda key: learner.init_state(WORLD, algorithm(config, stack), key))(jax.random.key(0))
+    return jax.jit(lambda key: learner.init_state(WORLD, context(config, stack), key))(jax.random.key(0))
 
 
 @cache
@@ -114,7 +114,7 @@ def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(mad
     after, trajectory, _, _ = made
     policy = after.params.policy
     assert trajectory.memory is not None
-    found = jax.jit(lambda one: sequences.final_values(one, policy, None, algorithm(GRU)))(trajectory)
+    found = jax.jit(lambda one: sequences.final_values(one, policy, None, context(GRU)))(trajectory)
     time, env = np.argwhere(np.asarray(trajectory.truncated))[0]
 
     @jax.jit
@@ -138,7 +138,7 @@ def test_bonuses_do_not_see_the_memory(made: Made) -> None:
     transitions = update.bonus_transitions(trajectory)
 
     def found(state: TrainState, config: AgentConfig, memory: Any) -> Any:
-        ours = algorithm(config)
+        ours = context(config)
         actor = make_actor(state, ours)
         scores = act_with_memory(actor, memory, trajectory.observation[0, 0], 0, ours)[0][2]
         return scores, update.intrinsic_rewards(state, transitions, ours)[0]
@@ -157,7 +157,7 @@ def test_only_an_agent_with_memory_recalls_the_cue_and_evaluations_remember_too(
     assert correct > 0.95
     played = jax.jit(
         lambda state: evaluate_agent(
-            WORLD, make_actor(state, algorithm(GRU)), algorithm(GRU), jnp.asarray(0), 20, jax.random.key(1)
+            WORLD, make_actor(state, context(GRU)), context(GRU), jnp.asarray(0), 20, jax.random.key(1)
         )
     )(state)
     assert played.returns.tolist() == [1.0] * 20

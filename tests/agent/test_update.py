@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_agent import SMALL, WORLD, algorithm, begun, leaves, make_step, same, trained
+from small_agent import SMALL, WORLD, begun, context, leaves, make_step, same, trained
 
 from action_balance.agent import minibatches, rollout, update
 from action_balance.agent.state import Params, TrainState, Trajectory
@@ -27,7 +27,7 @@ def state() -> TrainState:
 @pytest.fixture(scope="module")
 def made(state: TrainState) -> tuple[TrainState, Trajectory]:
     """That agent after one more rollout, and the rollout."""
-    return eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, algorithm()))(state)
+    return eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, context()))(state)
 
 
 #: In one program for each set of settings.
@@ -72,7 +72,7 @@ def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bon
     owners = {INTRINSIC: INTRINSIC, ACTION: ACTION} | dict.fromkeys(("policy", "value_int", "entropy"), "policy")
 
     def terms(params: Params, bonus_states: Any) -> dict[str, jax.Array]:
-        found = update.loss(params, bonus_states, batch, samples, transitions, totals, algorithm(), state.key)[1]
+        found = update.loss(params, bonus_states, batch, samples, transitions, totals, context(), state.key)[1]
         return {name: found[name] for name in owners}
 
     # The gradients of each term, in one program.
@@ -96,11 +96,11 @@ def test_reward_belongs_to_the_state_reached_and_uses_the_statistics_before_the_
     made: tuple[TrainState, Trajectory],
 ) -> None:
     state, trajectory = made
-    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, algorithm()))(state, trajectory)
+    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, context()))(state, trajectory)
     transitions = update.bonus_transitions(trajectory)
-    expected, _ = update.intrinsic_rewards(state, transitions, algorithm())
+    expected, _ = update.intrinsic_rewards(state, transitions, context())
     np.testing.assert_allclose(info.reward, expected, rtol=1e-5)
-    late, _ = update.intrinsic_rewards(replace(state, obs_stats=after.obs_stats), transitions, algorithm())
+    late, _ = update.intrinsic_rewards(replace(state, obs_stats=after.obs_stats), transitions, context())
     assert np.abs(late - expected).max() > 1e-4
     assert after.obs_stats.count == state.obs_stats.count + 4 * 16
     # Same cell reached, same reward: it depends on s' alone.
@@ -112,7 +112,7 @@ def test_reward_belongs_to_the_state_reached_and_uses_the_statistics_before_the_
 def test_training_uses_the_statistics_with_the_rollout(made: tuple[TrainState, Trajectory]) -> None:
     state, trajectory = made
     whole = replace(SMALL, ppo=replace(SMALL.ppo, epochs=1, minibatches=1))
-    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, algorithm(whole)))(state, trajectory)
+    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, context(whole)))(state, trajectory)
 
     def mean_errors(stats: RunningMeanStd) -> tuple[float, float]:
         """Of both predictors as they were, for the whole rollout."""
@@ -177,7 +177,7 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
 
 def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Trajectory]) -> None:
     state, trajectory = made
-    count = algorithm(replace(SMALL, method="count"))
+    count = context(replace(SMALL, method="count"))
     counts = jnp.arange(WORLD.spec.states, dtype=jnp.int32)
     state = replace(state, bonus_states={INTRINSIC: counts}, params=replace(state.params, bonuses={INTRINSIC: None}))
     prepare = jax.jit(lambda state, rollout: update.prepare(state, rollout, jnp.zeros((4, 2)), jnp.ones(()), count))
@@ -194,7 +194,7 @@ def test_action_predictor_learns_from_the_action_taken_or_from_all(
 ) -> None:
     state, trajectory = made
     config = replace(SMALL, bonus_settings=FrozenDict(distillation={"learns_from": learns_from}))
-    bonus = algorithm(config).action_bonus
+    bonus = context(config).action_bonus
     assert bonus is not None
     transitions: Transitions = flat(update.bonus_transitions(trajectory))
     params, target = state.params.bonuses[ACTION], state.bonus_states[ACTION]

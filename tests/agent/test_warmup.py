@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.warmup import loop, warm_up, warmup_steps
 from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
 from action_balance.core.running_stats import RunningMeanStd
@@ -40,4 +40,4 @@ def test_random_steps_are_made_where_something_uses_the_statistics(
 ) -> None:
     config = AgentConfig(method=method, ppo=PPOConfig(rollout_steps=3), bonus=BonusConfig(warmup_rollouts=2))
     spec = EnvSpec("vector", (2,), (3,), normalize_obs=normalize_obs)
-    assert warmup_steps(Algorithm(config, spec)) == steps
+    assert warmup_steps(AgentContext(config, spec)) == steps

@@ -8,7 +8,7 @@ import plain_grid
 from host_stepped import GridEnv, HostLoop
 
 from action_balance.agent import learner, rollout
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.envs.base import Step
 from action_balance.envs.grid.dynamics import GridState
@@ -67,11 +67,11 @@ def test_host_environment_has_the_same_observations_and_rewards_as_the_jax_envir
 
 def test_host_stepped_updates_are_those_of_the_fused_program() -> None:
     environment = GridEnvironment(WORLD)
-    algorithm = Algorithm(SMALL, environment.spec)
+    context = AgentContext(SMALL, environment.spec)
     host = HostLoop([GridEnv(plain(WORLD)) for _ in range(SMALL.envs)], SMALL)
-    train_step = eqx.filter_jit(lambda state: learner.train_step(environment, state, algorithm))
-    fused_rollout = eqx.filter_jit(lambda state: rollout.rollout(environment, state, algorithm))
-    fused = eqx.filter_jit(lambda key: learner.init_state(environment, algorithm, key))(jax.random.key(0))
+    train_step = eqx.filter_jit(lambda state: learner.train_step(environment, state, context))
+    fused_rollout = eqx.filter_jit(lambda state: rollout.rollout(environment, state, context))
+    fused = eqx.filter_jit(lambda key: learner.init_state(environment, context, key))(jax.random.key(0))
     stepped = host.start(fused)
     for update in range(3):
         expected = fused_rollout(fused)[1]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.presets import PRESETS
@@ -84,7 +84,7 @@ def test_an_agent_that_learns_nothing_keeps_no_rollout() -> None:
 def test_buffers_on_the_host_are_what_is_allocated() -> None:
     spec = EnvSpec("image-stack", (4, 44, 44), (3, 2), dtype="uint8")
     empty = jax.eval_shape(
-        lambda key: RolloutBuffer.empty(Algorithm(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
+        lambda key: RolloutBuffer.empty(AgentContext(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
     )
     allocated = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(empty))
     learned = 4 * (3 + 3 * 3) * 44 * 44  # 4 environments, 3 older frames, 3 copies of the frames of 3 steps
@@ -96,10 +96,10 @@ def test_buffers_on_the_host_are_what_is_allocated() -> None:
     "agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd", memory="gru")]
 )
 def test_the_estimate_is_below_what_a_program_needs(agent: AgentConfig) -> None:
-    config, algorithm = TrainConfig(SEA, agent), Algorithm(agent, SEA.spec)
+    config, context = TrainConfig(SEA, agent), AgentContext(agent, SEA.spec)
     sea = config.environment(jax.random.key(0))
-    state = jax.eval_shape(lambda key: learner.init_state(sea, algorithm, key), jax.random.key(0))
-    step = jax.jit(lambda state: learner.train_step(sea, state, algorithm), donate_argnums=0)
+    state = jax.eval_shape(lambda key: learner.init_state(sea, context, key), jax.random.key(0))
+    step = jax.jit(lambda state: learner.train_step(sea, state, context), donate_argnums=0)
     program: Any = step.lower(state).compile().memory_analysis()
     assert sum(needs(config).values()) < program.argument_size_in_bytes + program.temp_size_in_bytes
 

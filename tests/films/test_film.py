@@ -70,7 +70,7 @@ def test_a_film_of_a_map_has_a_frame_for_every_step_and_one_for_the_end() -> Non
 
 
 def test_of_a_long_episode_steps_are_left_out_but_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MOST_FRAMES", 3)
+    monkeypatch.setattr(film, "MAX_FRAMES", 3)
     story = replace(STORY, taken=np.ones(7, int), pi=np.full((7, 4), 0.25))
     states = np.array([0, 1, 0, 1, 0, 1, 0, 1])
     content = film.map_film(row_of_three(), story, states, np.zeros(7))

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from action_balance.web.files import MOST_BYTES
+from action_balance.web.files import MAX_BYTES
 
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
@@ -111,7 +111,7 @@ def until(page: Page, holds: Callable[[], bool], seconds: float = 10) -> None:
 
 def check_page(browser: Browser, path: Path) -> None:
     """Check a page in a file: below 10 MB, no request, no error, no id twice, and what `check_accessibility` checks."""
-    assert path.stat().st_size < MOST_BYTES
+    assert path.stat().st_size < MAX_BYTES
     with shown(browser, path.as_uri()) as found:
         if found.page.locator("#data").count():
             found.page.wait_for_selector("html[data-ready]")

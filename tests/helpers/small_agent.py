@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
@@ -27,9 +27,9 @@ SMALL = AgentConfig(
 )
 
 
-def algorithm(config: AgentConfig = SMALL) -> Algorithm:
+def context(config: AgentConfig = SMALL) -> AgentContext:
     """Algorithm 1 in the small world."""
-    return Algorithm(config, WORLD.spec)
+    return AgentContext(config, WORLD.spec)
 
 
 #: How often the update of each agent was traced.
@@ -42,7 +42,7 @@ def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, M
 
     def step(state: TrainState) -> tuple[TrainState, Metrics]:
         traces[config] += 1
-        return learner.train_step(WORLD, state, algorithm(config))
+        return learner.train_step(WORLD, state, context(config))
 
     return eqx.filter_jit(step)
 
@@ -50,7 +50,7 @@ def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, M
 @cache
 def begun(config: AgentConfig = SMALL, seed: int = 0) -> TrainState:
     """A state before any update."""
-    return jax.jit(partial(learner.init_state, WORLD, algorithm(config)))(jax.random.key(seed))
+    return jax.jit(partial(learner.init_state, WORLD, context(config)))(jax.random.key(seed))
 
 
 @cache

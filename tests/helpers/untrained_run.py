@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, NetConfig, PPOConfig
@@ -53,7 +53,7 @@ def states(config: TrainConfig) -> TrainState:
     """The agents of a run before the first update, with statistics of random frames."""
     if config.env.engine == "device":
         return make_trainer(config).init_state()
-    algorithm, spec = Algorithm(config.agent, config.env.spec), config.env.spec
+    context, spec = AgentContext(config.agent, config.env.spec), config.env.spec
     generator = np.random.default_rng(0)
     frames = (
         generator.integers(0, 256, (20, *spec.frame_shape))
@@ -65,6 +65,6 @@ def states(config: TrainConfig) -> TrainState:
     @jax.jit
     def begin(key: Any) -> TrainState:
         stats = empty_stats(spec).update(seen)
-        return jax.vmap(lambda one: init_agent(algorithm, stats, one))(jax.random.split(key, config.seeds))
+        return jax.vmap(lambda one: init_agent(context, stats, one))(jax.random.split(key, config.seeds))
 
     return begin(jax.random.key(7))

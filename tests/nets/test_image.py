@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig
@@ -161,7 +161,7 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
     def build(method: str) -> Any:
         spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
         stats = RunningMeanStd.empty((84, 84))
-        state = jax.eval_shape(lambda key: init_agent(Algorithm(AgentConfig(method=method), spec), stats, key), KEY)
+        state = jax.eval_shape(lambda key: init_agent(AgentContext(AgentConfig(method=method), spec), stats, key), KEY)
         return state.params, state.bonus_states
 
     params, targets = build("action-balance-rnd")
@@ -187,8 +187,8 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
 
 def test_plain_ppo_has_no_bonus_network() -> None:
     spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
-    algorithm = Algorithm(AgentConfig(method="ppo"), spec)
-    state = jax.eval_shape(lambda key: init_agent(algorithm, RunningMeanStd.empty((84, 84)), key), KEY)
+    context = AgentContext(AgentConfig(method="ppo"), spec)
+    state = jax.eval_shape(lambda key: init_agent(context, RunningMeanStd.empty((84, 84)), key), KEY)
     assert count(state.params) == count(state.params.policy)
     assert count(state.optimizer[0].mu) == count(state.params.policy)
     assert state.bonus_states == {}

@@ -104,7 +104,7 @@ def test_a_header_that_promises_something_else_is_damage(tmp_path: Path, header:
 
 
 def test_a_small_file_that_expands_to_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_file, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(array_file, "MAX_BYTES", 100_000)
     file = _write(tmp_path / "a.npz", {"x": np.zeros(20_000)}, compress=True)
     assert file.stat().st_size < 1000
     with pytest.raises(DamagedArrays, match="100,000 bytes"):

@@ -120,11 +120,11 @@ def test_lists_inside_too_many_others_are_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "content"),
     [
-        ("MOST_LINE", bytes(5000)),
-        ("MOST_BYTES", LINES[0] * 50),
-        ("MOST_ROWS", LINES[0] * 1001),
-        ("MOST_NUMBERS", LINES[0] * 251),
-        ("MOST_DAMAGED", b"\n" * 1001),
+        ("MAX_LINE", bytes(5000)),
+        ("MAX_BYTES", LINES[0] * 50),
+        ("MAX_ROWS", LINES[0] * 1001),
+        ("MAX_NUMBERS", LINES[0] * 251),
+        ("MAX_DAMAGED", b"\n" * 1001),
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
@@ -139,7 +139,7 @@ def test_more_than_a_run_has_is_refused_also_if_a_small_file_expands_to_it(
         read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
 
 
-@pytest.mark.parametrize(("limit", "words"), [("MOST_LISTED", "100 bytes"), ("MOST_VALUES", "100 values")])
+@pytest.mark.parametrize(("limit", "words"), [("MAX_LISTED", "100 bytes"), ("MAX_VALUES", "100 values")])
 def test_rows_that_are_all_in_memory_are_fewer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
 ) -> None:

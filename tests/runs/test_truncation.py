@@ -47,7 +47,7 @@ def test_intact_rows_after_a_damaged_line_stay(tmp_path: Path, damage: bytes) ->
 def test_a_line_longer_than_any_row_is_damaged_and_not_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(truncation, "MOST_LINE", 64)
+    monkeypatch.setattr(truncation, "MAX_LINE", 64)
     monkeypatch.setattr(truncation, "PIECE", 10)
     file = written(tmp_path / "rows", line(1), b"x" * 200 + b"\n", line(2))
     cut = plan(file, 2)

@@ -87,7 +87,7 @@ def played(agent: ab.Agent, env: Any, recording: Recording, mode: ActionMode, ke
 def test_in_an_atari_game_it_takes_the_actions_of_the_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_host, "MOST_STEPS", 6)
+    monkeypatch.setattr(on_host, "MAX_STEPS", 6)
     plain = replace(untrained_run.IMAGES, method="ppo")  # one program for all modes
     run = untrained_run.make(tmp_path / "run", "atari:montezuma_revenge", plain)
     agent = ab.load(run)

@@ -13,7 +13,7 @@ import small_agent
 import untrained_run
 
 import action_balance as ab
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
@@ -76,7 +76,7 @@ def test_a_policy_of_the_papers_preset_takes_less_than_eight_megabytes() -> None
 
     spec = EnvSpec("image-stack", (4, 84, 84), (18,), dtype="uint8")
     policy = jax.eval_shape(
-        lambda: make_policy(spec, Algorithm(PRESETS["atari-paper"], spec).config, jax.random.key(0))
+        lambda: make_policy(spec, AgentContext(PRESETS["atari-paper"], spec).config, jax.random.key(0))
     )
     numbers = sum(leaf.size for leaf in jax.tree.leaves(policy) if hasattr(leaf, "size"))
     assert 4 * numbers + 8 * 84 * 84 < 7_900_000

@@ -27,7 +27,7 @@ def test_a_table_has_its_columns_and_finite_numbers(tmp_path: Path) -> None:
 def test_files_are_embedded_as_long_as_there_is_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "film.mp4").write_bytes(bytes(range(30)))
     (tmp_path / "link.mp4").symlink_to(Path(__file__))
-    monkeypatch.setattr(files, "MOST_BYTES", 100_200)  # 200 besides the markup, of which a film takes 140
+    monkeypatch.setattr(files, "MAX_BYTES", 100_200)  # 200 besides the markup, of which a film takes 140
     embedded = Embedded(used=0)
     assert embedded.link(tmp_path, tmp_path / "link.mp4") is None
     assert embedded.link(tmp_path, tmp_path / "gone.mp4") is None

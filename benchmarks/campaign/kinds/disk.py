@@ -13,7 +13,7 @@ from campaign.kinds.kills import begin, compare
 from campaign.snapshots import lost, snapshot
 
 #: Most kilobytes of the file system; a run among the fixtures needs less.
-MOST = 1200
+MAX = 1200
 #: Folders at which a file system is mounted now.
 _mounted: list[Path] = []
 
@@ -58,7 +58,7 @@ def run(context: CaseContext) -> None:
     """Train or evaluate on a small disk."""
     rng = context.rng
     disk = context.folder / "disk"
-    kilobytes = rng.choice((rng.randrange(4, 200, 4), rng.randrange(4, MOST, 4)))
+    kilobytes = rng.choice((rng.randrange(4, 200, 4), rng.randrange(4, MAX, 4)))
     about = f"a disk of {kilobytes} kB"
     training, reference = TRAININGS["long-sea"], context.fixtures.path("long-sea", context.runner)
     with small_disk(disk, kilobytes) as mounted:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jaxtyping import Bool, Float, Int, Shaped
 
-from action_balance.errors import MOST
+from action_balance.errors import MAX
 
 #: An array of JAX or of NumPy; the functions use the library that it belongs to.
 Array = Any
@@ -52,5 +52,5 @@ def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: I
     steps, envs = reward.shape
     positive = (reward > 0).any(axis=1)
     when = (updates * steps + positive.argmax() + 1) * envs
-    when = xp.where(updates < MOST // (steps * envs), when, MOST)  # more does not fit
+    when = xp.where(updates < MAX // (steps * envs), when, MAX)  # more does not fit
     return xp.where((before < 0) & positive.any(), when, before)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray
 
 from action_balance.agent import update, warmup
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.episodes import Episodes, add_rewards, first_reward, summarize
 from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
@@ -21,19 +21,19 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
-from action_balance.core.sharding import each_environment, split
+from action_balance.core.sharding import each_environment, shard
 from action_balance.core.visits import add_visits
 from action_balance.envs.base import Environment
 from action_balance.envs.mixed import empty_stats
 
 
-def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
+def init_agent(context: AgentContext, obs_stats: RunningMeanStd, key: PRNGKeyArray) -> TrainState:
     """A fresh agent without environments, such as those on the host need.
 
     Keys are derived from names: the first weights of the policy do not depend on which bonuses exist.
     """
-    config, spec = algorithm.config, algorithm.spec
-    made = {slot: bonus.init(named_key(key, slot), obs_stats) for slot, bonus in algorithm.bonuses.items()}
+    config, spec = context.config, context.spec
+    made = {slot: bonus.init(named_key(key, slot), obs_stats) for slot, bonus in context.bonuses.items()}
     policy = make_policy(spec, config, named_key(key, "policy"))
     params = Params(policy, {slot: one[0] for slot, one in made.items()})
     return TrainState(
@@ -45,7 +45,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         env_state=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((spec.states, algorithm.distribution.choices), jnp.int32),
+        visits=jnp.zeros((spec.states, context.distribution.choices), jnp.int32),
         state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=named_key(key, "training"),
@@ -55,65 +55,65 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
     )
 
 
-def new_episodes(algorithm: Algorithm, state: TrainState) -> TrainState:
+def new_episodes(context: AgentContext, state: TrainState) -> TrainState:
     """The agent when all environments begin new episodes, as environments on the host do when a run is resumed."""
-    states = {slot: bonus.new_episodes(state.bonus_states[slot]) for slot, bonus in algorithm.bonuses.items()}
+    states = {slot: bonus.new_episodes(state.bonus_states[slot]) for slot, bonus in context.bonuses.items()}
     scale = state.reward_scale
     begun = None if scale is None else replace(scale, filtered=jnp.zeros_like(scale.filtered))
     return replace(state, bonus_states=states, reward_scale=begun)
 
 
-def init_state(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> TrainState:
+def init_state(environment: Environment, context: AgentContext, key: PRNGKeyArray) -> TrainState:
     """A fresh agent with its environments on the device, and observation statistics of a random agent."""
-    stats = warm_up(environment, algorithm, named_key(key, "warm-up"))
-    return with_environments(init_agent(algorithm, stats, key), environment, algorithm, key)
+    stats = warm_up(environment, context, named_key(key, "warm-up"))
+    return with_environments(init_agent(context, stats, key), environment, context, key)
 
 
 def with_environments(
-    state: TrainState, environment: Environment, algorithm: Algorithm, key: PRNGKeyArray
+    state: TrainState, environment: Environment, context: AgentContext, key: PRNGKeyArray
 ) -> TrainState:
     """An agent at the beginning of the first episodes."""
-    envs = algorithm.config.envs
+    envs = context.config.envs
     environments, frame = each_environment(environment.reset)(jax.random.split(named_key(key, "reset"), envs))
     return replace(
         state,
         env_state=environments,
-        observation=jax.vmap(algorithm.first_obs)(frame),
+        observation=jax.vmap(context.first_obs)(frame),
         episode_return=jnp.zeros(envs),
         memory=empty_memory(state.params.policy, envs),
     )
 
 
-def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -> RunningMeanStd:
+def warm_up(environment: Environment, context: AgentContext, key: PRNGKeyArray) -> RunningMeanStd:
     """Observation statistics of what a uniformly random agent reaches."""
-    config = algorithm.config
-    stats, steps = empty_stats(algorithm.spec), warmup.warmup_steps(algorithm)
+    config = context.config
+    stats, steps = empty_stats(context.spec), warmup.warmup_steps(context)
     if not steps:
         return stats
     reset_key, key = jax.random.split(key)
-    environments, _ = each_environment(environment.reset)(split(jax.random.split(reset_key, config.envs)))
+    environments, _ = each_environment(environment.reset)(shard(jax.random.split(reset_key, config.envs)))
 
     def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
-        action = split(algorithm.distribution.uniform(action_key, config.envs))
-        step_keys = split(jax.random.split(step_key, config.envs))
+        action = shard(context.distribution.uniform(action_key, config.envs))
+        step_keys = shard(jax.random.split(step_key, config.envs))
         environments, outcome = each_environment(environment.step)(environments, action, step_keys)
         return environments, [outcome.next_obs]
 
     return warmup.warm_up(stats, step, environments, jax.random.split(key, steps))
 
 
-def train_step(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Metrics]:
+def train_step(environment: Environment, state: TrainState, context: AgentContext) -> tuple[TrainState, Metrics]:
     """One rollout and one update: Algorithm 1."""
-    config = algorithm.config
+    config = context.config
     coef = action_coef(config, state)
-    state, trajectory = rollout(environment, state, algorithm)
+    state, trajectory = rollout(environment, state, context)
     info = None
     if not config.uniform:
-        state, info = update.learn(state, trajectory, algorithm)
-    if algorithm.spec.states:
+        state, info = update.learn(state, trajectory, context)
+    if context.spec.states:
         # Every choice of every action component counts.
-        taken = jax.vmap(jax.vmap(algorithm.distribution.one_hot))(trajectory.action).astype(jnp.int32)
+        taken = jax.vmap(jax.vmap(context.distribution.one_hot))(trajectory.action).astype(jnp.int32)
         state = replace(
             state,
             visits=add_visits(state.visits, trajectory.index, taken),
@@ -122,7 +122,7 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
     state, episodes = track_episodes(state, trajectory)
     reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
     state = replace(state, first_reward=reward_step, updates=state.updates + 1)
-    metrics = update_metrics(state, trajectory, info, episodes, coef, algorithm)
+    metrics = update_metrics(state, trajectory, info, episodes, coef, context)
     return adapt_coef(state, metrics, config), metrics
 
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.episodes import Episodes, mean_at_ends
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.agent.update import LARGEST, UpdateInfo
@@ -32,21 +32,21 @@ def update_metrics(
     info: UpdateInfo | None,
     episodes: Episodes | None,
     coef: Float[Array, ""],
-    algorithm: Algorithm,
+    context: AgentContext,
 ) -> Metrics:
     """The metrics of an update."""
     found = {} if episodes is None else episode_metrics(episodes)
     found |= {"first_reward": state.first_reward}
-    if algorithm.spec.states:
+    if context.spec.states:
         found |= {"states": (state.state_visits > 0).sum()}
-    found |= _policy_metrics(trajectory, coef, algorithm)
+    found |= _policy_metrics(trajectory, coef, context)
     if info is not None:
-        found |= _loss_metrics(trajectory, info, algorithm)
+        found |= _loss_metrics(trajectory, info, context)
     if state.reward_scale is not None:
         found |= {"reward_scale": state.reward_scale.scale}
     ended = trajectory.terminated | trajectory.truncated
     found = _with(found, "the environment", {name: mean_at_ends(one, ended) for name, one in trajectory.info.items()})
-    for slot, bonus in algorithm.bonuses.items():
+    for slot, bonus in context.bonuses.items():
         own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
         found = _with(found, type(bonus).__name__, own)
     leaves = jax.tree.leaves(state.params)
@@ -69,16 +69,16 @@ def episode_metrics(episodes: Episodes) -> dict[str, Any]:
     }
 
 
-def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -> Metrics:
-    distribution, bonus, mask = algorithm.distribution, trajectory.action_bonus, trajectory.mask
-    behaviour = _each(lambda x, y, m: algorithm.behaviour_logits(x, y, coef, m))(trajectory.logits, bonus, mask)
+def _policy_metrics(trajectory: Trajectory, coef: Array, context: AgentContext) -> Metrics:
+    distribution, bonus, mask = context.distribution, trajectory.action_bonus, trajectory.mask
+    behaviour = _each(lambda x, y, m: context.behaviour_logits(x, y, coef, m))(trajectory.logits, bonus, mask)
     entropy = _each(distribution.entropy)
     found = {
         "action_frequency": _each(distribution.one_hot)(trajectory.action).mean(axis=(0, 1)),
         "entropy_pi": entropy(trajectory.logits).mean(),
         "entropy_beta": entropy(behaviour).mean(),
     }
-    config = algorithm.config
+    config = context.config
     if config.beta_differs:
         found |= {"kl_beta_pi": _each(distribution.kl)(behaviour, trajectory.logits).mean()}
     if not config.balances:
@@ -95,9 +95,9 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
     }
 
 
-def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, algorithm: Algorithm) -> Metrics:
+def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, context: AgentContext) -> Metrics:
     losses, values, targets = info.losses, trajectory.values, info.value_targets
-    found = {} if algorithm.intrinsic is None else {"bonus_mean": info.reward.mean(), "bonus_scale": info.scale}
+    found = {} if context.intrinsic is None else {"bonus_mean": info.reward.mean(), "bonus_scale": info.scale}
     found |= {
         "loss_policy": losses["policy"].mean(),
         "loss_value_int": losses["value_int"].mean(),

@@ -16,7 +16,7 @@ from action_balance.bonuses.base import Transitions
 from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import replicate, split
+from action_balance.core.sharding import replicate, shard
 from action_balance.envs.frame_stack import Frames
 
 
@@ -73,7 +73,7 @@ def pick(
         advantage = ppo.standardize(samples.advantage, whole)
         weighted = advantage if samples.weight is None else samples.weight * advantage
         samples = replace(samples, advantage=weighted)
-    return split(samples), split(transitions), totals
+    return shard(samples), shard(transitions), totals
 
 
 def _whole_environments(

@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.networks import Policy
 from action_balance.agent.state import Actor, TrainedAgent, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
 from action_balance.core.balance import mask_logits
-from action_balance.core.sharding import each_environment, split
+from action_balance.core.sharding import each_environment, shard
 from action_balance.envs.base import Environment
 from action_balance.envs.frame_stack import Frames
 from action_balance.nets.image import cast_kernels
@@ -35,24 +35,24 @@ def action_coef(config: AgentConfig, state: TrainState | TrainedAgent) -> Float[
     return start + (end - start) * jnp.minimum(state.updates / max(config.updates - 1, 1), 1.0)
 
 
-def make_actor(state: TrainState | TrainedAgent, algorithm: Algorithm) -> Actor:
+def make_actor(state: TrainState | TrainedAgent, context: AgentContext) -> Actor:
     """The policy and the action bonus as they are now."""
     params, bonus_state = state.params.bonuses.get(ACTION), state.bonus_states.get(ACTION)
-    if algorithm.action_bonus is not None:
-        bonus_state = algorithm.action_bonus.acting_state(bonus_state)
+    if context.action_bonus is not None:
+        bonus_state = context.action_bonus.acting_state(bonus_state)
     acting = cast_kernels((state.params.policy, params, bonus_state))
-    return Actor(*acting, state.obs_stats, action_coef(algorithm.config, state))
+    return Actor(*acting, state.obs_stats, action_coef(context.config, state))
 
 
 def act(
     actor: Actor,
     observation: Real[Array, "..."],
     index: Int[Array, ""] | int,
-    algorithm: Algorithm,
+    context: AgentContext,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]]:
     """Evaluate the policy and the action bonus on one observation."""
-    return act_with_memory(actor, None, observation, index, algorithm, mask)[0]
+    return act_with_memory(actor, None, observation, index, context, mask)[0]
 
 
 def act_with_memory(
@@ -60,18 +60,18 @@ def act_with_memory(
     memory: Float[Array, "P U"] | None,
     observation: Real[Array, "..."],
     index: Int[Array, ""] | int,
-    algorithm: Algorithm,
+    context: AgentContext,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]], Float[Array, "P U"] | None]:
     """Evaluate the policy and the action bonus on one observation, given what the policy remembers of the episode."""
-    logits, values, memory = actor.policy.step(algorithm.policy_obs(observation, actor.obs_stats), memory)
-    if algorithm.config.uniform:
+    logits, values, memory = actor.policy.step(context.policy_obs(observation, actor.obs_stats), memory)
+    if context.config.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
     logits = mask_logits(logits, mask)
-    if algorithm.action_bonus is None:
+    if context.action_bonus is None:
         return (logits, values, jnp.zeros_like(logits)), memory
-    obs = algorithm.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
-    scores = algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
+    obs = context.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
+    scores = context.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
     return (logits, values, scores if mask is None else jnp.where(mask, scores, 0.0)), memory
 
 
@@ -85,30 +85,30 @@ def forget(memory: Float[Array, "*e P U"], began: Bool[Array, "*e"]) -> Float[Ar
     return jnp.where(began[..., None, None], 0.0, memory)
 
 
-def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -> tuple[TrainState, Trajectory]:
+def rollout(environment: Environment, state: TrainState, context: AgentContext) -> tuple[TrainState, Trajectory]:
     """Step all environments ``rollout_steps`` times."""
-    config, distribution = algorithm.config, algorithm.distribution
+    config, distribution = context.config, context.distribution
     key, action_key, step_key = jax.random.split(state.key, 3)
-    actor = make_actor(state, algorithm)
+    actor = make_actor(state, context)
     # All randomness is drawn at once.
     steps = (config.ppo.rollout_steps, config.envs)
-    noise = split(jax.random.gumbel(action_key, (*steps, distribution.choices)), axis=1)
-    step_keys = split(jax.random.split(step_key, steps), axis=1)
+    noise = shard(jax.random.gumbel(action_key, (*steps, distribution.choices)), axis=1)
+    step_keys = shard(jax.random.split(step_key, steps), axis=1)
 
     def index(observation: Array) -> Array:
-        return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
+        return environment.index(observation) if context.spec.states else jnp.zeros((), jnp.int32)
 
     Carry = tuple[Any, Array, Array | None]
 
     def step(carry: Carry, drawn: tuple[Array, Array]) -> tuple[Carry, Trajectory]:
         environments, observation, memory = carry
         noise, keys = drawn
-        frame = jax.vmap(algorithm.newest_frame)(observation)
+        frame = jax.vmap(context.newest_frame)(observation)
         number = jax.vmap(index)(frame)
         (logits, values, bonus), remembered = jax.vmap(
-            lambda obs, i, before: act_with_memory(actor, before, obs, i, algorithm)
+            lambda obs, i, before: act_with_memory(actor, before, obs, i, context)
         )(observation, number, memory)
-        behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
+        behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(logits, bonus)
         action = jax.vmap(distribution.sample)(behaviour, noise)
         environments, outcome = each_environment(environment.step)(environments, action, keys)
         made = Trajectory(
@@ -128,17 +128,17 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
             memory=memory,
         )
         ended = outcome.terminated | outcome.truncated
-        following = jax.vmap(algorithm.following_obs)(observation, outcome.observation, ended)
+        following = jax.vmap(context.following_obs)(observation, outcome.observation, ended)
         memory = None if remembered is None else forget(remembered, ended)
         return (environments, following, memory), made
 
     (environments, observation, memory), trajectory = jax.lax.scan(
         step, (state.env_state, state.observation, state.memory), (noise, step_keys)
     )
-    if algorithm.spec.is_stack:
+    if context.spec.is_stack:
         trajectory = replace(trajectory, observation=_frames(state.observation, trajectory))
     state = replace(state, env_state=environments, observation=observation, memory=memory, key=key)
-    return state, split(trajectory, axis=1)
+    return state, shard(trajectory, axis=1)
 
 
 def _frames(stacks: Real[Array, "N K ..."], trajectory: Trajectory) -> Frames:

@@ -10,18 +10,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.minibatches import Samples
 from action_balance.agent.networks import Policy
 from action_balance.agent.rollout import forget
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import split
+from action_balance.core.sharding import shard
 from action_balance.envs.frame_stack import Frames
 
 
 def policy_outputs(
-    policy: Policy, samples: Samples, stats: RunningMeanStd | None, algorithm: Algorithm
+    policy: Policy, samples: Samples, stats: RunningMeanStd | None, context: AgentContext
 ) -> tuple[Float[Array, "B A"], Float[Array, "B 2"]]:
     """Logits of pi and both values of a minibatch.
 
@@ -30,7 +30,7 @@ def policy_outputs(
     memory = policy.memory
 
     def seen(obs: Array) -> Any:
-        return algorithm.policy_obs(obs, stats)
+        return context.policy_obs(obs, stats)
 
     def outputs(obs: Array) -> tuple[Array, Array]:
         return policy(seen(obs))
@@ -51,31 +51,31 @@ def policy_outputs(
 
     def by_step(leaf: Array) -> Array:
         # Every device goes through all steps of its environments.
-        return split(leaf.reshape(-1, envs, *leaf.shape[1:]), axis=1)
+        return shard(leaf.reshape(-1, envs, *leaf.shape[1:]), axis=1)
 
     drawn = by_step(jax.vmap(inputs)(samples.observation)), by_step(samples.began)
-    states = jax.lax.scan(step, split(samples.memory), drawn)[1]
+    states = jax.lax.scan(step, shard(samples.memory), drawn)[1]
     return jax.vmap(policy.heads)(states.reshape(-1, *cells.shape))
 
 
-def values_after(state: TrainState, policy: Policy, algorithm: Algorithm) -> Float[Array, "N 2"]:
+def values_after(state: TrainState, policy: Policy, context: AgentContext) -> Float[Array, "N 2"]:
     """Both values of the observations after a rollout."""
 
     def values(obs: Array, memory: Array | None) -> Array:
-        return policy.step(algorithm.policy_obs(obs, state.obs_stats), memory)[1]
+        return policy.step(context.policy_obs(obs, state.obs_stats), memory)[1]
 
     return jax.vmap(values)(state.observation, state.memory)
 
 
 def final_values(
-    trajectory: Trajectory, policy: Policy, stats: RunningMeanStd | None, algorithm: Algorithm
+    trajectory: Trajectory, policy: Policy, stats: RunningMeanStd | None, context: AgentContext
 ) -> Float[Array, "T N 2"]:
     """Both values of every s_{t+1}, also of one that ended an episode; zero if no time limit was reached."""
 
     def value(obs: Array, reached: Array, memory: Array | None) -> Array:
         if memory is not None:
-            memory = policy.step(algorithm.policy_obs(obs, stats), memory)[2]
-        return policy.step(algorithm.policy_obs(reached, stats), memory)[1]
+            memory = policy.step(context.policy_obs(obs, stats), memory)[2]
+        return policy.step(context.policy_obs(reached, stats), memory)[1]
 
     def values() -> Array:
         obs, reached = trajectory.observation, trajectory.next_obs

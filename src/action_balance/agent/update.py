@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.minibatches import Samples, Totals, UpdateBatch, pick
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.sequences import final_values, policy_outputs, values_after
@@ -23,7 +23,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core import ppo, returns
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import merge_axes, split
+from action_balance.core.sharding import merge_axes, shard
 from action_balance.envs.frame_stack import Frames
 
 #: The terms of the loss of a minibatch, by name. Those of bonuses are named after their slot.
@@ -58,12 +58,12 @@ def bonus_transitions(trajectory: Trajectory) -> Transitions:
 
 
 def intrinsic_rewards(
-    state: TrainState, transitions: Transitions, algorithm: Algorithm
+    state: TrainState, transitions: Transitions, context: AgentContext
 ) -> tuple[Float[Array, "T N"], dict[str, Any]]:
     """Intrinsic rewards of a rollout, with everything as it was before it, and the bonuses' states after it."""
     rewards, states = jnp.zeros(transitions.index.shape), {}
-    for slot, bonus in algorithm.bonuses.items():
-        clip, key = algorithm.config.bonus.observation_clip, named_key(state.key, slot)
+    for slot, bonus in context.bonuses.items():
+        clip, key = context.config.bonus.observation_clip, named_key(state.key, slot)
         rollout = Batch(transitions, state.obs_stats, clip, key)
         found, states[slot] = bonus.reward(state.params.bonuses[slot], state.bonus_states[slot], rollout)
         rewards = found if slot == INTRINSIC else rewards
@@ -115,14 +115,14 @@ def loss(
     samples: Samples,
     transitions: Transitions,
     totals: Totals,
-    algorithm: Algorithm,
+    context: AgentContext,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Losses]:
     """The overall loss of a minibatch (Eq. 6): PPO of the behaviour policy, plus the losses of the bonuses."""
-    config, distribution = algorithm.config, algorithm.distribution
+    config, distribution = context.config, context.distribution
 
     def policy_terms(sample: Samples, logits: Array, values: Array) -> tuple[Array, Array, Array, Array]:
-        behaviour = algorithm.behaviour_logits(logits, sample.action_bonus, batch.coef, sample.mask)
+        behaviour = context.behaviour_logits(logits, sample.action_bonus, batch.coef, sample.mask)
         ratio = jnp.exp(distribution.log_prob(behaviour, sample.action) - sample.log_prob)
         surrogate = ppo.clipped_surrogate(ratio, sample.advantage, config.ppo.clip)
         return ratio, surrogate, ppo.value_loss(values, sample.value_targets), distribution.entropy(behaviour)
@@ -130,7 +130,7 @@ def loss(
     def mean(terms: Array) -> Array:
         return terms.sum() / totals.samples
 
-    logits, values = policy_outputs(params.policy, samples, batch.acting_stats, algorithm)
+    logits, values = policy_outputs(params.policy, samples, batch.acting_stats, context)
     alone = replace(samples, observation=None, memory=None)
     ratio, surrogate, value_losses, entropy = jax.vmap(policy_terms)(alone, logits, values)
     terms: Losses = {
@@ -147,7 +147,7 @@ def loss(
     if config.ppo.value_coef != 1:
         value_loss = config.ppo.value_coef * value_loss
     total = terms["policy"] + value_loss - config.entropy_coef * terms["entropy"]
-    for slot, bonus in algorithm.bonuses.items():
+    for slot, bonus in context.bonuses.items():
         if jax.tree.leaves(params.bonuses[slot]):  # counts have nothing to train
             seen = Batch(transitions, batch.obs_stats, config.bonus.observation_clip, named_key(key, slot))
             errors = bonus.loss(params.bonuses[slot], bonus_states[slot], seen)
@@ -184,7 +184,7 @@ def prepare(
     trajectory: Trajectory,
     last_values: Float[Array, "N 2"],
     coef: Float[Array, ""],
-    algorithm: Algorithm,
+    context: AgentContext,
     acting_stats: RunningMeanStd | None = None,
     drift: Float[Array, "T N"] | None = None,
 ) -> tuple[TrainState, UpdateBatch, UpdateInfo]:
@@ -193,11 +193,11 @@ def prepare(
     The order is that of RND: rewards with everything as it was before the rollout; then the statistics are updated;
     then training uses the new statistics.
     """
-    config = algorithm.config
+    config = context.config
     transitions = bonus_transitions(trajectory)
-    rewards, bonus_states = intrinsic_rewards(state, transitions, algorithm)
+    rewards, bonus_states = intrinsic_rewards(state, transitions, context)
     obs_stats = state.obs_stats
-    if algorithm.uses_obs_stats:
+    if context.uses_obs_stats:
         obs_stats = obs_stats.update(merge_axes(trajectory.next_obs))
     return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
     reward_scale, scaled = state.reward_scale, trajectory
@@ -206,7 +206,7 @@ def prepare(
         reward_scale = reward_scale.update(trajectory.reward, ended, config.ppo.gamma_ext)
         scaled = replace(trajectory, reward=trajectory.reward / reward_scale.scale)
     bootstraps = config.ppo.bootstrap_truncation
-    limits = final_values(trajectory, state.params.policy, acting_stats, algorithm) if bootstraps else None
+    limits = final_values(trajectory, state.params.policy, acting_stats, context) if bootstraps else None
     intrinsic, extrinsic = advantages(scaled, last_values, rewards / return_scale.scale, config, limits)
     value_targets = trajectory.values + jnp.stack([intrinsic, extrinsic], axis=-1)
     advantage = config.intrinsic_coef * intrinsic + config.ppo.extrinsic_coef * extrinsic
@@ -231,7 +231,7 @@ def prepare(
     subset_keys = jax.random.split(subset_key, count)
     if config.minibatch_of == "environments":
         # Devices that have all environments at some steps exchange nothing when environments are picked.
-        samples, transitions = split(split(samples, axis=1)), split(split(transitions, axis=1))
+        samples, transitions = shard(shard(samples, axis=1)), shard(shard(transitions, axis=1))
     rate = learning_rate_factor(state.updates, config)
     batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats, rate)
     state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)
@@ -252,30 +252,30 @@ def gradients(
     bonus_states: dict[str, Any],
     batch: UpdateBatch,
     number: Int[Array, ""],
-    algorithm: Algorithm,
+    context: AgentContext,
     part: Int[Array, ""] | int = 0,
     parts: int = 1,
 ) -> tuple[Params, Losses]:
     """Gradients and losses of a minibatch, or of one of its parts, which add up."""
-    samples, transitions, totals = pick(batch, number, algorithm.config, part, parts)
+    samples, transitions, totals = pick(batch, number, context.config, part, parts)
     gradient: Any = jax.grad(loss, has_aux=True)
     key = jax.random.fold_in(batch.subset_keys[number], part)
-    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, algorithm, key)
+    found: tuple[Params, Losses] = gradient(params, bonus_states, batch, samples, transitions, totals, context, key)
     return found
 
 
-def learn(state: TrainState, trajectory: Trajectory, algorithm: Algorithm) -> tuple[TrainState, UpdateInfo]:
+def learn(state: TrainState, trajectory: Trajectory, context: AgentContext) -> tuple[TrainState, UpdateInfo]:
     """One update on the device."""
-    config = algorithm.config
-    actor = make_actor(state, algorithm)
-    last_values = values_after(state, actor.policy, algorithm)
-    acting_stats = state.obs_stats if algorithm.spec.normalize_obs else None
-    state, batch, info = prepare(state, trajectory, last_values, actor.coef, algorithm, acting_stats)
+    config = context.config
+    actor = make_actor(state, context)
+    last_values = values_after(state, actor.policy, context)
+    acting_stats = state.obs_stats if context.spec.normalize_obs else None
+    state, batch, info = prepare(state, trajectory, last_values, actor.coef, context, acting_stats)
     adam = optimizer(config)
 
     def minibatch(carry: tuple[Params, optax.OptState], number: Array) -> tuple[tuple[Params, optax.OptState], Losses]:
         params, optimizer_state = carry
-        found, losses = gradients(params, state.bonus_states, batch, number, algorithm)
+        found, losses = gradients(params, state.bonus_states, batch, number, context)
         changes, optimizer_state = adam.update(clip_gradients(found, config), optimizer_state)
         return (optax.apply_updates(params, batch.decayed(changes)), optimizer_state), losses
 

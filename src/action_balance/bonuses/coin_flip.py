@@ -31,7 +31,7 @@ from action_balance.bonuses.networks import bonus_network
 from action_balance.config.bonuses import CoinFlipConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.core.sharding import split
+from action_balance.core.sharding import shard
 
 #: Factor of the trained network's outputs. The learning rate is that of the policy, and steps of Adam do not depend on
 #: the size of gradients: with this factor, outputs move that many times faster, so that estimates follow the counts.
@@ -149,7 +149,7 @@ class CoinFlips(Bonus):
         def one(visit: Visit) -> Array:
             return (self._taken(visit.action) * self.rareness(params, state, visit.frame, clip)).max()
 
-        oldest = split(jax.tree.map(lambda leaf: leaf[memory.oldest(count)], memory.visits))
+        oldest = shard(jax.tree.map(lambda leaf: leaf[memory.oldest(count)], memory.visits))
         return memory.lower(jax.vmap(one)(oldest))
 
     def loss(self, params: Any, state: CoinFlipState, batch: Batch) -> Float[Array, " P"]:
@@ -168,7 +168,7 @@ class CoinFlips(Bonus):
             errors = ((found - target) ** 2).mean(axis=-1)
             return (self._taken(visit.action) * jnp.minimum(rareness / weight, 1.0) * errors).sum()
 
-        drawn = split(state.memory.draw(batch.key, len(batch.transitions.index)))
+        drawn = shard(state.memory.draw(batch.key, len(batch.transitions.index)))
         errors: Array = jax.vmap(one)(*drawn)
         return errors
 

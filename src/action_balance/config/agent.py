@@ -7,7 +7,7 @@ from action_balance.config.bonuses import bonus_parts, default_normalization
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, METHODS, NONE, Auto, Method
 from action_balance.core.options import Normalization
-from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
 
 #: Where the intrinsic return can be cut.
 Ends = Literal["never", "terminated", "episode"]
@@ -18,7 +18,7 @@ Trunks = Literal["shared", "separate"]
 #: Nonlinearity of the hidden layers of a policy for vectors.
 Activation = Literal["relu", "tanh"]
 #: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
-MOST_STEPS = 10**15
+MAX_STEPS = 10**15
 #: What a policy remembers of an episode.
 Memory = Literal["none", "gru"]
 #: Number type of the convolutions.
@@ -87,7 +87,7 @@ class PPOConfig:
     time limit counts as a terminal state (RND)."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MOST)
+        check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MAX)
         check_numbers(self, "learning_rate", "clip", *_given(self, "max_grad_norm"), above=True)
         check_numbers(self, *_given(self, "learning_rate_end"), "value_coef", high=1e6)
         check_name(flag("minibatch_of"), self.minibatch_of, get_args(MinibatchOf))
@@ -99,7 +99,7 @@ class PPOConfig:
 
 
 #: Where the length of the warm-up depends on that of the run: one rollout per so many updates, and the most rollouts.
-UPDATES_PER_WARMUP, MOST_WARMUP = 100, 50
+UPDATES_PER_WARMUP, MAX_WARMUP = 100, 50
 
 #: Settings of c where it adapts: the limits in their order, and all.
 COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
@@ -148,12 +148,12 @@ class BonusConfig:
         if self.normalize is not None:
             check_name(flag("normalize"), self.normalize, get_args(Normalization))
         check_numbers(self, "update_proportion", high=1, above=True)
-        check_numbers(self, *_given(self, "warmup_rollouts"), high=MOST)
+        check_numbers(self, *_given(self, "warmup_rollouts"), high=MAX)
         check_numbers(self, "observation_clip", above=True)
 
 
 #: Most layers of a network: the time to compile it grows with each.
-MOST_LAYERS = 100
+MAX_LAYERS = 100
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,9 @@ class NetConfig:
     """Nonlinearity of the policy's hidden layers."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "hidden", "bonus_hidden", "bonus_outputs", low=1, high=MOST)
-        check_numbers(self, "layers", low=1, high=MOST_LAYERS)
-        check_numbers(self, "predictor_layers", high=MOST_LAYERS)
+        check_numbers(self, "hidden", "bonus_hidden", "bonus_outputs", low=1, high=MAX)
+        check_numbers(self, "layers", low=1, high=MAX_LAYERS)
+        check_numbers(self, "predictor_layers", high=MAX_LAYERS)
         check_name(flag("trunks"), self.trunks, get_args(Trunks))
         check_name(flag("activation"), self.activation, get_args(Activation))
 
@@ -203,8 +203,8 @@ class ImageConfig:
     Later layers, statistics, losses and the action bonus always use float32."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MOST)
-        check_numbers(self, "small_layers", low=1, high=MOST_LAYERS)
+        check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MAX)
+        check_numbers(self, "small_layers", low=1, high=MAX_LAYERS)
         check_name(flag("precision"), self.precision, get_args(Precision))
 
 
@@ -223,9 +223,9 @@ class HostConfig:
     """Threads per group, for environments that step in threads; 0 for one per core."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MOST)
+        check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MAX)
         check_numbers(self, *(["lag"] if self.lag is not None else []), high=1)
-        check_numbers(self, "threads", high=MOST)
+        check_numbers(self, "threads", high=MAX)
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,8 @@ class AgentConfig:
             if chosen is not None and ":" not in chosen:
                 check_name(flag(name), chosen, (NONE, *known))
         check_name(flag("memory"), self.memory, get_args(Memory))
-        check_numbers(self, "steps", low=1, high=MOST_STEPS)
-        check_numbers(self, "envs", "memory_units", low=1, high=MOST)
+        check_numbers(self, "steps", low=1, high=MAX_STEPS)
+        check_numbers(self, "envs", "memory_units", low=1, high=MAX)
         divided = self.steps_per_update if self.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
             raise UserError(
@@ -304,17 +304,17 @@ class AgentConfig:
     def _check_products(self) -> None:
         """Raise a `UserError` if updates or minibatches cannot be counted in 32 bits."""
         ppo = self.ppo
-        if self.updates > MOST:
+        if self.updates > MAX:
             raise UserError(
                 f"--steps {self.steps} takes {self.updates} updates of {self.steps_per_update} steps, but a run has at "
-                f"most {MOST} updates: use more --envs or --rollout-steps"
+                f"most {MAX} updates: use more --envs or --rollout-steps"
             )
         for one, first, other, second in (
             ("warmup_rollouts", self.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
             ("epochs", ppo.epochs, "minibatches", ppo.minibatches),
         ):
-            if first * second > MOST:
-                raise UserError(f"{flag(one)} {first} times {flag(other)} {second} must be at most {MOST}")
+            if first * second > MAX:
+                raise UserError(f"{flag(one)} {first} times {flag(other)} {second} must be at most {MAX}")
 
     def _check_default(self, name: str, why: str) -> None:
         default = getattr(BonusConfig, name)
@@ -437,7 +437,7 @@ class AgentConfig:
     def warmup_rollouts(self) -> int:
         """Rollouts of a random agent before the first update: as set, or one per 100 updates, at most 50."""
         set_to = self.bonus.warmup_rollouts
-        return min(MOST_WARMUP, -(-self.updates // UPDATES_PER_WARMUP)) if set_to is None else set_to
+        return min(MAX_WARMUP, -(-self.updates // UPDATES_PER_WARMUP)) if set_to is None else set_to
 
     @property
     def updates(self) -> int:

@@ -8,7 +8,7 @@ from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NON
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
 from action_balance.core.options import Normalization
-from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
 
 #: What the predictor of pairs can learn from.
 LearnsFrom = Literal["taken", "all"]
@@ -76,7 +76,7 @@ class CoinFlipConfig:
     rare states."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "coins", "coin_memory", "coin_kept", low=1, high=MOST)
+        check_numbers(self, "coins", "coin_memory", "coin_kept", low=1, high=MAX)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ICMConfig:
     """Number of features of an observation, which the inverse model learns and the forward model predicts."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", low=1, high=MOST)
+        check_numbers(self, "features", low=1, high=MAX)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class NGUConfig:
     """Largest factor by which RND scales the episodic novelty."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", "episodic_memory", low=1, high=MOST)
+        check_numbers(self, "features", "episodic_memory", low=1, high=MAX)
         check_numbers(self, "neighbours", low=1, high=self.episodic_memory)
         check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
         check_numbers(self, "cluster_distance")
@@ -128,7 +128,7 @@ class E3BConfig:
     """Ridge term: the diagonal of the feature covariance at the start of an episode."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", low=1, high=MOST)
+        check_numbers(self, "features", low=1, high=MAX)
         check_numbers(self, "ridge", above=True)
 
 

@@ -9,7 +9,7 @@ from action_balance.errors import UserError, check_numbers, flag
 Backend = Literal["ray"]
 
 #: Most processors of one run.
-MOST_PROCESSORS = 10_000
+MAX_PROCESSORS = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class ClusterConfig:
     def __post_init__(self) -> None:
         check_numbers(self, "max_crashes", low=1, high=10_000)
         if self.cpus_per_run is not None:
-            check_numbers(self, "cpus_per_run", low=0, high=MOST_PROCESSORS, above=True)
+            check_numbers(self, "cpus_per_run", low=0, high=MAX_PROCESSORS, above=True)
         if self.gpus_per_run is not None:
-            check_numbers(self, "gpus_per_run", low=0, high=MOST_PROCESSORS)
+            check_numbers(self, "gpus_per_run", low=0, high=MAX_PROCESSORS)
             if self.gpus_per_run > 1 and self.gpus_per_run != int(self.gpus_per_run):
                 raise UserError(f"--gpus-per-run must be at most 1, or a whole number, not {self.gpus_per_run:g}")
         if self.address is not None:

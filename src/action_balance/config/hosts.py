@@ -14,7 +14,7 @@ VARIABLES = {
 }
 
 #: Most processes of a run, and the largest port.
-MOST_PROCESSES, MOST_PORT = 65_536, 65_535
+MAX_PROCESSES, MAX_PORT = 65_536, 65_535
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class HostsConfig:
     def __post_init__(self) -> None:
         check_numbers(self, "start_timeout", low=1, high=86_400)
         if self.processes is not None:
-            check_numbers(self, "processes", low=1, high=MOST_PROCESSES)
+            check_numbers(self, "processes", low=1, high=MAX_PROCESSES)
         if self.process_id is not None:
-            check_numbers(self, "process_id", low=0, high=(self.processes or MOST_PROCESSES) - 1)
+            check_numbers(self, "process_id", low=0, high=(self.processes or MAX_PROCESSES) - 1)
         if self.coordinator is not None:
             _ = self.address
 
@@ -55,7 +55,7 @@ class HostsConfig:
     def address(self) -> tuple[str, int]:
         """Host and port of process 0."""
         host, _, port = (self.coordinator or "").rpartition(":")
-        if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) <= MOST_PORT:
+        if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) <= MAX_PORT:
             raise UserError(f"--coordinator must be HOST:PORT, such as node1:12345, not {self.coordinator!r:.60}")
         return host.strip("[]"), int(port)
 

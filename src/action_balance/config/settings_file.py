@@ -21,7 +21,7 @@ from action_balance.reading import Damaged, check_depth, is_folder, parse_json, 
 KINDS = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON"}
 
 #: Most bytes of a file.
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def read_settings(path: Path) -> Data:
     """The content of a file with settings."""
     kind = KINDS[path.suffix.lower()]
     expected = f"settings in {kind} are"
-    text = read_text(path, f"a settings file in {kind}", MOST_BYTES)
+    text = read_text(path, f"a settings file in {kind}", MAX_BYTES)
     try:
         found = _PARSERS[kind](text)
         check_depth(found)
@@ -75,7 +75,7 @@ def read_settings(path: Path) -> Data:
 def entries(path: Path) -> list[Entry]:
     """The settings in a file."""
     found = read_settings(path)
-    lines = tuple(read_text(path, "a settings file", MOST_BYTES).splitlines())
+    lines = tuple(read_text(path, "a settings file", MAX_BYTES).splitlines())
     known: dict[tuple[str, ...], Entry] = {}
     for key, value in _walk(found, ()):
         spelled = tuple(str(name).replace("_", "-") for name in key)

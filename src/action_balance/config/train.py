@@ -14,7 +14,7 @@ from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.stopping import Condition
 from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
-from action_balance.errors import MOST, UserError, check_numbers, check_unused
+from action_balance.errors import MAX, UserError, check_numbers, check_unused
 
 if TYPE_CHECKING:
     import jax
@@ -48,7 +48,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
-        check_numbers(self, *counts, low=1, high=MOST)
+        check_numbers(self, *counts, low=1, high=MAX)
         as_whole("--seed", self.seed)
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
@@ -69,7 +69,7 @@ class TrainConfig:
         if self.devices is None:
             return
         if self.devices != "all":
-            check_numbers(self, "devices", low=1, high=MOST)
+            check_numbers(self, "devices", low=1, high=MAX)
         if isinstance(self.env, HostEnvConfig):
             raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
 

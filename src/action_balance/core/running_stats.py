@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Real
 from action_balance.core.sharding import merge_axes
 
 #: Largest size of a reward in units of the return.
-MOST_UNITS = 10.0
+MAX_UNITS = 10.0
 
 
 class RunningMeanStd(eqx.Module):
@@ -184,5 +184,5 @@ class RewardScale(eqx.Module):
     @property
     def scale(self) -> Float[Array, "..."]:
         """The divisor of extrinsic rewards; 1 where all have been zero."""
-        unit = jnp.maximum(jnp.sqrt(self.moments.variance), self.largest / MOST_UNITS)
+        unit = jnp.maximum(jnp.sqrt(self.moments.variance), self.largest / MAX_UNITS)
         return jnp.where(self.largest > 0, unit, 1.0)

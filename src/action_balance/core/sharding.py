@@ -26,7 +26,7 @@ def _devices() -> int:
     return int(jax.sharding.get_abstract_mesh().shape.get(ENVS, 1))
 
 
-def split(tree: Tree, axis: int = 0) -> Tree:
+def shard(tree: Tree, axis: int = 0) -> Tree:
     """Divide an axis of all arrays evenly over the devices; arrays whose axis they do not divide stay as they are.
 
     Args:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act_with_memory
 from action_balance.agent.state import Actor
 from action_balance.config.agent import AgentConfig
@@ -82,12 +82,12 @@ def decide(
     index: Int[Array, ""] | int,
     key: PRNGKeyArray,
     mode: Int[Array, ""],
-    algorithm: Algorithm,
+    context: AgentContext,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
 ) -> Decision:
     """Choose an action for one observation."""
-    return decide_with_memory(actor, None, observation, index, key, mode, algorithm, with_bonus, mask)[0]
+    return decide_with_memory(actor, None, observation, index, key, mode, context, with_bonus, mask)[0]
 
 
 def decide_with_memory(
@@ -97,14 +97,14 @@ def decide_with_memory(
     index: Int[Array, ""] | int,
     key: PRNGKeyArray,
     mode: Int[Array, ""],
-    algorithm: Algorithm,
+    context: AgentContext,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
-    (logits, _, bonus), memory = act_with_memory(actor, memory, observation, index, algorithm, mask)
-    behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
+    (logits, _, bonus), memory = act_with_memory(actor, memory, observation, index, context, mask)
+    behaviour = context.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
-    chosen = algorithm.distribution.mode(preferences)
+    chosen = context.distribution.mode(preferences)
     return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask), memory

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
 from action_balance.config.legacy import upgrade_env_spec
@@ -32,11 +32,11 @@ from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import graceful_stop, watched
-from action_balance.tasks import Stop, Task, task, whole
+from action_balance.tasks import Stop, Task, critical_section, task
 from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
-VISITS_LOGGED, MOST_PAIRS = 60, 40_000
+VISITS_LOGGED, MAX_PAIRS = 60, 40_000
 
 #: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
 ENV_SPEC, SEEN = "env_spec", "seen"
@@ -82,7 +82,7 @@ def begin(
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
         if stop.is_set():
             raise KeyboardInterrupt
-        with whole():
+        with critical_section():
             about = _about(trainer, config) | planned(track)
             folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
         tracking = Tracking(track, _run_info(path, config), {}, messages)
@@ -157,7 +157,7 @@ def _run_info(path: Path, config: TrainConfig) -> RunInfo:
 
 def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
     spaces = config.env.spaces()
-    known = {ENV_SPEC: trainer.spec.to_dict(), WARMUP: random_steps(Algorithm(config.agent, trainer.spec))}
+    known = {ENV_SPEC: trainer.spec.to_dict(), WARMUP: random_steps(AgentContext(config.agent, trainer.spec))}
     split = {DEVICES: len(choose_devices(config))} if config.devices is not None else {}
     return known | split | ({SPACES: spaces} if spaces is not None else {})
 
@@ -253,7 +253,7 @@ class _Session:
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
             reached = first_that_holds(conditions, means)
-            with whole():
+            with critical_section():
                 self.folder.check_lock()
                 self.log.append(made, timing)
                 self._log_visits(update, steps)
@@ -278,7 +278,7 @@ class _Session:
                 kept = saved
             elif watched() and (is_slow or now - kept > COPY_EVERY):
                 fallback, kept = self._copied(update, score(metrics)) or fallback, now
-            with whole():  # not while another thread saves the state, whose memory is about to be reused
+            with critical_section():  # not while another thread saves the state, whose memory is about to be reused
                 self.now.unsaved = fallback
             if reached is not None and update < total:
                 self._end_early(reached, update, total)
@@ -328,7 +328,7 @@ class _Session:
         if update % -(-total // VISITS_LOGGED) and update < total:
             return
         visits = self.trainer.visits()
-        if visits is not None and visits.size <= MOST_PAIRS:
+        if visits is not None and visits.size <= MAX_PAIRS:
             self.log.append_visits(update, steps, visits)
 
     @contextmanager

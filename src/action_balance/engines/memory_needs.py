@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.warmup import warmup_steps
 from action_balance.config.agent import AgentConfig, ImageConfig
 from action_balance.config.bonuses import bonus_settings
@@ -53,7 +53,7 @@ def check_training(config: TrainConfig, spec: EnvSpec) -> None:
 
 def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     """What the random steps before the first update occupy: on the device, their keys are drawn at once."""
-    steps = warmup_steps(Algorithm(config.agent, spec)) if config.env.engine == "device" else 0
+    steps = warmup_steps(AgentContext(config.agent, spec)) if config.env.engine == "device" else 0
     return [Need("its warm-up", _share(config).at_once * KEY * steps, "fewer --warmup-rollouts")]
 
 
@@ -194,11 +194,11 @@ def _share(config: TrainConfig) -> _Share:
 
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
     """An agent with its environments, without the warm-up."""
-    algorithm = Algorithm(config.agent, spec)
-    state = learner.init_agent(algorithm, empty_stats(spec), key)
+    context = AgentContext(config.agent, spec)
+    state = learner.init_agent(context, empty_stats(spec), key)
     if config.env.engine == "host":
         return state
-    return learner.with_environments(state, config.environment(key), algorithm, key)
+    return learner.with_environments(state, config.environment(key), context, key)
 
 
 def _bytes(tree: Any) -> int:

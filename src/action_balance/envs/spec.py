@@ -30,7 +30,7 @@ AXES: dict[str, tuple[int, ...]] = {
 #: Bytes of a number of a vector.
 NUMBER = 4
 #: The most states of discrete observations that are enumerated.
-MOST_COUNTED = 1_000_000
+MAX_COUNTED = 1_000_000
 
 #: Characters of the list of observation parts in an error message.
 SHOWN = 120
@@ -127,7 +127,7 @@ class EnvSpec:
     def countable(self) -> int:
         """Number of states that exact counts have; 0 where states cannot be enumerated."""
         number = math.prod(self.discrete) if self.discrete else 0
-        return self.states or (number if number <= MOST_COUNTED else 0)
+        return self.states or (number if number <= MAX_COUNTED else 0)
 
     @property
     def frame_shape(self) -> tuple[int, ...]:

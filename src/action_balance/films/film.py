@@ -26,13 +26,13 @@ from action_balance.plots.drawing import INK, MUTED, PAPER, RULE, method_colour
 MAP_RATE = 8
 
 #: The most frames of a map; of longer episodes, steps are left out.
-MOST_FRAMES = 300
+MAX_FRAMES = 300
 
 #: Pixels of the picture of a screen: width and height; from this scale on, pixels of the screen become squares.
 SCREEN, SHARP = (800, 630), 3
 
 #: The most numbers of an episode's info above the panel.
-MOST_INFO = 2
+MAX_INFO = 2
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: 
 
 def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> bytes:
     """A film of an episode on a map."""
-    every = math.ceil(len(states) / MOST_FRAMES)
+    every = math.ceil(len(states) / MAX_FRAMES)
     shots = map_shots(scene, states, rewards)
     return to_gif(frames(shots, story, (20, 20), every), MAP_RATE, _palette(story.method))
 
@@ -101,7 +101,7 @@ def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -
         if moment.room is not None:
             rooms.add(moment.room)
             numbers += [("room", f"{moment.room}"), ("rooms so far", f"{len(rooms)}")]
-        numbers += [(name.replace("_", " "), _short(value)) for name, value in islice(moment.info.items(), MOST_INFO)]
+        numbers += [(name.replace("_", " "), _short(value)) for name, value in islice(moment.info.items(), MAX_INFO)]
         yield Shot(_enlarged(moment.screen, pixel_aspect), (*numbers, ("step", f"{step:,}")))
 
 

@@ -15,7 +15,7 @@ from action_balance.films.pixels import BETA, BONUS, PI, blend, fitting_font, fo
 from action_balance.plots.drawing import INK, MUTED, PAPER, RULE, method_colour, method_name
 
 #: Pixels: width of the panel, its greatest height, and how far the row of the chosen action sticks out on both sides.
-WIDTH, MOST_HEIGHT, OUT = 360, 630, 16
+WIDTH, MAX_HEIGHT, OUT = 360, 630, 16
 
 #: Pixels from the upper edge: the numbers, the rule below them, and the rows of actions; the greatest height of a row.
 NUMBERS, LINE, ROWS, TALLEST = 72, 128, 176, 38
@@ -48,7 +48,7 @@ class Panel:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self._row = min(TALLEST, (MOST_HEIGHT - ROWS) // len(story.actions))
+        self._row = min(TALLEST, (MAX_HEIGHT - ROWS) // len(story.actions))
         #: Height of all panels, in pixels.
         self.height = ROWS + self._row * len(story.actions)
         policies = [(story.pi, PI), (story.beta, BETA)]

@@ -22,7 +22,7 @@ Frame = UInt8[np.ndarray, "H W 3"]
 HOLD = 2
 
 #: Most bits per second of an MP4: five minutes, which no game exceeds, are 30 MB. Most games need far less.
-MOST_BITS = 800_000
+MAX_BITS = 800_000
 
 
 def to_gif(frames: Iterable[Frame], rate: int, colours: Sequence[Colour]) -> bytes:
@@ -55,7 +55,7 @@ def to_mp4(frames: Iterable[Frame], rate: int) -> bytes:
     # Without a declaration, players assume the colours of high definition for films of this size: use and declare them.
     declared = "colorprim=bt709:transfer=bt709:colormatrix=bt709"
     options = {"preset": "veryfast", "crf": "21", "x264-params": declared, "threads": "2"}
-    options |= {"maxrate": str(MOST_BITS), "bufsize": str(2 * MOST_BITS)}
+    options |= {"maxrate": str(MAX_BITS), "bufsize": str(2 * MAX_BITS)}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
         try:

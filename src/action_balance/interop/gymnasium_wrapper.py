@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from action_balance.envs.masks import BadMask, mask_rows, sample_allowed
-from action_balance.errors import MOST, UserError
+from action_balance.errors import MAX, UserError
 from action_balance.files import missing
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.bonuses import RND
@@ -69,9 +69,9 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         if (made_for := getattr(bonus, "environments", env.num_envs)) != env.num_envs:
             raise UserError(f"the bonus is for {made_for} environments: create it with environments={env.num_envs}")
         check_number("coef", coef, 0, 1e6)
-        check_number("warmup_steps", warmup_steps, 0, MOST)
+        check_number("warmup_steps", warmup_steps, 0, MAX)
         if learn_every is not None:
-            check_number("learn_every", learn_every, 1, MOST)
+            check_number("learn_every", learn_every, 1, MAX)
         self.bonus = bonus
         self.error: Any = None
         """What the bonus's last ``learn`` returned, e.g. its mean error; None before that."""

@@ -5,7 +5,7 @@ from operator import index
 
 import numpy as np
 
-from action_balance.errors import MOST, UserError
+from action_balance.errors import MAX, UserError
 from action_balance.interop.settings import check_number
 
 
@@ -23,8 +23,8 @@ class Minibatches:
     @classmethod
     def of(cls, epochs: int, minibatches: int, update_proportion: float) -> "Minibatches":
         """Check the arguments of a caller."""
-        check_number("epochs", epochs, 1, MOST)
-        check_number("minibatches", minibatches, 1, MOST)
+        check_number("epochs", epochs, 1, MAX)
+        check_number("minibatches", minibatches, 1, MAX)
         if not 0 < update_proportion <= 1:
             raise UserError(f"update_proportion must be above 0 and at most 1, not {update_proportion}")
         return cls(index(epochs), index(minibatches), float(update_proportion))

@@ -12,7 +12,7 @@ from action_balance.bonuses.base import Bonus
 from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
-from action_balance.errors import MOST, UserError, check_name
+from action_balance.errors import MAX, UserError, check_name
 from action_balance.files import Data
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces
@@ -72,7 +72,7 @@ class RNDSettings:
     seed: int
 
     def __post_init__(self) -> None:
-        check_number("environments", self.environments, 1, MOST)
+        check_number("environments", self.environments, 1, MAX)
         check_number("gamma", self.gamma, 0, 1)
         _check_common(self)
 
@@ -115,5 +115,5 @@ def check_number(name: str, value: float, low: float, high: float) -> float:
 
 def _check_common(settings: BalanceSettings | RNDSettings) -> None:
     check_number("learning_rate", settings.learning_rate, 0, 1)
-    check_number("width", settings.width, 1, MOST)
-    check_number("seed", settings.seed, 0, MOST)
+    check_number("width", settings.width, 1, MAX)
+    check_number("seed", settings.seed, 0, MAX)

@@ -13,7 +13,7 @@ from action_balance.interop.learner import CLIP, Learner
 from action_balance.nets.bonus import SLOPE, BonusNet
 
 #: Most products of the widest layer for which NumPy is faster.
-MOST_PRODUCTS = 1_000_000
+MAX_PRODUCTS = 1_000_000
 
 
 class SmallShift:
@@ -30,13 +30,13 @@ class SmallShift:
         self._first = np.concatenate([weight, target_weight], axis=1), np.concatenate([added, target_added], axis=1)
         self._width = len(added[0])
         self._kind, self._components = kind, [slice(*ends) for ends in pairwise([0, *accumulate(nvec)])]
-        self._most = MOST_PRODUCTS // _products(learner.params, nvec)
+        self._most = MAX_PRODUCTS // _products(learner.params, nvec)
 
     @staticmethod
     def fits(learner: Learner, nvec: tuple[int, ...]) -> bool:
         """Whether NumPy is the faster way at all."""
         net = learner.params
-        return isinstance(net, BonusNet) and not net.encoder and _products(net, nvec) <= MOST_PRODUCTS
+        return isinstance(net, BonusNet) and not net.encoder and _products(net, nvec) <= MAX_PRODUCTS
 
     def is_for(self, size: int) -> bool:
         """Whether NumPy is the faster way."""

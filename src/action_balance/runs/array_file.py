@@ -19,7 +19,7 @@ from action_balance.machine import Need, available_memory, check_memory
 from action_balance.reading import opened
 
 #: Most bytes of all compressed arrays of a file, which a small file could exceed by far, and most arrays.
-MOST_BYTES, MOST_ARRAYS = 2_000_000_000, 10_000
+MAX_BYTES, MAX_ARRAYS = 2_000_000_000, 10_000
 
 #: Bytes that are read at once.
 PIECE = 1 << 20
@@ -76,8 +76,8 @@ def _read_archive(archive: zipfile.ZipFile, size: int) -> dict[str, np.ndarray]:
         if entry.compress_type not in sizes or entry.flag_bits & _ENCRYPTED:
             raise DamagedArrays(f"{entry.filename} has changed since it was written")
         sizes[entry.compress_type] += entry.file_size
-    if len(entries) > MOST_ARRAYS or sizes[zipfile.ZIP_STORED] > size or sizes[zipfile.ZIP_DEFLATED] > MOST_BYTES:
-        raise DamagedArrays(f"it has more than {MOST_ARRAYS:,} arrays, or {as_size(MOST_BYTES)} of them")
+    if len(entries) > MAX_ARRAYS or sizes[zipfile.ZIP_STORED] > size or sizes[zipfile.ZIP_DEFLATED] > MAX_BYTES:
+        raise DamagedArrays(f"it has more than {MAX_ARRAYS:,} arrays, or {as_size(MAX_BYTES)} of them")
     return {entry.filename.removesuffix(".npy"): _read_entry(archive, entry) for entry in entries}
 
 

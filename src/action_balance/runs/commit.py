@@ -10,7 +10,7 @@ from action_balance.errors import UserError
 from action_balance.reading import read_text, status
 
 #: Most bytes of ``HEAD``, of a branch and of the list of packed branches.
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 
 #: A commit in SHA-1 or SHA-256.
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -52,7 +52,7 @@ def _head(git: Path) -> str | None:
 
 
 def _text(path: Path) -> str:
-    return read_text(path, "a file of a Git repository", MOST_BYTES).strip()
+    return read_text(path, "a file of a Git repository", MAX_BYTES).strip()
 
 
 def _checked(text: str) -> str | None:

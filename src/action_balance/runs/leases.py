@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from action_balance.errors import MOST, as_duration
+from action_balance.errors import MAX, as_duration
 from action_balance.files import reason
 
 #: Seconds after its last renewal for which a lease is valid.
@@ -104,7 +104,7 @@ class Owner:
             return None
         texts = (owner.host, owner.machine, owner.token)
         fine = all(isinstance(text, str) for text in texts) and isinstance(owner.has_flock, bool)
-        return owner if fine and isinstance(owner.pid, int) and 0 < owner.pid <= MOST else None
+        return owner if fine and isinstance(owner.pid, int) and 0 < owner.pid <= MAX else None
 
 
 @dataclass(frozen=True)

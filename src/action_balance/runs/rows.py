@@ -30,19 +30,19 @@ VISITS = "visits.jsonl"
 PIECE = 200_000
 
 #: Most bytes of a file, uncompressed.
-MOST_BYTES = 4_000_000_000
+MAX_BYTES = 4_000_000_000
 #: Most bytes, and most values, of rows that are all in memory: less than 3 GB, as measured with the most wasteful ones.
-MOST_LISTED, MOST_VALUES = 300_000_000, 15_000_000
+MAX_LISTED, MAX_VALUES = 300_000_000, 15_000_000
 #: Most bytes of a line.
-MOST_LINE = 16_000_000
+MAX_LINE = 16_000_000
 #: Most rows of a file, and most numbers of a table: ten times those of the longest runs.
-MOST_ROWS, MOST_NUMBERS = 5_000_000, 100_000_000
+MAX_ROWS, MAX_NUMBERS = 5_000_000, 100_000_000
 #: Most damaged lines that are skipped.
-MOST_DAMAGED = 1000
+MAX_DAMAGED = 1000
 #: Whole numbers that identify a row are below this, and so they are exact as floating-point numbers, too.
-MOST_COUNT = 2**53
+MAX_COUNT = 2**53
 #: Most lists inside each other in a row.
-MOST_DEPTH = 4
+MAX_DEPTH = 4
 
 
 #: A file that is read, compressed or not.
@@ -106,7 +106,7 @@ def first_row(file: Path) -> Data:
     """The first intact row of a file, near its beginning; empty where there is none."""
     for lines, _ in _pieces(file, BEGINNING):
         if lines:
-            some = lines.splitlines(keepends=True)[:MOST_DAMAGED]
+            some = lines.splitlines(keepends=True)[:MAX_DAMAGED]
             return next((row for row in map(parse_row, some) if row is not None), {})
     return {}
 
@@ -145,14 +145,14 @@ def _pieces(file: Path, place: Place, together: int = 1, listed: bool = False) -
     file = kept(file)
     packed = file.suffix == ".gz"
     try:
-        with opened(file, f"a file of metrics, such as the {METRICS} of a run", MOST_BYTES) as stream:
+        with opened(file, f"a file of metrics, such as the {METRICS} of a run", MAX_BYTES) as stream:
             about = os.fstat(stream.fileno())
             same = place.file == about.st_ino and (packed or place.offset <= about.st_size)
-            offset = min(place.offset, MOST_BYTES) if same else 0
+            offset = min(place.offset, MAX_BYTES) if same else 0
             yield b"", Place(about.st_ino, offset)
             content = gzip.GzipFile(fileobj=stream) if packed else stream
             read, pending, lines, values = _seek(file, content, offset), bytearray(), 0, 0
-            most = min(MOST_BYTES, read + MOST_LISTED) if listed else MOST_BYTES
+            most = min(MAX_BYTES, read + MAX_LISTED) if listed else MAX_BYTES
             while piece := _read(file, content):
                 read += len(piece)
                 pending += piece
@@ -160,10 +160,10 @@ def _pieces(file: Path, place: Place, together: int = 1, listed: bool = False) -
                 values += sum(map(piece.count, (b",", b"[", b"{"))) if listed else 0
                 if read > most:
                     raise _too_large(file, as_size(most))
-                if values > MOST_VALUES:
-                    raise _too_large(file, f"{MOST_VALUES:,} values")
-                if len(pending) - pending.rfind(b"\n") > MOST_LINE:
-                    raise _too_large(file, f"{as_size(MOST_LINE)} in a line")
+                if values > MAX_VALUES:
+                    raise _too_large(file, f"{MAX_VALUES:,} values")
+                if len(pending) - pending.rfind(b"\n") > MAX_LINE:
+                    raise _too_large(file, f"{as_size(MAX_LINE)} in a line")
                 if lines >= together:
                     end = _end(pending, lines % together)
                     offset += end
@@ -198,9 +198,9 @@ def _end(content: bytearray, spare: int) -> int:
 
 def _check(file: Path, rows: int, damaged: int = 0, columns: int = 1) -> None:
     """Raise a `UserError` for more than a run has."""
-    if damaged > MOST_DAMAGED:
-        raise UserError(f"{kept(file)} is damaged in more than {MOST_DAMAGED:,} lines: restore a copy of it")
-    if rows > MOST_ROWS or rows * columns > MOST_NUMBERS:
+    if damaged > MAX_DAMAGED:
+        raise UserError(f"{kept(file)} is damaged in more than {MAX_DAMAGED:,} lines: restore a copy of it")
+    if rows > MAX_ROWS or rows * columns > MAX_NUMBERS:
         raise _too_large(kept(file), f"{rows:,} rows")
 
 
@@ -224,16 +224,16 @@ def _is_row(row: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < MOST_COUNT
+    return type(value) is int and 0 <= value < MAX_COUNT
 
 
 def _decode(value: Any, depth: int = 0) -> Any:
     """A value with nan and infinity as numbers; a ``ValueError`` for lists inside too many others."""
     if isinstance(value, list):
-        if depth == MOST_DEPTH:
+        if depth == MAX_DEPTH:
             raise ValueError("too many nested lists")
         return [_decode(item, depth + 1) for item in value]
-    if type(value) is int and abs(value) >= MOST_COUNT:
+    if type(value) is int and abs(value) >= MAX_COUNT:
         return float(value) if abs(value) < 2**1000 else math.inf if value > 0 else -math.inf
     return math.nan if value is None else float(value) if value in ("inf", "-inf") else value
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from action_balance.files import Data, cannot_write, sync_folder, write_atomically, write_durably
 from action_balance.reading import Missing, opened
 from action_balance.runs.aside import move_aside
-from action_balance.runs.rows import MOST_LINE, parse_row
+from action_balance.runs.rows import MAX_LINE, parse_row
 
 #: Bytes that are copied at once.
 PIECE = 1_000_000
@@ -63,7 +63,7 @@ def plan(file: Path, update: int) -> Truncation:
     last = None
     try:
         with opened(file, EXPECTED, None) as lines:
-            while line := lines.readline(MOST_LINE):
+            while line := lines.readline(MAX_LINE):
                 here = range(place, place := place + len(line))
                 row = parse_row(line)
                 if row is not None and row["update"] <= update:
@@ -71,7 +71,7 @@ def plan(file: Path, update: int) -> Truncation:
                     _add(kept, here)
                     continue
                 _add(dropped, here)
-                half = not line.endswith(b"\n") and len(line) < MOST_LINE
+                half = not line.endswith(b"\n") and len(line) < MAX_LINE
                 later += row is not None or half
                 damaged += row is None and not half
     except Missing:

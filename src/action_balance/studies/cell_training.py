@@ -28,7 +28,7 @@ from action_balance.runs.checkpoints import Checkpoints, NoCheckpoint
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import graceful_stop, watched
 from action_balance.studies.cells import Cell, checkpoint_folder
-from action_balance.tasks import Stop, Task, task, whole
+from action_balance.tasks import Stop, Task, critical_section, task
 
 #: Seconds between two checkpoints.
 SAVE_EVERY = 300.0
@@ -142,7 +142,7 @@ class Training:
             ended = perf_counter()
             seconds, is_first = ended - began, update == self.first
             self.clock[:] += (0, 0, seconds) if is_first else (seconds, 1, 0)
-            with whole():  # until the next update begins, the trainer itself has the state
+            with critical_section():  # until the next update begins, the trainer itself has the state
                 fallback, self.now.unsaved = self.now.unsaved, (update, self._everything)
             stopping = self.stop.is_set()
             self.now.update = min(update + 1, total)
@@ -152,7 +152,7 @@ class Training:
                 copied = saved
             elif watched() and ((seconds > SLOW and not is_first) or ended - copied > COPY_EVERY):
                 fallback, copied = self._copied(update) or fallback, ended
-            with whole():  # not while another thread saves the state, whose memory is about to be reused
+            with critical_section():  # not while another thread saves the state, whose memory is about to be reused
                 self.now.unsaved = fallback
             if stopping:
                 raise KeyboardInterrupt

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 
-from action_balance.errors import MOST, UserError, check_name
+from action_balance.errors import MAX, UserError, check_name
 
 #: Most seeds of a study that trains one run after the other.
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 
 
-def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None:
+def check_count(name: str, value: int, least: int = 1, most: int = MAX) -> None:
     """Raise a `UserError` unless an integer lies between ``least`` and ``most``, by default what 32 bits hold."""
     if value < least:
         raise UserError(f"{name} must be {least} or more, not {value}")
@@ -16,12 +16,12 @@ def check_count(name: str, value: int, least: int = 1, most: int = MOST) -> None
         raise UserError(f"{name} must be at most {most}, not {value}")
 
 
-def check_seeds(seed: int, seeds: int, most: int = MOST) -> None:
+def check_seeds(seed: int, seeds: int, most: int = MAX) -> None:
     """Raise a `UserError` unless ``seeds`` consecutive seeds from ``seed`` on are valid, and at most ``most``."""
     check_count("--seeds", seeds, most=most)
     check_count("--seed", seed, 0)
-    if seed + seeds > MOST:
-        raise UserError(f"--seed must be below {MOST + 1 - seeds}, not {seed}")
+    if seed + seeds > MAX:
+        raise UserError(f"--seed must be below {MAX + 1 - seeds}, not {seed}")
 
 
 def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:

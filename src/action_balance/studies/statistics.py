@@ -1,4 +1,4 @@
-"""Means with their uncertainty: a 95 % interval or, from fewer than `FEWEST` runs, the range of the runs.
+"""Means with their uncertainty: a 95 % interval or, from fewer than `MIN` runs, the range of the runs.
 
 Axes: R runs, T time points, U updates.
 """
@@ -18,7 +18,7 @@ RESAMPLES = 2000
 
 #: Fewest runs for an interval. With fewer, Student's interval leaves the possible values far behind and a bootstrap
 #: shows little more than the range, so the range itself is given.
-FEWEST = 5
+MIN = 5
 
 #: What is given beside a value: its 95 % interval, or the smallest and the largest value of the runs.
 Spread = Literal["interval", "range"]
@@ -76,7 +76,7 @@ def _written(value: str, spread: Spread | None, ends: Sequence[str]) -> str:
 
 def has_interval(runs: int) -> bool:
     """Whether so many runs are enough for an interval."""
-    return runs >= FEWEST
+    return runs >= MIN
 
 
 def number(value: float | None) -> float | str | None:
@@ -102,7 +102,7 @@ def from_data(data: Data) -> Estimate:
 
 
 def without_intervals(data: Any) -> Any:
-    """Numbers of a summary without intervals: version 0.1.0 wrote some from fewer than `FEWEST` runs."""
+    """Numbers of a summary without intervals: version 0.1.0 wrote some from fewer than `MIN` runs."""
     if isinstance(data, list):
         return [without_intervals(one) for one in data]
     if not isinstance(data, dict):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from action_balance.errors import MOST, check_name, check_numbers
+from action_balance.errors import MAX, check_name, check_numbers
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TabularSettings:
     """Step size of the value table."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "update_every", low=1, high=MOST)
+        check_numbers(self, "update_every", low=1, high=MAX)
         check_numbers(self, "action_coef", "state_coef", high=1e6)
         check_numbers(self, "gamma", "gae_lambda", "value_rate", high=1)
         check_numbers(self, "reward_base", low=1)

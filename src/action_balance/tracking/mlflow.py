@@ -15,7 +15,7 @@ from action_balance.files import Data
 from action_balance.tracking.base import PROJECT, RunInfo, Status
 
 #: Most metrics, and most settings, in one request; longest setting.
-MOST_METRICS, MOST_PARAMS, MOST_CHARACTERS = 1000, 100, 500
+MAX_METRICS, MAX_PARAMS, MAX_CHARACTERS = 1000, 100, 500
 
 STATUS: dict[Status, str] = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
 
@@ -81,9 +81,9 @@ class MlflowTracker:
 
         now = int(time.time() * 1000)
         points = [Metric(name, value, now, steps) for name, value in (metrics or {}).items()]
-        for some in _parts(points, MOST_METRICS):
+        for some in _parts(points, MAX_METRICS):
             self._client.log_batch(self._id, metrics=some)
-        for some in _parts([Param(name, value) for name, value in (params or {}).items()], MOST_PARAMS):
+        for some in _parts([Param(name, value) for name, value in (params or {}).items()], MAX_PARAMS):
             self._client.log_batch(self._id, params=some)
 
 
@@ -106,4 +106,4 @@ def _settings(config: Data, path: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(value, dict) and value:
             yield from _settings(value, where)
         else:
-            yield where, str(value)[:MOST_CHARACTERS]
+            yield where, str(value)[:MAX_CHARACTERS]

@@ -8,7 +8,7 @@ from typing import Any
 from action_balance.tracking.base import PROJECT, RunInfo, Status
 
 #: Longest tag.
-MOST_CHARACTERS = 64
+MAX_CHARACTERS = 64
 
 #: Seconds to wait for the server when a run starts, and at the end.
 START, END = 30.0, 50.0
@@ -38,7 +38,7 @@ class WandbTracker:
             resume="allow",
             reinit="create_new",  # a run that the user's code has opened is left alone
             name=run.name,
-            tags=[tag[:MOST_CHARACTERS] for tag in (run.method, run.environment)],
+            tags=[tag[:MAX_CHARACTERS] for tag in (run.method, run.environment)],
             settings=wandb.Settings(silent=True, console="off", disable_git=True, save_code=False, **more),
         )
         self._run.config.update(run.config, allow_val_change=True)  # a run that is extended has other settings

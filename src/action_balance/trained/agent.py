@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import make_actor
 from action_balance.arguments import as_path, as_whole
 from action_balance.config.env import DeviceEnvConfig
@@ -78,8 +78,8 @@ class Agent:
             saved: the agent as `action_balance.load` has read it.
         """
         self._saved = saved
-        self._algorithm = Algorithm(saved.config.agent, saved.spec)
-        self._actor = _make_actor(saved.state, self._algorithm)
+        self._context = AgentContext(saved.config.agent, saved.spec)
+        self._actor = _make_actor(saved.state, self._context)
         self._translator = Translator.of(saved.spec, saved.spaces)
         self._number_states = _numbering(saved.config) if saved.spec.states else None
         # As in training on the device: with less precision another action may be chosen.
@@ -173,7 +173,7 @@ class Agent:
                 np.int32(ACTION_MODES.index(chosen)),
                 self._mask(mask, lead),
                 memory,
-                algorithm=self._algorithm,
+                context=self._context,
                 keys=kind,
                 with_bonus=chosen == "behaviour",
             )
@@ -200,7 +200,7 @@ class Agent:
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask, began)
         logits = made.pi if mode == "sample" else made.beta
-        distribution = self._algorithm.distribution
+        distribution = self._context.distribution
 
         def softmax(one: Array) -> Array:
             return distribution.per_component(jax.nn.softmax, one)
@@ -232,14 +232,14 @@ class Agent:
         """
         self._need_bonuses("bonuses")
         made, lead = self._view(obs, began=True)  # no bonus sees the memory
-        rewards = self._algorithm.intrinsic
+        rewards = self._context.intrinsic
         intrinsic = None
         if rewards is not None and rewards.rewards_states:
             frames = padded(self._translator.observations(obs)[0])
             newest = frames[:, -1] if self.spec.is_stack else frames
-            found = state_bonus(self._saved.state, newest, self._index(frames), algorithm=self._algorithm)
+            found = state_bonus(self._saved.state, newest, self._index(frames), context=self._context)
             intrinsic = _cut(found, lead)
-        balanced = self._algorithm.action_bonus is not None
+        balanced = self._context.action_bonus is not None
         return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
 
     def stack(self, obs: Any, began: Any = False) -> Any:
@@ -287,7 +287,7 @@ class Agent:
         seen, lead = self._translator.observations(obs)
         filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):
-            made = view(self._actor, filled, self._index(filled), rows, memory, algorithm=self._algorithm)
+            made = view(self._actor, filled, self._index(filled), rows, memory, context=self._context)
         return made, lead
 
     def _recall(self, lead: tuple[int, ...], began: Any) -> np.ndarray | None:

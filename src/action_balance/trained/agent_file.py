@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from action_balance._version import __version__
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.agent.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
@@ -95,8 +95,8 @@ def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) 
     spec = EnvSpec.from_dict(about["env_spec"])
     if spec is None or config.seeds != 1:
         raise _foreign(path)
-    algorithm = Algorithm(config.agent, spec)
-    wanted = jax.eval_shape(lambda: _empty(algorithm))
+    context = AgentContext(config.agent, spec)
+    wanted = jax.eval_shape(lambda: _empty(context))
     table = about["leaves"]
     other = difference(table, describe(wanted))
     if other is not None:
@@ -121,8 +121,8 @@ def _without_packages(data: Data) -> TrainConfig:
         return from_dict(TrainConfig, plain, lambda kind, _: UnloadedEnvConfig if kind is EnvConfig else kind)
 
 
-def _empty(algorithm: Algorithm) -> TrainedAgent:
-    return TrainedAgent.of(init_agent(algorithm, empty_stats(algorithm.spec), jax.random.key(0)))
+def _empty(context: AgentContext) -> TrainedAgent:
+    return TrainedAgent.of(init_agent(context, empty_stats(context.spec), jax.random.key(0)))
 
 
 def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:

@@ -13,7 +13,7 @@ from action_balance.files import found_inside
 from action_balance.reading import Damaged, Missing, Unreadable, entries, read_bytes, read_text
 
 #: A saved page stays below this number of bytes.
-MOST_BYTES = 10_000_000
+MAX_BYTES = 10_000_000
 
 
 def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) -> list[dict[str, str]]:
@@ -46,7 +46,7 @@ class Embedded:
     """Embeds files in a page as long as there is room."""
 
     def __init__(self, used: int) -> None:
-        self.left = MOST_BYTES - used - 100_000  # for the markup around them
+        self.left = MAX_BYTES - used - 100_000  # for the markup around them
 
     def link(self, folder: Path, path: Path) -> str | None:
         """A file as a data URL."""

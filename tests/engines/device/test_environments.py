@@ -19,7 +19,7 @@ from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPO
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.core.sharding import each_environment, merge_axes, split
+from action_balance.core.sharding import each_environment, merge_axes, shard
 from action_balance.engines.device import trainer as device
 from action_balance.engines.device.environments import NO_AXIS, Environments, env_axes
 from action_balance.engines.device.trainer import DeviceTrainer
@@ -99,14 +99,14 @@ def test_what_belongs_to_environments_stays_on_their_device() -> None:
 
 def test_the_axis_of_environments_is_found_by_their_number() -> None:
     axes = env_axes(CONFIG, device._init)
-    split = {keystr(path): axis for path, axis in jax.tree_util.tree_leaves_with_path(axes) if axis != NO_AXIS}
-    assert set(split.values()) == {0}
+    shard = {keystr(path): axis for path, axis in jax.tree_util.tree_leaves_with_path(axes) if axis != NO_AXIS}
+    assert set(shard.values()) == {0}
     memory = ".bonus_states['intrinsic'].memory"
     known = {".observation", ".episode_return", ".return_scale.filtered", ".reward_scale.filtered"}
-    assert split.keys() == known | {f"{memory}.embeddings", f"{memory}.added"} | {
-        name for name in split if name.startswith(".env_state")
+    assert shard.keys() == known | {f"{memory}.embeddings", f"{memory}.added"} | {
+        name for name in shard if name.startswith(".env_state")
     }
-    assert any(name.startswith(".env_state") for name in split)
+    assert any(name.startswith(".env_state") for name in shard)
 
 
 @pytest.mark.parametrize("one_batch", [False, True])
@@ -118,7 +118,7 @@ def test_functions_of_environments_give_the_same_on_two_devices(one_batch: bool)
 
     def step(key: jax.Array, state: dict[str, jax.Array]) -> Any:
         factor = jax.random.key_data(key)[-1].astype(jnp.float32)  # the seed
-        x = each_environment(lambda column: factor * column, in_axes=1, out_axes=1)(split(state["x"], axis=1))
+        x = each_environment(lambda column: factor * column, in_axes=1, out_axes=1)(shard(state["x"], axis=1))
         return {"x": x, "sum": x.sum()}, {"last": merge_axes(x).max(axis=0)}
 
     layout = Environments(replace(CONFIG, seed=3, seeds=1), jax.devices()[:2], init)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
@@ -38,8 +38,8 @@ CONFIG = AgentConfig(
 
 def agent(*logits: float, environment: Environment = ROW, config: AgentConfig = CONFIG) -> TrainState:
     """An agent whose pi has the same logits everywhere; everything else about it is arbitrary."""
-    algorithm = Algorithm(config, environment.spec)
-    shapes = jax.eval_shape(lambda: learner.init_state(environment, algorithm, jax.random.key(0)))
+    context = AgentContext(config, environment.spec)
+    shapes = jax.eval_shape(lambda: learner.init_state(environment, context, jax.random.key(0)))
     generator = np.random.default_rng(0)
 
     def fill(leaf: jax.ShapeDtypeStruct) -> jax.Array:
@@ -59,11 +59,11 @@ def bias_and_weight(state: TrainState) -> tuple[jax.Array, jax.Array]:
 @cache
 def program(config: AgentConfig, episodes: int) -> Callable[[TrainState, int, jax.Array], Evaluation]:
     """Episodes in the row."""
-    algorithm = Algorithm(config, ROW.spec)
+    context = AgentContext(config, ROW.spec)
 
     def play(state: TrainState, mode: jax.Array, key: jax.Array) -> Evaluation:
-        actor = make_actor(state, algorithm)
-        return evaluate_agent(ROW, actor, algorithm, mode, episodes, key)
+        actor = make_actor(state, context)
+        return evaluate_agent(ROW, actor, context, mode, episodes, key)
 
     return jax.jit(play)
 
@@ -133,11 +133,11 @@ def test_divers_end_where_the_meaning_of_their_action_leads() -> None:
     plain = replace(CONFIG, method="ppo")
     sea = DeepSea(4, jax.random.key(0))
     state = agent(0, 50, environment=sea, config=plain)
-    algorithm, actor = Algorithm(plain, sea.spec), make_actor(state, Algorithm(plain, sea.spec))
+    context, actor = AgentContext(plain, sea.spec), make_actor(state, AgentContext(plain, sea.spec))
 
     def dive(right_is: jax.Array) -> Evaluation:
         made = eqx.tree_at(lambda sea: sea.right_is, sea, right_is)
-        return evaluate_agent(made, actor, algorithm, jnp.asarray(0), 3, jax.random.key(0))
+        return evaluate_agent(made, actor, context, jnp.asarray(0), 3, jax.random.key(0))
 
     # Action 1 goes right everywhere; nowhere; from the first column only.
     meanings = jnp.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]])

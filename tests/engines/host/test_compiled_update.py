@@ -11,7 +11,7 @@ import pytest
 from host_world import agent
 
 from action_balance.agent import minibatches, update
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.rollout import act
@@ -41,7 +41,7 @@ CONFIG = AgentConfig(
 )
 
 
-ALGORITHM = Algorithm(CONFIG, SPEC)
+ALGORITHM = AgentContext(CONFIG, SPEC)
 
 
 class Played(NamedTuple):
@@ -205,14 +205,14 @@ def generalised_advantages(
 @pytest.fixture(scope="module")
 def whole_gradients() -> Any:
     """Compiled gradients of minibatches."""
-    return jax.jit(update.gradients, static_argnames=("algorithm", "parts"))
+    return jax.jit(update.gradients, static_argnames=("context", "parts"))
 
 
 def test_quarters_that_are_gathered_add_up_to_the_minibatch(
     programs: CompiledUpdate, played: Played, updated: Updated, whole_gradients: Any
 ) -> None:
     state, lesson, number = played.state, updated.lesson, jnp.int32(1)
-    whole, losses = whole_gradients(state.params, state.bonus_states, lesson, number, algorithm=ALGORITHM)
+    whole, losses = whole_gradients(state.params, state.bonus_states, lesson, number, context=ALGORITHM)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
     assert programs.parts == 4
     gathered = replace(nothing(updated), number=jnp.copy(number))
@@ -241,7 +241,7 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
     losses = []
     for number in range(4):
         found, terms = whole_gradients(
-            params, played.state.bonus_states, updated.lesson, jnp.int32(number), algorithm=ALGORITHM
+            params, played.state.bonus_states, updated.lesson, jnp.int32(number), context=ALGORITHM
         )
         params, memory = step(params, memory, found)
         losses.append(terms)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
@@ -111,7 +111,7 @@ def agents(*favourites: int | None) -> TrainState:
 def actor(favourite: int | None, coef: float = 1.0) -> Actor:
     """One of them, on the device."""
     state: TrainState = jax.tree.map(lambda leaf: leaf[0], agents(favourite))
-    return replace(make_actor(state, Algorithm(run_config().agent, run_config().env.spec)), coef=jnp.asarray(coef))
+    return replace(make_actor(state, AgentContext(run_config().agent, run_config().env.spec)), coef=jnp.asarray(coef))
 
 
 @cache
@@ -209,7 +209,7 @@ class Lossy(Remembering):
 
 def runner(world: HostWorld, record: bool = True) -> EpisodeRunner:
     return EpisodeRunner(
-        World("world"), Algorithm(CONFIG, world.spec), world, lambda _: None, threading.Event(), record
+        World("world"), AgentContext(CONFIG, world.spec), world, lambda _: None, threading.Event(), record
     )
 
 
@@ -223,7 +223,7 @@ def test_episodes_of_lost_environments_are_played_again() -> None:
 
 
 def test_episodes_without_an_end_are_abandoned_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_STEPS", 4)
+    monkeypatch.setattr(module, "MAX_STEPS", 4)
     messages: list[str] = []
     found = evaluate_run(run_config(), agents(WALK), 2, 0, on_message=messages.append)
     assert found["greedy"].lengths.tolist() == [[4, 4]]
@@ -268,9 +268,12 @@ def test_behaviour_takes_the_largest_bonus_if_its_coefficient_is_large() -> None
 def test_the_bonus_of_the_first_environment_alone_is_the_same_as_among_those_of_all() -> None:
     seen = (jnp.zeros((2, STACK, SIZE, SIZE), jnp.uint8), np.ones((2, SIZE, SIZE), np.uint8), np.ones(2, bool))
     rest = (jax.random.key(0), np.int32(0), np.int32(0))
+    context = AgentContext(CONFIG, World.spec)
     with jax.default_matmul_precision("highest"):
         none, first, everyone = (
-            decide_all(actor(None), *seen, *rest, algorithm=Algorithm(CONFIG, World.spec), bonuses=kind)[2].action_bonus
+            decide_all(actor(None), *seen, *rest, context=AgentContext(CONFIG, World.spec), bonuses=kind)[
+                2
+            ].action_bonus
             for kind in get_args(Bonuses)
         )
     assert (none == 0).all()

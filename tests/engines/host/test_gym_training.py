@@ -234,7 +234,7 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
     assert len(messages) == 1
     assert "4 environments restart" in messages[0]
     messages.clear()
-    monkeypatch.setattr(evaluation, "MOST_STEPS", 7)
+    monkeypatch.setattr(evaluation, "MAX_STEPS", 7)
     evaluate_run(config, states, 4, 0, on_message=messages.append)
     assert messages[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
 

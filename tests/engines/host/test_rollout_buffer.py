@@ -11,7 +11,7 @@ import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame
 from scipy import stats
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
@@ -46,7 +46,7 @@ def actor() -> Actor:
     """An agent with statistics of noise."""
     noise = np.random.default_rng(1).uniform(0, 255, (8, SIZE, SIZE)).astype(np.float32)
     moments = RunningMeanStd(jnp.asarray(8.0), jnp.asarray(noise.mean(axis=0)), jnp.asarray(8 * noise.var(axis=0)))
-    return replace(make_actor(agent(programs(2), moments, 3), programs(2).algorithm), coef=jnp.asarray(COEF))
+    return replace(make_actor(agent(programs(2), moments, 3), programs(2).context), coef=jnp.asarray(COEF))
 
 
 class Script(NamedTuple):
@@ -121,7 +121,7 @@ def rollouts() -> Rollouts:
 @pytest.fixture(scope="module")
 def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     """Of both rollouts, with the values after them; rewards are numbers that can be recognised."""
-    make = jax.jit(partial(rollout_buffer.trajectory, algorithm=Algorithm(CONFIG, SPEC)))
+    make = jax.jit(partial(rollout_buffer.trajectory, context=AgentContext(CONFIG, SPEC)))
     zeros = np.zeros((STEPS, ENVS), bool)
     reward = np.arange(STEPS * ENVS, dtype=np.float32).reshape(STEPS, ENVS)
     made: list[tuple[Trajectory, jax.Array]] = jax.device_get(
@@ -154,7 +154,7 @@ def stacks() -> np.ndarray:
 @cache
 def opinions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits, values and bonus of everything that is seen, (2 T + 1, N, ...)."""
-    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, Algorithm(CONFIG, SPEC)))(seen))
+    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, AgentContext(CONFIG, SPEC)))(seen))
     flat = jax.device_get(function(actor(), stacks().reshape(-1, *SHAPE)))
     logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat)
     return logits, values, bonus

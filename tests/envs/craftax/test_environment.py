@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.rollout import rollout
 from action_balance.agent.state import TrainState, Trajectory
@@ -53,7 +53,7 @@ def updates() -> list[Update]:
     All of the first but one are changed: a player without health, one with two achievements, and another one with two
     whose time is over. It is one program, because that of a world takes seconds to compile.
     """
-    environment, algorithm = CLASSIC.make(jax.random.key(0)), Algorithm(AGENT, CLASSIC.spec)
+    environment, context = CLASSIC.make(jax.random.key(0)), AgentContext(AGENT, CLASSIC.spec)
 
     @jax.jit
     def update(state: TrainState) -> Update:
@@ -66,10 +66,10 @@ def updates() -> list[Update]:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(learner, "rollout", recorded)
-            after, metrics = learner.train_step(environment, state, algorithm)
+            after, metrics = learner.train_step(environment, state, context)
         return after, made[0], metrics
 
-    state = jax.jit(lambda key: learner.init_state(environment, algorithm, key))(jax.random.key(0))
+    state = jax.jit(lambda key: learner.init_state(environment, context, key))(jax.random.key(0))
     library = state.env_state.library
     health = library.player_health.at[1].set(0)
     done = library.achievements.at[2:, :2].set(True)

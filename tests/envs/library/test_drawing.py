@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from action_balance.envs.library.drawing import BAR, CHANNELS, GROUND, HALF, LABEL, MOST_BARS, SQUARE, draw_observation
+from action_balance.envs.library.drawing import BAR, CHANNELS, GROUND, HALF, LABEL, MAX_BARS, SQUARE, draw_observation
 from action_balance.envs.picture import AGENT, FREE, TRAIL
 from action_balance.envs.spec import EnvSpec
 
@@ -21,7 +21,7 @@ def test_numbers_of_a_vector_are_bars_from_the_middle() -> None:
 
 
 def test_of_many_numbers_each_is_a_square() -> None:
-    count = MOST_BARS + 1  # five rows of five
+    count = MAX_BARS + 1  # five rows of five
     values = np.zeros(count, np.float32)
     values[6] = 3.0
     picture = draw_observation(values, EnvSpec("vector", (count,), (2,)), np.full(count, 3.0))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.envs.library.config import LibraryEnvConfig
@@ -26,9 +26,9 @@ def test_an_agent_learns_for_two_updates(name: str) -> None:
     config = env_config(name, max_steps=4)
     assert isinstance(config, LibraryEnvConfig)
     environment = config.make(jax.random.key(0))
-    algorithm = Algorithm(TINY, config.spec)
-    step = eqx.filter_jit(lambda state: learner.train_step(environment, state, algorithm))
-    state = eqx.filter_jit(lambda key: learner.init_state(environment, algorithm, key))(jax.random.key(0))
+    context = AgentContext(TINY, config.spec)
+    step = eqx.filter_jit(lambda state: learner.train_step(environment, state, context))
+    state = eqx.filter_jit(lambda key: learner.init_state(environment, context, key))(jax.random.key(0))
     for _ in range(2):
         state, metrics = step(state)
     assert np.isfinite([metrics["loss_policy"], metrics["bonus_mean"]]).all()

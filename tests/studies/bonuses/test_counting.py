@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.bonuses.base import ACTION, BonusObs
 from action_balance.bonuses.distillation import Distillation
@@ -101,9 +101,9 @@ def test_observations_and_successors_are_those_of_the_environment(name: str, siz
 
 def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     config = TrainConfig(env_config("deep-sea", size=3), Setup("rnd", "distillation").agent(1024, 8))
-    algorithm = Algorithm(config.agent, config.env.spec)
+    context = AgentContext(config.agent, config.env.spec)
     stats = RunningMeanStd(jnp.float32(50), jnp.full(9, 0.1), jnp.full(9, 5.0))
-    agent = init_agent(algorithm, stats, KEY)
+    agent = init_agent(context, stats, KEY)
     environment = config.environment(KEY)
     observed = counting.observe_all(environment, KEY)
     rnd = Distillation(agent.bonus_states["intrinsic"], agent.params.bonuses["intrinsic"])
@@ -113,7 +113,7 @@ def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeyp
 
     pairs = counting.pair_bonuses(config)(agent, KEY)
     obs = BonusObs(observed[4], jnp.int32(4), stats, 5.0)
-    bonus = algorithm.action_bonus
+    bonus = context.action_bonus
     assert bonus is not None
     scores = bonus.scores(agent.params.bonuses[ACTION], agent.bonus_states[ACTION], obs)
     np.testing.assert_allclose(pairs[4], scores, rtol=1e-5)

@@ -141,7 +141,7 @@ def test_forbidden_actions_have_no_part_in_the_bonus(monkeypatch: pytest.MonkeyP
 
 
 def test_of_many_actions_those_are_shown_that_are_taken_or_probable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MOST_ROWS", 3)
+    monkeypatch.setattr(film, "MAX_ROWS", 3)
     logits = np.log([[0.1, 0.2, 0.3, 0.4]] * 2)
     story = replayed(monkeypatch, decided([0, 1], logits, [[1, 1, 1, 1]] * 2), spaces.Discrete(4))
 
@@ -151,7 +151,7 @@ def test_of_many_actions_those_are_shown_that_are_taken_or_probable(monkeypatch:
 
 
 def test_a_film_of_a_very_long_episode_shows_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MOST_FILMED", 2)
+    monkeypatch.setattr(film, "MAX_FILMED", 2)
     story = replayed(monkeypatch, decided([0] * 5, [[0, 0]] * 5, [[1, 1]] * 5), spaces.Discrete(2))
 
     assert len(story.taken) == len(story.pi) == 2

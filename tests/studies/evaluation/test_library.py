@@ -11,7 +11,7 @@ from ladder import LadderConfig
 from rich.console import Console
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.train import TrainConfig
 from action_balance.files import Data
@@ -35,9 +35,9 @@ Played = tuple[Data, dict[str, bytes], str]
 def played() -> Played:
     """Six episodes of two agents that have not learned anything: the numbers, the files and the screen."""
     environment = CONFIG.environment(jax.random.key(0))
-    algorithm = Algorithm(CONFIG.agent, environment.spec)
+    context = AgentContext(CONFIG.agent, environment.spec)
     keys = jax.random.split(jax.random.key(0), 2)
-    states = jax.jit(jax.vmap(lambda key: learner.init_state(environment, algorithm, key)))(keys)
+    states = jax.jit(jax.vmap(lambda key: learner.init_state(environment, context, key)))(keys)
     screen = io.StringIO()
     summary, files = play(CONFIG, "action-balance-rnd", 0, states, 6, 0, Console(file=screen, width=100))
     return summary, files, screen.getvalue()

@@ -98,7 +98,7 @@ def test_with_many_seeds_and_metrics_curves_have_fewer_points_so_that_they_fit_i
     folder.finish("interrupted")
     (group,) = view_data.grouped([Watched.open(folder.path)], pooled=True)
     for room, points in ((4 * 500, 500), (4 * 250, 250), (1, 20)):  # each point has the return of 4 seeds
-        monkeypatch.setattr(view_data, "MOST_VALUES", room)
+        monkeypatch.setattr(view_data, "MAX_VALUES", room)
         assert view_data.points_for([group]) == points
     assert view_data.bucket_of(config, 250) == 4
 

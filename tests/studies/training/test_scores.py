@@ -8,7 +8,7 @@ import pytest
 from page_text import text_of
 from watched_runs import STEPS, add, begin, config_of
 
-from action_balance.studies.statistics import FEWEST
+from action_balance.studies.statistics import MIN
 from action_balance.studies.training.data import Watched, grouped
 from action_balance.studies.training.page import scores_fragment
 from action_balance.studies.training.scores import Score, compared, read_scores, score
@@ -22,7 +22,7 @@ def score_of(label: str, *final: float, steps: int = 100, ended: bool = True) ->
 
 def shown(*scores: Score) -> str:
     found = {"Sea": compared(scores)}
-    return text_of(render_fragment("studies/training/scores.html", worlds=found, fewest=FEWEST))
+    return text_of(render_fragment("studies/training/scores.html", worlds=found, fewest=MIN))
 
 
 def test_a_score_is_the_end_of_a_run_the_best_episode_and_the_speed_without_compiling(tmp_path: Path) -> None:

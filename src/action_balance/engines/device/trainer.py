@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
 from action_balance.agent import learner
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.state import TrainState
 from action_balance.config.train import TrainConfig
@@ -37,10 +37,10 @@ class _Programs(NamedTuple):
 
 def _init(config: TrainConfig) -> Callable[[PRNGKeyArray], TrainState]:
     """The function from the key of a seed to its first state."""
-    algorithm = Algorithm(config.agent, config.env.spec)
+    context = AgentContext(config.agent, config.env.spec)
 
     def init(key: PRNGKeyArray) -> TrainState:
-        return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
+        return learner.init_state(config.environment(key), context, jax.random.fold_in(key, 2))
 
     return init
 
@@ -55,10 +55,10 @@ def _layout(config: TrainConfig) -> Seeds | Environments:
 
 def _programs(config: TrainConfig) -> _Programs:
     """The programs of a run; they are the same for other seeds. Nothing is compiled yet."""
-    layout, algorithm, init = _layout(config), Algorithm(config.agent, config.env.spec), _init(config)
+    layout, context, init = _layout(config), AgentContext(config.agent, config.env.spec), _init(config)
 
     def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
-        return learner.train_step(config.environment(key), state, algorithm)
+        return learner.train_step(config.environment(key), state, context)
 
     return _Programs(layout, init, layout.compile(init, arguments=0), layout.compile(step, arguments=1))
 

@@ -18,7 +18,7 @@ from jax.sharding import Sharding
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent import learner, update
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.episodes import first_reward
 from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.minibatches import UpdateBatch
@@ -138,7 +138,7 @@ class CompiledUpdate:
 
     def __init__(self, config: AgentConfig, spec: EnvSpec, sharding: Sharding | None = None) -> None:
         """Compile nothing yet."""
-        self.config, self.algorithm = config, Algorithm(config, spec)
+        self.config, self.context = config, AgentContext(config, spec)
         self.group = config.envs // config.groups  # M
         shuffled = config.minibatch_of == "samples"
         samples = config.steps_per_update // config.ppo.minibatches
@@ -158,26 +158,26 @@ class CompiledUpdate:
         self.action_evaluations = 0 if config.uniform else config.envs // self.evaluated_envs
         self.sharding = sharding or default_sharding()
         self.adam = update.optimizer(config)
-        algorithm = self.algorithm
+        context = self.context
         # Programs that run once, or once per rollout. Those of the paper and the studies keep their rounding.
         device: Any = next(iter(self.sharding.device_set))
         once, rarely = (QUICK, LEAN) if shuffled and device.platform == "cpu" else (None, None)
-        self.init = jax.jit(partial(learner.init_agent, algorithm), compiler_options=once)
-        self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
+        self.init = jax.jit(partial(learner.init_agent, context), compiler_options=once)
+        self.new_episodes = jax.jit(partial(learner.new_episodes, context))
         self.update_stats = jax.jit(lambda stats, frames: stats.update(frames), donate_argnums=0)
         self.empty = jax.jit(
-            lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key), compiler_options=once
+            lambda first, key: RolloutBuffer.empty(context, self.group, first, key), compiler_options=once
         )
         self._pack = jax.jit(self._pack_actor)
         self._decide = jax.jit(
             self._unpack_and_decide, donate_argnums=1, out_shardings=(None, host_memory(self.sharding))
         )
         self.conclude = jax.jit(
-            partial(rollout_buffer.conclude, algorithm=algorithm), donate_argnums=0, compiler_options=rarely
+            partial(rollout_buffer.conclude, context=context), donate_argnums=0, compiler_options=rarely
         )
-        self.actor = jax.jit(lambda state: make_actor(state, algorithm))
+        self.actor = jax.jit(lambda state: make_actor(state, context))
         self.evaluate_actions = jax.jit(
-            partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, algorithm=algorithm)
+            partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, context=context)
         )
         self.prepare = jax.jit(self._prepare, compiler_options=rarely)
         self.accumulate = jax.jit(self._accumulate, donate_argnums=3)
@@ -186,9 +186,9 @@ class CompiledUpdate:
 
     @cached_property
     def _packers(self) -> _Packers:
-        stats = empty_stats(self.algorithm.spec)
+        stats = empty_stats(self.context.spec)
         state = jax.eval_shape(self.init, stats, jax.random.key(0))
-        actor = jax.eval_shape(lambda state: make_actor(state, self.algorithm), state)
+        actor = jax.eval_shape(lambda state: make_actor(state, self.context), state)
         return _Packers(TreePacker(actor, LARGE), TreePacker(state.params), TreePacker(state.bonus_states, LARGE))
 
     def decider(self, actor: Actor) -> Decider:
@@ -206,7 +206,7 @@ class CompiledUpdate:
         ends: EpisodeEnds | None,
         mask: Bool[Array, "M A"] | None,
     ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
-        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.algorithm)
+        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.context)
 
     def _prepare(
         self,
@@ -218,8 +218,8 @@ class CompiledUpdate:
         truncated: Bool[Array, "T N"],
         evaluations: Sequence[ActionEvaluation] | None = None,
     ) -> PreparedUpdate:
-        algorithm = self.algorithm
-        made, last_values = rollout_buffer.trajectory(buffers, actor, reward, terminated, truncated, algorithm)
+        context = self.context
+        made, last_values = rollout_buffer.trajectory(buffers, actor, reward, terminated, truncated, context)
         drift = None
         if evaluations:
             log_prob, values = (jnp.concatenate(parts, axis=1) for parts in zip(*evaluations, strict=True))
@@ -229,8 +229,8 @@ class CompiledUpdate:
         rest = replace(made, observation=jnp.zeros(0), next_obs=jnp.zeros(0))
         if self.config.uniform:
             return PreparedUpdate(state, rest)
-        acting_stats = actor.obs_stats if algorithm.spec.normalize_obs else None
-        state, batch, info = update.prepare(state, made, last_values, actor.coef, algorithm, acting_stats, drift)
+        acting_stats = actor.obs_stats if context.spec.normalize_obs else None
+        state, batch, info = update.prepare(state, made, last_values, actor.coef, context, acting_stats, drift)
         packed = self.packed_learner(state)
         names = update.loss_names(state.params)
         # In few arrays from here on, until `finish`.
@@ -251,7 +251,7 @@ class CompiledUpdate:
         self, params: PackedTree, bonus_states: PackedTree, batch: UpdateBatch, number: Array, part: Array
     ) -> tuple[Params, Losses]:
         unpacked = self._packers.params.unpack(params), self._packers.bonus_states.unpack(bonus_states)
-        return update.gradients(*unpacked, batch, number, self.algorithm, part, self.parts)
+        return update.gradients(*unpacked, batch, number, self.context, part, self.parts)
 
     def _accumulate(
         self, params: PackedTree, bonus_states: PackedTree, batch: UpdateBatch, accumulator: GradAccumulator
@@ -296,5 +296,5 @@ class CompiledUpdate:
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
         reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
         state = replace(state, first_reward=reward_step, updates=state.updates + 1)
-        metrics = update_metrics(state, trajectory, info, None, coef, self.algorithm)
+        metrics = update_metrics(state, trajectory, info, None, coef, self.context)
         return learner.adapt_coef(state, metrics, self.config), metrics

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
@@ -34,19 +34,19 @@ from action_balance.engines.evaluate import (
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, first_masks, with_timeout
-from action_balance.errors import MOST
+from action_balance.errors import MAX
 from action_balance.signals import graceful_stop
 
 #: The action mode whose first episode is traced.
 TRACED: ActionMode = "sampled"
 #: Steps after which episodes are abandoned: not every environment has a time limit.
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 
 #: Whose action bonus is computed.
 Bonuses = Literal["none", "first", "all"]
 
 
-@partial(jax.jit, static_argnames=("algorithm", "bonuses"))
+@partial(jax.jit, static_argnames=("context", "bonuses"))
 def decide_all(
     actor: Actor,
     stacks: Real[Array, "N K *f"],
@@ -57,7 +57,7 @@ def decide_all(
     mode: Int[AnyArray, ""],
     mask: Bool[AnyArray, "N A"] | None = None,
     *,
-    algorithm: Algorithm,
+    context: AgentContext,
     bonuses: Bonuses,
 ) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
     """Choose an action in each environment."""
@@ -65,14 +65,14 @@ def decide_all(
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
         own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all", mask=mask)
+        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)
 
     made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
     if bonuses == "first":
         own = None if mask is None else mask[0]
-        bonus = act(actor, stacks[0], 0, algorithm, own)[2]
-        behaviour = algorithm.behaviour_logits(first.logits, bonus, actor.coef, own)
+        bonus = act(actor, stacks[0], 0, context, own)[2]
+        behaviour = context.behaviour_logits(first.logits, bonus, actor.coef, own)
         first = replace(first, behaviour=behaviour, action_bonus=bonus)
     return stacks, made.action, first
 
@@ -82,7 +82,7 @@ class EpisodeRunner:
     """Plays episodes in environments on the host."""
 
     env: HostEnvConfig
-    algorithm: Algorithm
+    context: AgentContext
     environment: HostEnvironment
     report: Report
     stop: threading.Event
@@ -98,17 +98,17 @@ class EpisodeRunner:
         traced: bool = False,
     ) -> tuple[Evaluation, int]:
         """Play one episode in each of the first environments; what follows it there is ignored."""
-        environment, spec, envs = self.environment, self.algorithm.spec, self.environment.envs_per_group
+        environment, spec, envs = self.environment, self.context.spec, self.environment.envs_per_group
         needed: Bonuses = "all" if mode == "behaviour" else "first" if traced else "none"
-        bonuses = needed if self.algorithm.config.beta_differs else "none"
-        choose = partial(decide_all, algorithm=self.algorithm, bonuses=bonuses)
+        bonuses = needed if self.context.config.beta_differs else "none"
+        choose = partial(decide_all, context=self.context, bonuses=bonuses)
         receive = partial(environment.receive, 0)
         stacks, began = jnp.zeros((envs, *spec.shape), spec.dtype), np.ones(envs, bool)
         returns, lengths, ends = np.zeros(envs), np.zeros(envs, int), np.zeros(envs, int)
         playing, terminated, finished = np.arange(envs) < episodes, np.zeros(envs, bool), 0.0
         actions, scores, decisions = list[np.ndarray](), list[np.ndarray](), list[Decision]()
         frames, mask = environment.reset(seed)[0], first_masks(environment)[0]
-        for time in range(MOST_STEPS):
+        for time in range(MAX_STEPS):
             if self.stop.is_set():
                 raise KeyboardInterrupt
             place = np.int32(ACTION_MODES.index(mode))
@@ -130,7 +130,7 @@ class EpisodeRunner:
             terminated |= playing & step.terminated
             ends[playing] = time + 1
             playing &= ~step.ended
-            now = np.where(playing, lengths / (self.env.episode_steps or MOST_STEPS), 1)[:episodes].sum()
+            now = np.where(playing, lengths / (self.env.episode_steps or MAX_STEPS), 1)[:episodes].sum()
             self.report(max(now - finished, 0.0))
             finished = max(now, finished)
             if not playing.any():
@@ -175,11 +175,11 @@ def evaluate(
     """
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
-    algorithm = Algorithm(config.agent, env.spec)
+    context = AgentContext(config.agent, env.spec)
 
     @jax.jit
     def actor_of(states: TrainState | TrainedAgent, place: Int[Array, ""]) -> Actor:
-        return make_actor(take(states, place), algorithm)
+        return make_actor(take(states, place), context)
 
     def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> list[Evaluation]:
         actor = actor_of(states, jnp.asarray(place))
@@ -195,14 +195,14 @@ def evaluate(
             abandoned += left
         if abandoned:
             on_message(
-                f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MOST_STEPS:,} steps "
+                f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MAX_STEPS:,} steps "
                 f"and were stopped: their returns cover only these steps"
             )
         return parts
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
         environment = env.make(envs, 1, (0,), config.agent.host.threads, on_message)
-        runner = EpisodeRunner(env, algorithm, environment, report, stop, record)
+        runner = EpisodeRunner(env, context, environment, report, stop, record)
         try:
             found = {
                 mode: _join([of_agent(runner, mode, place) for place in range(config.seeds)])
@@ -217,7 +217,7 @@ def evaluate(
 
 def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that can be evaluated; see `factory.most_episodes`."""
-    return cast(HostEnvConfig, config.env).episodes_at_once or MOST
+    return cast(HostEnvConfig, config.env).episodes_at_once or MAX
 
 
 def _join(agents: list[list[Evaluation]]) -> Evaluation:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.networks import Policy
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Trajectory
@@ -48,11 +48,11 @@ class RolloutBuffer(eqx.Module):
 
     @classmethod
     def empty(
-        cls, algorithm: Algorithm, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
+        cls, context: AgentContext, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
     ) -> "RolloutBuffer":
         """An empty buffer. Frames before the first are never seen: they belong to other episodes."""
-        spec, distribution = algorithm.spec, algorithm.distribution
-        depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.ppo.rollout_steps
+        spec, distribution = context.spec, context.distribution
+        depth, shape, steps = spec.shape[0], spec.frame_shape, context.config.ppo.rollout_steps
         times, choices = depth + steps, distribution.choices
         noted = len(spec.nvec) + 3 + (3 if spec.masked else 2) * choices
         return cls(
@@ -158,13 +158,13 @@ def decide(
     frame: Real[Array, "M ..."],
     ends: EpisodeEnds | None,
     mask: Bool[Array, "M A"] | None,
-    algorithm: Algorithm,
+    context: AgentContext,
 ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
     """Choose the next actions of a group."""
     buffer = buffer.see(frame, ends)
-    distribution = algorithm.distribution
-    logits, values, bonus = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
-    behaviour = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
+    distribution = context.distribution
+    logits, values, bonus = jax.vmap(lambda obs, m: act(actor, obs, 0, context, m))(buffer.stacks(), mask)
+    behaviour = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
     noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
     action = jax.vmap(distribution.sample)(behaviour, noise)
     log_prob = jax.vmap(distribution.log_prob)(behaviour, action)
@@ -179,12 +179,12 @@ def conclude(
     frame: Real[Array, "M ..."],
     ends: EpisodeEnds | None,
     key: PRNGKeyArray,
-    algorithm: Algorithm,
+    context: AgentContext,
 ) -> tuple[RolloutBuffer, RolloutBuffer]:
     """Complete a buffer with the frame after its last step."""
     whole = buffer.see(frame, ends)
     frames, depth = whole.frames, whole.frames.depth
-    following = RolloutBuffer.empty(algorithm, len(frame), whole.first, key)
+    following = RolloutBuffer.empty(context, len(frame), whole.first, key)
     kept = Frames(
         following.frames.frame.at[: depth - 1].set(frames.frame[-depth:-1]),
         following.frames.began.at[: depth - 1].set(frames.began[-depth:-1]),
@@ -207,7 +207,7 @@ def evaluate_actions(
     coef: Float[Array, ""],
     first: Int[Array, ""],
     count: int,
-    algorithm: Algorithm,
+    context: AgentContext,
 ) -> ActionEvaluation:
     """Evaluate the actions of some environments of a complete buffer under a policy."""
 
@@ -218,9 +218,9 @@ def evaluate_actions(
     stacks = Frames(mine(frames.frame), mine(frames.began), frames.depth).stacks()
 
     def log_prob(logits: Array, bonus: Array, action: Array, mask: Array | None) -> Array:
-        return algorithm.distribution.log_prob(algorithm.behaviour_logits(logits, bonus, coef, mask), action)
+        return context.distribution.log_prob(context.behaviour_logits(logits, bonus, coef, mask), action)
 
-    logits, values = jax.vmap(jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, obs_stats))))(stacks)
+    logits, values = jax.vmap(jax.vmap(lambda obs: policy(context.policy_obs(obs, obs_stats))))(stacks)
     bonus, action, mask = (jax.tree.map(mine, one) for one in (buffer.action_bonus, buffer.action, buffer.mask))
     log_probs = jax.vmap(jax.vmap(log_prob))(logits[:-1], bonus, action, mask)
     return ActionEvaluation(log_probs, values)
@@ -232,22 +232,22 @@ def trajectory(
     reward: Float[Array, "T N"],
     terminated: Bool[Array, "T N"],
     truncated: Bool[Array, "T N"],
-    algorithm: Algorithm,
+    context: AgentContext,
 ) -> tuple[Trajectory, Float[Array, "N 2"]]:
     """Join the rollouts of all groups."""
 
     def joined(*parts: Array) -> Array:
         return jnp.concatenate(parts, axis=1)
 
-    masks = ["mask"] if algorithm.spec.masked else []
+    masks = ["mask"] if context.spec.masked else []
     names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values", *masks)
     made: dict[str, Any] = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
     frame = joined(*(one.frames.frame for one in buffers))
     began = joined(*(one.frames.began for one in buffers))
     depth = buffers[0].frames.depth
     after = Frames(frame[-depth:], began[-depth:], depth).stacks()[0]
-    last_values = jax.vmap(lambda obs: actor.policy(algorithm.policy_obs(obs, actor.obs_stats))[1])(after)
-    index, next_index = (state_number(algorithm.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
+    last_values = jax.vmap(lambda obs: actor.policy(context.policy_obs(obs, actor.obs_stats))[1])(after)
+    index, next_index = (state_number(context.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
     return (
         Trajectory(
             observation=Frames(frame[:-1], began[:-1], depth),

@@ -98,7 +98,7 @@ class HostTrainer(Trainer):
     def state_shapes(self) -> TrainState:
         """See `Trainer.state_shapes`."""
         # Not the compiled program: one with options of the compiler is not part of another.
-        init = partial(init_agent, self.compiled.algorithm, empty_stats(self.spec))
+        init = partial(init_agent, self.compiled.context, empty_stats(self.spec))
         return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
@@ -120,11 +120,11 @@ class HostTrainer(Trainer):
             self._environments.append(self._make(seed, update))
 
     def _warm_up(self, environment: HostEnvironment, seed: int, stopped: Callable[[], bool]) -> RunningMeanStd:
-        stats, steps = empty_stats(self.spec), warmup_steps(self.compiled.algorithm)
+        stats, steps = empty_stats(self.spec), warmup_steps(self.compiled.context)
         if not steps:
             return stats
         generator = np.random.default_rng([seed, 1])
-        shape = (environment.groups, environment.envs_per_group, *self.compiled.algorithm.distribution.action_shape)
+        shape = (environment.groups, environment.envs_per_group, *self.compiled.context.distribution.action_shape)
         nvec = self.spec.nvec
         environment.reset()
 

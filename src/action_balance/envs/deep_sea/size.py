@@ -6,7 +6,7 @@ from action_balance.errors import UserError
 LARGEST = 1000
 
 #: The most distractors: as many numbers as the largest sea has cells.
-MOST_DISTRACTORS = LARGEST * LARGEST
+MAX_DISTRACTORS = LARGEST * LARGEST
 
 
 def check_size(size: int, distractors: int = 0) -> None:
@@ -15,5 +15,5 @@ def check_size(size: int, distractors: int = 0) -> None:
         raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
     if size > LARGEST:
         raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
-    if not 0 <= distractors <= MOST_DISTRACTORS:
-        raise UserError(f"--distractors must be 0 to {MOST_DISTRACTORS:,}, not {distractors:,}")
+    if not 0 <= distractors <= MAX_DISTRACTORS:
+        raise UserError(f"--distractors must be 0 to {MAX_DISTRACTORS:,}, not {distractors:,}")

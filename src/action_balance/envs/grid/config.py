@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.envs.grid.view import View
-from action_balance.errors import MOST, check_name, check_numbers, flag
+from action_balance.errors import MAX, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
     import jax
@@ -44,7 +44,7 @@ class GridConfig(DeviceEnvConfig):
     def __post_init__(self) -> None:
         check_name("environment", self.name, SIZES)
         check_name(flag("view"), self.view, get_args(View))
-        check_numbers(self, "episode_steps", low=1, high=MOST)
+        check_numbers(self, "episode_steps", low=1, high=MAX)
         check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
         self.world()
 

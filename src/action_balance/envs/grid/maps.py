@@ -13,7 +13,7 @@ from action_balance.errors import UserError
 from action_balance.reading import Damaged, read_text
 
 #: Most bytes of a map: a world of a million cells.
-MOST_BYTES = 1_100_000
+MAX_BYTES = 1_100_000
 
 
 def open_world(size: int = 40, episode_steps: int = 200) -> GridWorld:
@@ -94,7 +94,7 @@ def draw_map(world: GridWorld) -> str:
 def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
     """The world of a text map in a file."""
     try:
-        text = read_text(path, "a text map", MOST_BYTES)
+        text = read_text(path, "a text map", MAX_BYTES)
     except Damaged:
         raise UserError(f"{path} is not a text map: draw it with # (wall), . (free), S (start) and G (goal)") from None
     try:

@@ -11,7 +11,7 @@ from action_balance.envs.gymnasium.vectorize import ActionMasks, Vectorize
 from action_balance.envs.gymnasium.view import MAX_SIDE, ObsLayout, View
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import MOST, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +77,7 @@ class GymnasiumConfig(HostEnvConfig):
         check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
         check_numbers(self, "stack", low=1, high=64)
         check_name(flag("layout"), self.layout, get_args(ObsLayout))
-        check_numbers(self, "max_image_side", high=MOST)
+        check_numbers(self, "max_image_side", high=MAX)
         check_numbers(self, "reward_scale", above=True)
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
         object.__setattr__(self, "wrapper", tuple(self.wrapper))

@@ -19,7 +19,7 @@ from action_balance.errors import UserError, check_name
 #: that they are images.
 LEAST_PIXELS = 44
 #: The most values of a discrete observation that is one-hot; one with more values is a code.
-MOST_ONE_HOT = 4096
+MAX_ONE_HOT = 4096
 #: Numbers of the code of one large discrete observation; a multiple of 64.
 CODE = 256
 
@@ -249,6 +249,6 @@ def _discrete(space: Any, kind: str, name: str, path: tuple[str | int, ...], lay
     begins = np.asarray(getattr(space, "start", np.zeros_like(nvec)))
     counts, starts = (tuple(int(number) for number in numbers.ravel()) for numbers in (nvec, begins))
     widths = counts
-    if layout != "flat" and sum(counts) > MOST_ONE_HOT:
+    if layout != "flat" and sum(counts) > MAX_ONE_HOT:
         widths = (CODE,) if len(counts) == 1 else tuple(max(1, (count - 1).bit_length()) for count in counts)
     return Leaf(name, path, nvec.shape, starts=starts, counts=counts, widths=widths)

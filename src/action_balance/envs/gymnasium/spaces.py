@@ -18,7 +18,7 @@ from action_balance.errors import UserError
 #: Larger numbers than this have squares outside the range of float32.
 LARGEST = 1e15
 #: The longest vector: networks for longer ones would not fit into memory.
-MOST_NUMBERS = 1_000_000
+MAX_NUMBERS = 1_000_000
 
 
 class BadObservation(Exception):
@@ -49,7 +49,7 @@ class Layout:
         if not sum(leaf.size for leaf in leaves):
             raise UserError(f"observations in {short(space)} contain no numbers: use Box, Discrete, or a Dict of them")
         total = sum(leaf.size for leaf in encoding.vector)
-        if total > MOST_NUMBERS:
+        if total > MAX_NUMBERS:
             raise UserError(f"a vector of {total:,} numbers is too long: make the observation smaller with a --wrapper")
         if encoding.depth > 1 and encoding.kind != "image":
             raise UserError("layout stack is for observations that are one array: use hwc, chw or vector")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.envs.library.names import suggest_name
-from action_balance.errors import MOST, UserError, check_numbers
+from action_balance.errors import MAX, UserError, check_numbers
 from action_balance.files import install, missing
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class LibraryEnvConfig(DeviceEnvConfig):
         if not self.short_name:
             raise UserError(f"{self.name} needs the name of an environment, e.g. {self.prefix}{self.example}")
         check_numbers(self, "stack", low=1, high=64)
-        check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MOST)
+        check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MAX)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from action_balance.envs.picture import AGENT, FREE, GOAL, PAPER, TRAIL
 from action_balance.envs.spec import EnvSpec
 
 #: The most numbers of a vector that are drawn as bars; of more, each is a square.
-MOST_BARS = 24
+MAX_BARS = 24
 #: Pixels of a bar: height with the gap below it, width of its label and of both halves; pixels of a square.
 BAR, LABEL, HALF, SQUARE = 24, 32, 180, 12
 #: Ground of images, and the colours of their channels, or of the values of symbols, one after the other.
@@ -35,7 +35,7 @@ def draw_observation(
         colours = np.array([GROUND, *CHANNELS], np.uint8)
         return colours[np.where(ids == 0, 0, 1 + (ids - 1) % len(CHANNELS))]
     share = np.clip(observation / np.where(scale > 0, scale, 1), -1, 1).astype(np.float64)
-    return _squares(share, columns) if columns or len(share) > MOST_BARS else _bars(observation, share)
+    return _squares(share, columns) if columns or len(share) > MAX_BARS else _bars(observation, share)
 
 
 def _image(image: Shaped[np.ndarray, "H W C"]) -> UInt8[np.ndarray, "H W 3"]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from action_balance.envs.library.config import LibraryEnvConfig
 from action_balance.envs.library.names import check_library_name
 from action_balance.envs.xminigrid.names import NAMES, OWN, XLAND
-from action_balance.errors import MOST, UserError, check_name, check_numbers
+from action_balance.errors import MAX, UserError, check_name, check_numbers
 
 if TYPE_CHECKING:
     from xminigrid.environment import Environment
@@ -52,7 +52,7 @@ class XMiniGridConfig(LibraryEnvConfig):
             check_numbers(self, "view_size", low=3, high=LARGEST_VIEW)
             if self.view_size % 2 == 0:
                 raise UserError(f"--view-size must be an odd number, not {self.view_size}")
-        check_numbers(self, "ruleset", high=MOST)
+        check_numbers(self, "ruleset", high=MAX)
         if self.ruleset and not self.benchmark:
             raise UserError(f"--ruleset {self.ruleset} needs a benchmark, e.g. --benchmark trivial-21k")
         if self.benchmark and not self.short_name.startswith("XLand-"):

@@ -14,7 +14,7 @@ from action_balance.plots import drawing
 from action_balance.plots.drawing import INK, PAPER, STYLED
 from action_balance.studies.atari.analysis import Cell, as_in_paper
 from action_balance.studies.paper import TABLE_2
-from action_balance.studies.statistics import FEWEST
+from action_balance.studies.statistics import MIN
 
 #: Panels in a row.
 COLUMNS = 2
@@ -69,7 +69,7 @@ def _panel(axes: Axes, found: Sequence[Cell], last: int) -> None:
     """One game. If there are few runs, each is shown: their interval can be many times as wide as their range."""
     heights: list[float] = []
     for cell in found:
-        banded = len(cell.finished or cell.runs) >= FEWEST
+        banded = len(cell.finished or cell.runs) >= MIN
         single = drawing.line(cell.method) | {"linewidth": 0.8, "alpha": 0.4, "zorder": 2}
         for run in cell.runs:
             places = drawing.thinned(len(run.steps))

@@ -6,7 +6,7 @@ from action_balance.files import Data
 from action_balance.studies.atari.settings import COMPARED
 from action_balance.studies.campaign_page import campaign_view, game_title
 from action_balance.studies.records import RECENT
-from action_balance.studies.statistics import FEWEST
+from action_balance.studies.statistics import MIN
 from action_balance.web.files import read_figures
 from action_balance.web.format import side
 from action_balance.web.render import render
@@ -37,7 +37,7 @@ def atari_page(folder: Path, summary: Data) -> str:
         modes={mode: title for mode, title in ACTION_MODES.items() if any(row["mode"] == mode for row in rooms)},
         figures=read_figures(folder),
         recent=RECENT,
-        fewest=FEWEST,
+        fewest=MIN,
     )
 
 

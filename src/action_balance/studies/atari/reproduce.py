@@ -10,7 +10,7 @@ from rich.console import Console
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.config import AtariConfig
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
-from action_balance.errors import MOST, UserError
+from action_balance.errors import MAX, UserError
 from action_balance.files import Data
 from action_balance.plots.drawing import NAMES, thinned
 from action_balance.runs import RunFolder
@@ -35,7 +35,7 @@ def reproduce_atari(
     settings: AtariSettings, out: Path, evaluate: int, wanted: campaign.Wanted, console: Console
 ) -> None:
     """Train the runs that the folder does not hold yet, and write the report."""
-    check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MOST)
+    check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MAX)
     if evaluate and wanted.report_only:
         raise UserError("--report-only does not play games: leave out --evaluate or --report-only")
     after = partial(count_rooms, games=evaluate) if evaluate else no_more

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.games import games
 from action_balance.studies.atari_training import AtariTraining
-from action_balance.studies.checks import MOST_SEEDS, check_names, check_seeds
+from action_balance.studies.checks import MAX_SEEDS, check_names, check_seeds
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.plan import run_name
 
@@ -28,7 +28,7 @@ class AtariSettings:
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_seeds(self.seed, self.seeds, MOST_SEEDS)
+        check_seeds(self.seed, self.seeds, MAX_SEEDS)
         check_names("game", self.games, _known_games(self.games))
         check_names("method", self.methods, COMPARED)
 

@@ -24,7 +24,7 @@ from action_balance.studies.bonuses.settings import (
 from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import FEWEST, RESAMPLES
+from action_balance.studies.statistics import MIN, RESAMPLES
 from action_balance.web.files import read_figures
 from action_balance.web.format import as_float, number
 from action_balance.web.render import render
@@ -90,7 +90,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         command=_command(summary["settings"]),
         resamples=RESAMPLES,
         solved=SOLVED,
-        fewest=FEWEST,
+        fewest=MIN,
     )
 
 

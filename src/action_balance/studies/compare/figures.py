@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO, STYLED, THOUSANDS
 from action_balance.studies.compare.analysis import Comparison, Curve
-from action_balance.studies.statistics import FEWEST
+from action_balance.studies.statistics import MIN
 from action_balance.web.format import capitalized
 
 #: Dashes of curves with the same method and other settings, in their order; the first has the line of the method.
@@ -48,7 +48,7 @@ def caption(result: Comparison) -> str:
     line = f"Line: interquartile mean over {seeds} seeds."
     bands = {curve.band for curve in curves}
     if {"interval", "range"} <= bands:
-        return f"{line} Band: 95 % interval; range of the seeds where there are fewer than {FEWEST}."
+        return f"{line} Band: 95 % interval; range of the seeds where there are fewer than {MIN}."
     return f"{line} Band: {'95 % interval' if 'interval' in bands else 'range of the seeds, not an interval'}."
 
 

@@ -12,7 +12,7 @@ from action_balance.runs.results import SUMMARY
 from action_balance.studies.charts import chart_title
 from action_balance.studies.compare.screen import ALL
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import FEWEST, has_interval
+from action_balance.studies.statistics import MIN, has_interval
 from action_balance.web.files import read_table
 from action_balance.web.format import as_float, decimals, ends, listed
 from action_balance.web.render import render
@@ -59,7 +59,7 @@ def result_page(folder: Path) -> str:
         runs=summary.get("runs", []),
         notes=summary.get("notes", []),
         baseline=next((row["baseline"] for found in worlds.values() for row in found if row["baseline"]), None),
-        fewest=FEWEST,
+        fewest=MIN,
         last=LAST,
         infinity=math.inf,
     )

@@ -10,7 +10,7 @@ from rich.text import Text
 from action_balance.runs import learning_curve
 from action_balance.studies.compare.analysis import Comparison, Curve
 from action_balance.studies.lead import Lead
-from action_balance.studies.statistics import FEWEST, Estimate
+from action_balance.studies.statistics import MIN, Estimate
 from action_balance.terminal.console import say
 from action_balance.web.format import count, listed
 
@@ -66,9 +66,9 @@ def _verdict(lead: Lead, metric: str, digits: int) -> str:
         return f"{leaders} {'end' if len(lead.leaders) > 1 else 'ends'} with {score}."
     more = f"{lead.difference.value:,.{digits}f} more than {lead.second}"
     text = f"{leaders} {'lead' if len(lead.leaders) > 1 else 'leads'} with {score}, {more}"
-    if lead.fewest < FEWEST:
+    if lead.fewest < MIN:
         seeds = f"{count(lead.fewest, 'seed')} {'is' if lead.fewest == 1 else 'are'} too few for an interval"
-        return f"{text}. This may be due to chance: {seeds}, which needs at least {FEWEST}."
+        return f"{text}. This may be due to chance: {seeds}, which needs at least {MIN}."
     low, high = (f"{end:,.{digits}f}" for end in lead.difference.spread_ends)
     if lead.certain:
         return f"{text}. The lead is significant (95 % interval of the difference: {low} to {high})."
@@ -85,7 +85,7 @@ def _legend(result: Comparison, measured: bool) -> Iterator[str]:
     if "interval" in spreads:
         yield "[low, high]: 95 % confidence interval over seeds"
     if "range" in spreads:
-        yield f"(low to high): range of the seeds, because an interval needs at least {FEWEST} seeds"
+        yield f"(low to high): range of the seeds, because an interval needs at least {MIN} seeds"
     if measured:
         yield f"better: probability that a seed scores higher than a seed of {result.baseline}"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
 from action_balance.studies.atari_training import AtariTraining
-from action_balance.studies.checks import MOST_SEEDS, check_seeds
+from action_balance.studies.checks import MAX_SEEDS, check_seeds
 from action_balance.studies.plan import run_name
 
 #: The game of the figure, and its number of actions.
@@ -35,7 +35,7 @@ class EntropySettings:
     training: AtariTraining = field(default_factory=AtariTraining)
 
     def __post_init__(self) -> None:
-        check_seeds(self.seed, self.seeds, MOST_SEEDS)
+        check_seeds(self.seed, self.seeds, MAX_SEEDS)
 
     def plan(self) -> dict[str, TrainConfig]:
         """The runs by name, in order: all variants with the first seed, then with the next."""

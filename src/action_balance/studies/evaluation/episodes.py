@@ -102,7 +102,7 @@ def score_table(title: str, env: EnvConfig, summary: Data) -> Table:
     modes, seeds = summary["modes"], len(summary["seeds"])
     over = f"{seeds} seeds" if seeds > 1 else "the episodes of one seed"
     known = any(one[env.outcome]["low"] is not None for one in modes.values())
-    missing = f"no interval from fewer than {statistics.FEWEST} {'seeds' if seeds > 1 else 'episodes'}"
+    missing = f"no interval from fewer than {statistics.MIN} {'seeds' if seeds > 1 else 'episodes'}"
     interval = f"95 % confidence interval of the mean {env.outcome} over {over}"
     shown = Table(title=title, caption=interval if known else missing)
     shown.add_column("action mode", no_wrap=True)

@@ -18,9 +18,9 @@ from action_balance.films.film import map_film, replay_film, screen_shots
 from action_balance.films.panel import Story
 
 #: The most steps of a replay that are filmed: five minutes.
-MOST_FILMED = 4500
+MAX_FILMED = 4500
 #: The most rows of actions in a film.
-MOST_ROWS = 20
+MAX_ROWS = 20
 
 
 def film_of_map(config: TrainConfig, method: str, scene: Scene, trace: Trace) -> bytes:
@@ -48,19 +48,19 @@ def film_of_replay(
 
 def filmed_steps(trace: Trace) -> int:
     """Steps of an episode that a film of its replay shows."""
-    return min(len(trace.reward), MOST_FILMED)
+    return min(len(trace.reward), MAX_FILMED)
 
 
 def few_rows(story: Story) -> Story:
-    """A story with at most `MOST_ROWS` rows: the last one stands for all actions that are the least often taken."""
+    """A story with at most `MAX_ROWS` rows: the last one stands for all actions that are the least often taken."""
     count = len(story.actions)
-    if count <= MOST_ROWS:
+    if count <= MAX_ROWS:
         return story
     often = np.bincount(np.ravel(story.taken), minlength=count) + story.pi.mean(axis=0)
-    shown = np.sort(np.argsort(-often, kind="stable")[: MOST_ROWS - 1])
+    shown = np.sort(np.argsort(-often, kind="stable")[: MAX_ROWS - 1])
     others = np.setdiff1d(np.arange(count), shown)
-    row = np.full(count, MOST_ROWS - 1)
-    row[shown] = np.arange(MOST_ROWS - 1)
+    row = np.full(count, MAX_ROWS - 1)
+    row[shown] = np.arange(MAX_ROWS - 1)
 
     def joined(numbers: np.ndarray, rest: np.ndarray) -> np.ndarray:
         return np.concatenate([numbers[:, shown], rest[:, None]], axis=1)

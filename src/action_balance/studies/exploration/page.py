@@ -21,7 +21,7 @@ from action_balance.studies.exploration.settings import (
 )
 from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import FEWEST, RESAMPLES
+from action_balance.studies.statistics import MIN, RESAMPLES
 from action_balance.web.files import read_figures
 from action_balance.web.render import render
 
@@ -58,7 +58,7 @@ def exploration_page(folder: Path, summary: Data) -> str:
         neutral=NEUTRAL,
         enumerating=ENUMERATING,
         last=LAST,
-        fewest=FEWEST,
+        fewest=MIN,
         resamples=RESAMPLES,
         hyperparameters={name: flat(asdict(PRESETS[name]), without=LEFT_OUT) for name in sorted(used)},
         task_preset={name: task.preset for name, task in TASKS.items()},

@@ -69,7 +69,7 @@ def conclusion(result: Exploration) -> list[str]:
     if any("[" in line for line in lines):
         lines.append("95 % confidence intervals in brackets; more --runs make them narrower.")
     elif lines:
-        lines.append(f"An interval needs at least {statistics.FEWEST} --runs, so this may be due to chance.")
+        lines.append(f"An interval needs at least {statistics.MIN} --runs, so this may be due to chance.")
     return [COMPARED, *lines] if lines else []
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from action_balance.envs.grid.config import LARGEST
-from action_balance.errors import MOST, UserError, check_numbers
+from action_balance.errors import MAX, UserError, check_numbers
 from action_balance.studies import paper
 from action_balance.studies.checks import check_count, check_names
 from action_balance.tabular.settings import METHODS, TabularSettings
@@ -46,8 +46,8 @@ class RunSettings:
     """Steps after which a run that has not reached its goal times out; results report how many do."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MOST)
-        check_numbers(self, "seed", high=MOST)
+        check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MAX)
+        check_numbers(self, "seed", high=MAX)
         check_count("--episodes times --episode-steps", self.coverage_steps)
         check_names("method", self.methods, METHODS)
         self.agent  # noqa: B018, which checks the other numbers

@@ -20,7 +20,7 @@ RECORDING = "recording.npz"
 HEATMAPS = "heatmaps.npz"
 
 #: The most steps that are kept of a run.
-MOST_STEPS = 50_000
+MAX_STEPS = 50_000
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, 
     arrays = {f"{name}_map": np.array(draw_map(world)), f"{name}_reachable": np.array(world.reachable_cells())}
     for method, trace in runs.items():
         if trace is not None:
-            arrays[f"{name}_{method}_pairs"] = trace.pairs[:MOST_STEPS].astype(pairs_fit)
-            arrays[f"{name}_{method}_advantage"] = trace.advantage[:MOST_STEPS]
+            arrays[f"{name}_{method}_pairs"] = trace.pairs[:MAX_STEPS].astype(pairs_fit)
+            arrays[f"{name}_{method}_advantage"] = trace.advantage[:MAX_STEPS]
     folder.add_arrays(RECORDING, arrays)
 
 

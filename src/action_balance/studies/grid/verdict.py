@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from action_balance.errors import MOST
+from action_balance.errors import MAX
 from action_balance.files import Data
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.settings_text import command_line
@@ -104,10 +104,10 @@ def settling_command(settings: Data, reasons: dict[str, Reason]) -> str:
     changed, folder = dict(settings), ["results/grid"]
     found = set(reasons.values())
     if found & {"few runs", "not above random", "interval"}:
-        changed["runs"] = min(max(10 * settings["runs"], GridSettings.runs), MOST)
+        changed["runs"] = min(max(10 * settings["runs"], GridSettings.runs), MAX)
         folder.append(f"{changed['runs']}-runs")
     if "timeouts" in found:
-        changed["max_steps"] = min(10 * settings["max_steps"], MOST)
+        changed["max_steps"] = min(10 * settings["max_steps"], MAX)
         folder.append(f"{changed['max_steps']}-steps")
     if "methods" in found:
         changed["methods"] = list(METHODS)

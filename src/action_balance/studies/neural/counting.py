@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent.algorithm import Algorithm
+from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
@@ -79,16 +79,16 @@ def study(config: TrainConfig, states: TrainState) -> Counting:
     """Evaluate the action bonus of trained agents on every pair of a grid world."""
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
-    algorithm = Algorithm(config.agent, environment.spec)
+    context = AgentContext(config.agent, environment.spec)
     numbers = jnp.arange(environment.spec.states)
 
     def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        logits, _, bonus = act(actor, environment.observe(number), number, algorithm)
-        behaviour = algorithm.behaviour_logits(logits, bonus, actor.coef)
+        logits, _, bonus = act(actor, environment.observe(number), number, context)
+        behaviour = context.behaviour_logits(logits, bonus, actor.coef)
         return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
 
     def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
-        actor = make_actor(state, algorithm)
+        actor = make_actor(state, context)
         return jax.vmap(lambda number: one_state(actor, number))(numbers)
 
     learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)

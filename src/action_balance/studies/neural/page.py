@@ -9,7 +9,7 @@ from action_balance.files import Data
 from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import FEWEST, RESAMPLES
+from action_balance.studies.statistics import MIN, RESAMPLES
 from action_balance.web.files import read_figures
 from action_balance.web.format import ends, side
 from action_balance.web.render import render
@@ -33,7 +33,7 @@ def neural_page(folder: Path, summary: Data) -> str:
         resamples=RESAMPLES,
         solved=SOLVED,
         claims=_claims(ours),
-        fewest=FEWEST,
+        fewest=MIN,
     )
 
 

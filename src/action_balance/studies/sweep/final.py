@@ -15,7 +15,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.config.trust import leads_to
 from action_balance.files import Data
 from action_balance.studies import statistics
-from action_balance.studies.checks import MOST_SEEDS
+from action_balance.studies.checks import MAX_SEEDS
 from action_balance.studies.run_job import RunJob, is_finished
 from action_balance.studies.statistics import Estimate
 from action_balance.studies.sweep.folder import FINAL
@@ -72,7 +72,7 @@ class Final:
         """What `to_data` has stored."""
         known = {"search_score": as_float(data["search_score"]), "scores": tuple(map(as_float, data["scores"]))}
         made = cls(**{**data, **known})
-        fine = isinstance(made.name, str) and isinstance(made.values, dict) and len(made.scores) <= MOST_SEEDS
+        fine = isinstance(made.name, str) and isinstance(made.values, dict) and len(made.scores) <= MAX_SEEDS
         if not fine or not isinstance(made.trial, int | None):
             raise ValueError("not the settings of a sweep")
         return made

@@ -7,7 +7,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.runs.learning_curve import LAST
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import FEWEST, to_data
+from action_balance.studies.statistics import MIN, to_data
 from action_balance.studies.sweep import parallel
 from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.ledger import STATUS_NAMES, Trial, ranked
@@ -51,7 +51,7 @@ def sweep_page(summary: Data) -> str:
         early_stopping=settings["early_stopping"],
         rungs=(FIRST_PART / PARTS, FIRST_PART * REDUCTION / PARTS),
         reduction=REDUCTION,
-        fewest=FEWEST,
+        fewest=MIN,
         last=LAST,
         baseline=BASELINE,
         bottom=parallel.BOTTOM,

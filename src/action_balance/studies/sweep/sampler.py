@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REPEATS = 20
 
 #: Most combinations that are listed to draw from.
-MOST_LISTED = 100_000
+MAX_LISTED = 100_000
 
 
 class Sampler:
@@ -74,7 +74,7 @@ class Sampler:
         self._close(asked, trial.status, trial.score)
 
     def _any_left(self, number: int) -> dict[str, Any] | None:
-        if self._space.size > MOST_LISTED:
+        if self._space.size > MAX_LISTED:
             return None
         left = [one for one in self._space.combinations() if self._space.key(one) not in self._scores]
         values = self._random.choice(left)

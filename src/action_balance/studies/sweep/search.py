@@ -9,7 +9,7 @@ from action_balance.studies.sweep.sampler import Sampler
 from action_balance.studies.sweep.settings import SweepSettings
 
 #: Failed trials, if no trial has succeeded, after which a search ends.
-MOST_FAILED = 3
+MAX_FAILED = 3
 
 
 class Watcher(Protocol):
@@ -46,7 +46,7 @@ class Search:
         """Why all trials fail; empty if they do not."""
         failed = [one for one in self._ledger.trials if one.status in ("failed", "crashed")]
         good = any(one.status in ("finished", "stopped") or one.points for one in self._ledger.trials)
-        return failed[-1].reason if len(failed) >= MOST_FAILED and not good else ""
+        return failed[-1].reason if len(failed) >= MAX_FAILED and not good else ""
 
     @property
     def is_stopping(self) -> bool:

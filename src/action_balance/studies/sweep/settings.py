@@ -6,7 +6,7 @@ from functools import cached_property
 
 from action_balance.config.stopping import METRICS
 from action_balance.config.train import TrainConfig
-from action_balance.errors import MOST, UserError, check_name, check_numbers
+from action_balance.errors import MAX, UserError, check_name, check_numbers
 from action_balance.files import Data
 from action_balance.runs.metrics import KEYS
 from action_balance.studies.sweep.space import Space
@@ -44,7 +44,7 @@ class SearchConfig:
     """Number of fresh seeds of each of them; an interval needs at least 5."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "trials", "finalists", "final_seeds", low=1, high=MOST)
+        check_numbers(self, "trials", "finalists", "final_seeds", low=1, high=MAX)
 
 
 @dataclass(frozen=True)

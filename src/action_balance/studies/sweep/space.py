@@ -34,7 +34,7 @@ ENV = "env."
 DIGITS = 4
 
 #: Most combinations that are tried to find one that is valid.
-MOST_TRIED = 2000
+MAX_TRIED = 2000
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _check_possible(space: Space, axis: Axis, value: Any, config: TrainConfig) -
     first: UserError | None = None
     others = [other for other in space.axes if other is not axis]
     with_others = itertools.product(*(other.corners for other in others))
-    for found in itertools.chain([()], itertools.islice(with_others, MOST_TRIED)):
+    for found in itertools.chain([()], itertools.islice(with_others, MAX_TRIED)):
         values = {axis.name: value, **{other.name: one for other, one in zip(others, found, strict=False)}}
         try:
             space.apply(config, values)

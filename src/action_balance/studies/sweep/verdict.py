@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from action_balance.studies.statistics import FEWEST, Estimate, describe, to_data
+from action_balance.studies.statistics import MIN, Estimate, describe, to_data
 from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.settings import BASELINE
 from action_balance.studies.sweep.space import Space, shown
@@ -65,7 +65,7 @@ def difference_sentence(difference: Estimate, seeds: int, decimals: int) -> str:
     """Whether a difference is significant, in a sentence."""
     if difference.spread is None:
         few = f"{count(seeds, 'seed')} {'is' if seeds == 1 else 'are'} too few for an interval"
-        return f"The difference may be due to chance: {few}, which needs at least {FEWEST}."
+        return f"The difference may be due to chance: {few}, which needs at least {MIN}."
     low, high = (f"{end:,.{decimals}f}" for end in difference.spread_ends)
     where = side(to_data(difference), 0)
     says = {"above": "significant", "below": "significant: they are worse", "around": "not significant"}[where]

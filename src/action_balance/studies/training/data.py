@@ -28,11 +28,11 @@ from action_balance.studies.labels import name_runs
 #: The most points of a curve, approximately: each point is the mean over a bucket of updates.
 POINTS = 500
 #: The most values of all curves of a page, at 4 bytes each before they are packed; then curves have fewer points.
-MOST_VALUES = 1_000_000
-FEWEST_POINTS = 20
+MAX_VALUES = 1_000_000
+MIN_POINTS = 20
 
 #: Most metrics of one's own that are shown.
-MOST_METRICS = 500
+MAX_METRICS = 500
 
 #: Number of last updates over which the speed is measured.
 RECENT = 20
@@ -77,7 +77,7 @@ def bucket_of(config: TrainConfig, points: int = POINTS) -> int:
 def _own_numbers(runs: Sequence[Watched]) -> list[str]:
     """Names of the numbers that runs have written in their first rows."""
     rows = [first_row(run.path / METRICS) for run in runs]
-    return [name for row in rows for name, value in row.items() if isinstance(value, (int, float))][:MOST_METRICS]
+    return [name for row in rows for name, value in row.items() if isinstance(value, (int, float))][:MAX_METRICS]
 
 
 def metric_names(runs: Sequence[Watched]) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def metric_names(runs: Sequence[Watched]) -> tuple[str, ...]:
 def points_for(groups: Sequence["Group"]) -> int:
     """Points of a curve such that all values of all curves fit into a page."""
     numbers = sum(group.seeds * len(set(_own_numbers(group.runs)) - set(KEYS)) for group in groups)
-    return max(FEWEST_POINTS, min(POINTS, MOST_VALUES // max(1, numbers)))
+    return max(MIN_POINTS, min(POINTS, MAX_VALUES // max(1, numbers)))
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:

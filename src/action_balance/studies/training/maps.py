@@ -11,7 +11,7 @@ import numpy as np
 from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.packing import MOST_NUMBERS, packed, unpacked
+from action_balance.packing import MAX_NUMBERS, packed, unpacked
 from action_balance.plots.drawing import method_name
 from action_balance.runs import Place, read_metrics, read_new
 from action_balance.runs.rows import VISITS
@@ -103,7 +103,7 @@ def _player(name: str, environment: str, shown: Sequence[tuple[int, Watched, Sce
 def _tables(run: Watched, scene: Scene, kept: Sequence[Data]) -> np.ndarray:
     """Visits by drawn cell and action until each moment, (K, cells, A); they never decrease."""
     try:
-        if len(kept) * scene.order.size > MOST_NUMBERS:
+        if len(kept) * scene.order.size > MAX_NUMBERS:
             raise ValueError("too many moments")
         tables = np.stack([_as_drawn(scene, unpacked(row, scene.order.size)) for row in kept])
     except (KeyError, TypeError, ValueError):

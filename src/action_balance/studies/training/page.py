@@ -10,7 +10,7 @@ from action_balance.runs.evaluation import EVALUATION, evaluation_files
 from action_balance.runs.evaluation import SUMMARY as EVALUATION_SUMMARY
 from action_balance.runs.legacy import renamed
 from action_balance.studies.charts import CHARTS, FIRST_CHARTS, chart_title
-from action_balance.studies.statistics import FEWEST
+from action_balance.studies.statistics import MIN
 from action_balance.studies.training import data as view_data
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training import scores as view_scores
@@ -71,7 +71,7 @@ def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = Fa
         statuses=statuses,
         finished=sum(one["status"] == "finished" for one in statuses),
         worlds=worlds,
-        fewest=FEWEST,
+        fewest=MIN,
         bucket=max((curve["bucket"] for curve in curves), default=1),
         players=players,
         evaluations=[found for run in begun if (found := _evaluation(run, link))],
@@ -82,7 +82,7 @@ def scores_fragment(runs: Sequence[Watched]) -> str:
     """The scores of runs as they are now, as the live page shows them: the content of their section."""
     groups = view_data.grouped([run for run in runs if run.config is not None], pooled=False)
     worlds = _worlds(groups, view_scores.read_scores(groups))
-    return render_fragment("studies/training/scores.html", worlds=worlds, fewest=FEWEST)
+    return render_fragment("studies/training/scores.html", worlds=worlds, fewest=MIN)
 
 
 def _worlds(groups: Sequence[Group], scores: Sequence[Score]) -> dict[str, Data]:

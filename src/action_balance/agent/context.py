@@ -20,7 +20,7 @@ from action_balance.nets.mixed import MixedObs
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class AgentContext:
     """What all functions of an update share. It holds no arrays; compiled functions take it as a static argument."""
 
     config: AgentConfig
