@@ -268,7 +268,6 @@ def test_behaviour_takes_the_largest_bonus_if_its_coefficient_is_large() -> None
 def test_the_bonus_of_the_first_environment_alone_is_the_same_as_among_those_of_all() -> None:
     seen = (jnp.zeros((2, STACK, SIZE, SIZE), jnp.uint8), np.ones((2, SIZE, SIZE), np.uint8), np.ones(2, bool))
     rest = (jax.random.key(0), np.int32(0), np.int32(0))
-    context = AgentContext(CONFIG, World.spec)
     with jax.default_matmul_precision("highest"):
         none, first, everyone = (
             decide_all(actor(None), *seen, *rest, context=AgentContext(CONFIG, World.spec), bonuses=kind)[
