@@ -254,7 +254,6 @@ class _Session:
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
             reached = first_that_holds(conditions, means)
             with critical_section():
-                self.folder.check_lock()
                 self.log.append(made, timing)
                 self._log_visits(update, steps)
                 # Until the next update begins, the trainer itself has the state.
@@ -298,8 +297,7 @@ class _Session:
             raise
 
     def _save(self, update: int, state: Callable[[], TrainState | HostCopy], reached: float | None) -> None:
-        """Save a checkpoint after all rows up to it, unless another process has taken over the run."""
-        self.folder.check_lock()
+        """Save a checkpoint after all rows up to it."""
         self.log.sync()
         self.folder.checkpoints().save(update, state(), reached)
 
@@ -355,7 +353,7 @@ class _Session:
                 self.messages.write(self.folder)
             finally:
                 self.folder.finish(status)
-        if status != "finished" and not self.folder.is_lost and self._untrained():
+        if status != "finished" and self._untrained():
             with contextlib.suppress(UserError):
                 RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
 
