@@ -409,15 +409,6 @@ def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
     assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
 
 
-def test_an_evaluation_of_0_1_0_which_lists_no_files_is_replaced_whole(tmp_path: Path) -> None:
-    folder = _create(tmp_path)
-    (tmp_path / "evaluation").mkdir()
-    for name in ("evaluation.json", "episodes.csv", "heatmap.png", "episode.gif"):
-        (tmp_path / "evaluation" / name).write_text("{}")
-    folder.save_evaluation({}, {"episodes.csv": b"new"})
-    assert sorted(_snapshot(tmp_path / "evaluation")) == ["episodes.csv", "evaluation.json"]
-
-
 @pytest.mark.parametrize("name", ["../../mine", "..", ".", "", "/", "a/../..", "\ud800", "\0", "folder", 5, None, []])
 def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path, name: Any) -> None:
     folder = _create(tmp_path / "run")
