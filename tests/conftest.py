@@ -38,7 +38,6 @@ LONG = (
     "tabular/test_simulate",
     "engines/host/test_trainer",
     "engines/host/test_compiled_update",
-    "compat/test_v0_1_0",
     "bonuses/test_combinations",
     "api/test_run",
     "test_notebook",

@@ -157,7 +157,7 @@ def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("version", [1, 4, None])
+@pytest.mark.parametrize("version", [2, 4, None])
 def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int) -> None:
     _create(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -165,14 +165,6 @@ def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int
     with pytest.raises(UserError, match=rf"run format {version}, .*\(9\.1\)") as caught:
         RunFolder.open(tmp_path)
     assert "\n" not in str(caught.value)
-
-
-def test_a_run_of_0_1_0_is_opened(tmp_path: Path) -> None:
-    _create(tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["version"] == 3
-    (tmp_path / "config.json").write_text(json.dumps({**config, "version": 2, "made_by": "0.1.0"}))
-    assert RunFolder.open(tmp_path).config == CONFIG
 
 
 def _row(update: int) -> dict[str, Any]:
@@ -415,15 +407,6 @@ def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
     with pytest.raises(KeyboardInterrupt):
         folder.save_evaluation({"games": 2}, {"episodes.csv": b"new", "heatmap.png": b"new"})
     assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
-
-
-def test_an_evaluation_of_0_1_0_which_lists_no_files_is_replaced_whole(tmp_path: Path) -> None:
-    folder = _create(tmp_path)
-    (tmp_path / "evaluation").mkdir()
-    for name in ("evaluation.json", "episodes.csv", "heatmap.png", "episode.gif"):
-        (tmp_path / "evaluation" / name).write_text("{}")
-    folder.save_evaluation({}, {"episodes.csv": b"new"})
-    assert sorted(_snapshot(tmp_path / "evaluation")) == ["episodes.csv", "evaluation.json"]
 
 
 @pytest.mark.parametrize("name", ["../../mine", "..", ".", "", "/", "a/../..", "\ud800", "\0", "folder", 5, None, []])
