@@ -36,11 +36,6 @@ VALUES = {"ppo.learning_rate": 0.002}
 
 @pytest.fixture(autouse=True)
 def in_the_folder_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextlib.contextmanager
-    def workspace(job: Any, *_: object) -> Iterator[tuple[Path, Callable[[], None]]]:
-        yield job.folder, lambda: None
-
-    monkeypatch.setattr(worker, "workspace", workspace)
     monkeypatch.setattr(training, "POLL", 0.05)
 
 
