@@ -11,7 +11,6 @@ from typing import Any
 from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
-from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.distributed import ProcessLost
@@ -38,8 +37,8 @@ from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, ch
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MAX_PAIRS = 60, 40_000
 
-#: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
-ENV_SPEC, SEEN = "env_spec", "seen"
+#: Where the manifest of a run has the `EnvSpec` that its agents were built for.
+ENV_SPEC = "env_spec"
 #: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
 SPACES = "spaces"
 
@@ -146,8 +145,7 @@ def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
 
 def trained_on(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were built for; None if the run did not record it."""
-    known = folder.manifest.get(ENV_SPEC) or upgrade_env_spec(folder.manifest.get(SEEN), folder.config)
-    return EnvSpec.from_dict(known)
+    return EnvSpec.from_dict(folder.manifest.get(ENV_SPEC))
 
 
 def _run_info(path: Path, config: TrainConfig) -> RunInfo:
