@@ -56,7 +56,7 @@ class Block(NamedTuple):
     @property
     def file(self) -> str | None:
         """The name under which a reader saves it."""
-        return self.title if re.fullmatch(r"\w+\.(py|toml|yaml)", self.title) else None
+        return self.title if re.fullmatch(r"\w+\.(py|toml)", self.title) else None
 
     @property
     def runs(self) -> bool:

@@ -85,12 +85,12 @@ class Train(Command):
 
     settings: TrainConfig
     config: Path | None = None
-    """Start from the settings in a TOML, YAML or JSON file, which needs only what differs from the defaults, or from an
+    """Start from the settings in a TOML or JSON file, which needs only what differs from the defaults, or from an
     earlier run, given as its config.json or its folder. Flags override these settings."""
     trust: bool = False
     """With --config: import the modules named in the file or the earlier run, which runs their code."""
     print_config: Kind | None = None
-    """Print all settings and exit, as TOML unless yaml or json follows. --config reads them back."""
+    """Print all settings and exit, as TOML unless json follows. --config reads them back."""
     out: Path | None = None
     """Folder of the run (default: runs/ENV-METHOD-SEED). With --on ray, each of several seeds is a run of its own, in
     OUT-SEED."""

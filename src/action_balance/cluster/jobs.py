@@ -42,5 +42,5 @@ class Job(Protocol):
     def claim(self, folder: Path) -> AbstractContextManager[Callable[[], None]]:
         """Keep other processes from training it in a folder; a `FolderBusy` if one does.
 
-        The context manager yields a function that raises a `LockLost` if another process has taken over.
+        The context manager yields a function that does nothing.
         """

@@ -20,8 +20,6 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
 from action_balance.machine import failure
-from action_balance.runs.leases import LEASE
-from action_balance.runs.locks import WATCH, LockLost
 from action_balance.runs.owned import FolderBusy
 
 #: How a task reaches the folder of a job: shared storage if there is some, or always a copy.
@@ -30,8 +28,8 @@ Storage = Literal["auto", "copy"]
 #: Seconds between two messages about the progress of a task.
 EVERY = 0.5
 
-#: Seconds to wait for a process that trains the same job: one that was lost keeps its lock for as long as its lease.
-PATIENCE = LEASE + WATCH + 15.0
+#: Seconds to wait for a process that trains the same job.
+PATIENCE = 90.0
 
 #: What the names of copies begin with, in the folder for temporary files; the number of their process follows.
 COPIES = "action-balance-copy-"
@@ -92,7 +90,7 @@ def outcome_of(error: BaseException) -> Outcome:
         return Outcome("stopped")
     if isinstance(error, FolderBusy):
         return Outcome("busy", str(error))
-    if isinstance(error, (LockLost, Superseded)):
+    if isinstance(error, Superseded):
         return Outcome("lost", str(error))
     if isinstance(error, UserError):
         return Outcome("crashed" if _is_machines(error.__cause__) else "failed", str(error))

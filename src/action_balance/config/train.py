@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from action_balance.arguments import as_whole
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
-from action_balance.config.legacy import upgrade_config
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
@@ -132,7 +131,6 @@ class TrainConfig:
         cls, data: dict[str, Any], trust: bool = False, typed: Collection[str] = (), typing: bool = False
     ) -> "TrainConfig":
         """From plain data, to be trained or evaluated."""
-        data = upgrade_config(data)
         if not trust:
             check_trusted(data, typed, typing)
         if FAMILY in typed:
@@ -148,4 +146,4 @@ class TrainConfig:
     @classmethod
     def for_display(cls, data: dict[str, Any]) -> "TrainConfig":
         """From plain data of anybody, to be shown or compared with others: no module that they name is imported."""
-        return from_dict(cls, unloaded(upgrade_config(data)), unloaded_class)
+        return from_dict(cls, unloaded(data), unloaded_class)

@@ -20,8 +20,6 @@ from action_balance.runs.trees import describe, to_arrays, to_tree
 
 #: Version of the file. A change that older programs cannot read is a new one.
 FORMAT = 2
-#: Names of arrays in version 1, which 0.1.0 wrote, and what they are called now.
-_RENAMED = ((".distillation.predictor", ".params"), (".distillation.target", ".state"), (".observations", ".obs_stats"))
 #: The entry with the settings, as bytes.
 _SETTINGS = "settings.json"
 #: The entry of a dictionary with the arrays.
@@ -87,10 +85,7 @@ def _restore(
         name, version = str(header["action_balance"]), int(header["format"])
     except (KeyError, TypeError, ValueError):
         raise _foreign(source) from None
-    if version == 1:
-        for old, new in _RENAMED:
-            arrays = {entry.replace(old, new, 1): array for entry, array in arrays.items()}
-    elif version != FORMAT:
+    if version != FORMAT:
         raise UserError(
             f"{source} has format {version}, but this version reads {FORMAT}: use the version that wrote it"
         )

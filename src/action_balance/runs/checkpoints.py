@@ -28,7 +28,6 @@ from action_balance.files import (
     write_durably,
 )
 from action_balance.reading import Damaged, Missing, Unreadable, entries, is_folder, read_json
-from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
 from action_balance.runs.leaves import Leaf, difference
@@ -173,10 +172,7 @@ class Checkpoints:
                     warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
                 continue
             try:
-                if is_folder(folder / legacy.ORBAX):
-                    table, arrays = legacy.read_checkpoint(folder, table, {leaf.path for leaf in expected})
-                else:
-                    arrays = read_arrays(folder / ARRAYS)
+                arrays = read_arrays(folder / ARRAYS)
                 different = difference(table, expected)
                 if different is not None:
                     raise NoCheckpoint(

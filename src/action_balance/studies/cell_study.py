@@ -99,7 +99,7 @@ class CellJob:
         with claimed(folder.parent, self.name) as lock:
             if lock is None:
                 raise FolderBusy(f"another process trains {self.name}")
-            yield lock.check
+            yield lambda: None
 
 
 @dataclass(frozen=True)

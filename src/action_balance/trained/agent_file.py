@@ -18,7 +18,6 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.agent.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
-from action_balance.config.legacy import upgrade_config
 from action_balance.config.policy_only import policy_only
 from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
@@ -85,7 +84,7 @@ def save(path: Path, agent: SavedAgent) -> None:
 def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) -> SavedAgent:
     """Read a file, which somebody else may have made."""
     about, arrays = _read(path)
-    data = upgrade_config(about["config"])
+    data = about["config"]
     if plays:
         config = TrainConfig.of_run(data, trust, env)
     else:
