@@ -22,8 +22,7 @@ from action_balance.engines.leading import LOST, failed
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data, reason
-from action_balance.runs.leaves import Leaf
-from action_balance.runs.trees import to_tree
+from action_balance.runs.tree_file import from_data, to_tree
 from action_balance.signals import INTERRUPTED, abandon, graceful_stop, leave_at_once
 from action_balance.tasks import Stop, Task, task
 
@@ -176,8 +175,7 @@ def _obey(channel: Channel, config_of: Callable[[Data], TrainConfig], stop: Stop
 def _states(what: Data, trainer: Trainer) -> Any:
     """The states that the leader sends."""
     empty = {name: np.zeros(shape, jnp.dtype(kind)) for name, (kind, shape) in what["arrays"].items()}
-    table = [Leaf.from_dict(leaf) for leaf in what["leaves"]]
-    return to_tree(broadcast(empty), table, trainer.state_shapes())
+    return to_tree(broadcast(empty), from_data(what["leaves"]), trainer.state_shapes())
 
 
 def _line(about: Data | None) -> str:

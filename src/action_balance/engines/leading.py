@@ -18,7 +18,7 @@ from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.runs.trees import describe, to_arrays
+from action_balance.runs.tree_file import as_data, describe, to_arrays
 from action_balance.tasks import request_stop
 
 #: Milliseconds that a process which fails has to say why.
@@ -68,7 +68,7 @@ class LeadingTrainer(Trainer):
         """See `Trainer.start`. The other processes get the states from this one."""
         arrays = to_arrays(states)
         kinds = {name: [array.dtype.name, array.shape] for name, array in arrays.items()}
-        leaves = [leaf.to_dict() for leaf in describe(states)]
+        leaves = as_data(describe(states))
         with self._together("start", {"arrays": kinds, "leaves": leaves}):
             broadcast(arrays)
             self._trainer.start(states)
