@@ -45,7 +45,6 @@ LONG = (
     "extend/test_own_code",
     "trained/test_agent",
     "agent/test_update",
-    "engines/test_following",
     "envs/atari/test_emulator",
     "engines/test_loop",
     "agent/test_sequences",
@@ -151,6 +150,7 @@ setting("jax_traceback_in_locations_limit", 0)
 setting("jax_include_full_tracebacks_in_locations", 0)
 # To keep a program takes 3 ms. Most of them are single operations that are compiled in 8 ms, and once only.
 setting("jax_persistent_cache_min_compile_time_secs", 0.02)
+setting("jax_compilation_cache_max_size", -1)  # with a limit, the whole folder is read for each new program
 os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
 os.environ["ACTION_BALANCE_CACHE"] = str(CACHE)
 

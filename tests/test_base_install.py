@@ -53,7 +53,7 @@ def base() -> set[str]:
 
 def test_training_needs_base_dependencies_only(tmp_path: Path) -> None:
     allowed = base()
-    assert {"jax", "pyyaml", "rich"} <= allowed
+    assert {"jax", "rich"} <= allowed
     owners = metadata.packages_distributions()
     blocked = {name for name, owned in owners.items() if not {*map(canonicalize_name, owned)} & allowed}
     assert {"tensorboard", "wandb", "mlflow", "torch", "gymnasium", "pandas"} <= blocked

@@ -235,14 +235,14 @@ def test_a_checkpoint_that_cannot_be_read_stops_a_resume_that_changes_nothing(
 ) -> None:
     _trained(tmp_path).finish("interrupted")
     before = _snapshot(tmp_path)
-    really_open = os.open
+    really_open = open
 
-    def refuse(path: Any, *rest: Any, **more: Any) -> int:
+    def refuse(path: Any, *rest: Any, **more: Any) -> Any:
         if "00000003" in str(path):
             raise PermissionError(13, "Permission denied")
         return really_open(path, *rest, **more)
 
-    monkeypatch.setattr("os.open", refuse)
+    monkeypatch.setattr("builtins.open", refuse)
     with pytest.raises(UserError, match=r"cannot read .*00000003/checkpoint\.json: Permission denied$"):
         RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
     monkeypatch.undo()
@@ -475,7 +475,7 @@ assert "jax" not in sys.modules
 
 @pytest.mark.parametrize(
     "content",
-    [b"[" * 100_000, b'{"format": ' + b"[" * 60 + b"]" * 60 + b"}", b'{"version": 1e999}', b'{"version": NaN}'],
+    [b"[" * 100_000, b'{"version": 1e999}', b'{"version": NaN}'],
 )
 def test_json_that_is_too_deep_or_beyond_numbers_is_a_damaged_config(tmp_path: Path, content: bytes) -> None:
     (tmp_path / run_folder.CONFIG).write_bytes(content)
@@ -485,9 +485,9 @@ def test_json_that_is_too_deep_or_beyond_numbers_is_a_damaged_config(tmp_path: P
 
 def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / run_folder.CONFIG)
-    with pytest.raises(UserError, match=r"is a pipe, but the config\.json of a run is expected"):
+    with pytest.raises(UserError, match=r"is a pipe.*, but the config\.json of a run is expected"):
         RunFolder.open(tmp_path)
-    with pytest.raises(UserError, match=r"is a device, but the config\.json of a run is expected"):
+    with pytest.raises(UserError, match=r"or a device, but the config\.json of a run is expected"):
         read_config(Path("/dev/zero"))
     assert not RunFolder.holds_run(tmp_path)
 

@@ -13,7 +13,6 @@ from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
 from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
-from action_balance.distributed import ProcessLost
 from action_balance.engines.base import Trainer
 from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
 from action_balance.engines.device.devices import choose_devices
@@ -215,7 +214,7 @@ class _Session:
             raise KeyboardInterrupt(self._what_is_kept()) from None
         except WriteError as error:
             raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
-        except (EnvironmentsLost, EnvironmentFailed, ProcessLost) as error:
+        except (EnvironmentsLost, EnvironmentFailed) as error:
             raise UserError(f"{error}; {self._what_is_kept()}") from error
         except Exception as error:
             why = failure(error)
