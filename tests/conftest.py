@@ -38,7 +38,6 @@ LONG = (
     "tabular/test_simulate",
     "engines/host/test_trainer",
     "engines/host/test_compiled_update",
-    "compat/test_v0_1_0",
     "bonuses/test_combinations",
     "api/test_run",
     "test_notebook",
@@ -46,7 +45,6 @@ LONG = (
     "extend/test_own_code",
     "trained/test_agent",
     "agent/test_update",
-    "engines/test_following",
     "envs/atari/test_emulator",
     "engines/test_loop",
     "agent/test_sequences",
@@ -152,6 +150,7 @@ setting("jax_traceback_in_locations_limit", 0)
 setting("jax_include_full_tracebacks_in_locations", 0)
 # To keep a program takes 3 ms. Most of them are single operations that are compiled in 8 ms, and once only.
 setting("jax_persistent_cache_min_compile_time_secs", 0.02)
+setting("jax_compilation_cache_max_size", -1)  # with a limit, the whole folder is read for each new program
 os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
 os.environ["ACTION_BALANCE_CACHE"] = str(CACHE)
 

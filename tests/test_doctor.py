@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,6 @@ from rich.console import Console
 import action_balance
 from action_balance import doctor
 from action_balance.cli import main as cli
-from action_balance.core.program_cache import Status
 from action_balance.doctor import Package
 from action_balance.errors import UserError
 
@@ -182,12 +180,3 @@ def test_the_compilation_cache_is_named() -> None:
         assert any("compilation cache /some/folder" in line for line in printed())
     finally:
         jax.config.update("jax_compilation_cache_dir", before)
-
-
-def test_the_compilation_cache_is_described(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ACTION_BALANCE_CACHE", str(tmp_path))
-    (tmp_path / "a.program").write_bytes(bytes(2_500_000))
-    monkeypatch.setattr(doctor, "use_program_cache", lambda: Status(tmp_path))
-    assert "2.5 MB of at most 1.0 GB" in doctor.cache_report()
-    monkeypatch.setattr(doctor, "use_program_cache", lambda: Status(tmp_path, "it is not writable"))
-    assert "not writable" in doctor.cache_report()

@@ -11,7 +11,7 @@ from action_balance.printable import printable, printable_lines
         ("runs/a b [lr=0.1] ü 日本", "runs/a b [lr=0.1] ü 日本"),
         ("a\nb\tc\r", r"a\nb\tc\r"),
         ("\x1b[31mred\x07", r"\x1b[31mred\x07"),
-        (b"\xff.txt".decode("utf-8", "surrogateescape"), r"\xff.txt"),
+        (b"\xff.txt".decode("utf-8", "surrogateescape"), r"\udcff.txt"),
         ("\ud800", r"\ud800"),
         ("left\u202eright\u2028", r"left\u202eright\u2028"),
         ("\0", r"\x00"),
@@ -22,7 +22,7 @@ def test_what_cannot_be_shown_is_escaped(text: str, shown: str) -> None:
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end() -> None:
-    assert printable("begin" + "-" * 100 + "end", most=25) == "begin----- ... -------end"
+    assert printable("begin" + "-" * 5000 + "end") == f"begin{'-' * 995} ... {'-' * 997}end"
 
 
 def test_lines_stay_lines() -> None:

@@ -24,7 +24,7 @@ CANARIES = ("canary_module", "this", "antigravity", "turtledemo", "idlelib", "py
 ROOTS = (
     *("action-balance", "equinox", "jax", "jaxlib", "jaxtyping", "markupsafe", "jinja2", "numpy", "optax", "scipy"),
     *("matplotlib", "packaging", "pillow", "pyyaml", "rich", "shtab", "tensorboard", "ale-py", "av", "gymnasium"),
-    *("minigrid", "orbax-checkpoint", "beartype", "opencv-python", "opencv-python-headless"),
+    *("minigrid", "beartype", "opencv-python", "opencv-python-headless"),
 )
 #: Modules of no distribution that are ours, or of the interpreter's set-up.
 ALSO_FINE = ("action_balance", "campaign", "sitecustomize", "usercustomize")

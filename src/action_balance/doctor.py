@@ -26,7 +26,7 @@ from rich.text import Text
 from action_balance import __version__
 from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import balance
-from action_balance.core.program_cache import LIMIT, SETTING, default_folder, size_of, use_program_cache
+from action_balance.core.program_cache import LIMIT, SETTING, use_program_cache
 from action_balance.envs.grid.maps import open_world
 from action_balance.errors import UserError, as_size
 from action_balance.files import install, reason
@@ -282,17 +282,9 @@ def _machine() -> Table:
 
 
 def cache_report() -> str:
-    """Where compiled programs are kept, how much room they take, and how to change that."""
-    status = use_program_cache()
-    if status.folder is None or status.problem:
-        where = f"{status.folder}, but " if status.folder else ""
-        return f"not used: {where}{status.problem}\nset {SETTING}=FOLDER to compile programs only once"
-    if status.folder != default_folder():
-        return f"{status.folder}, as configured in JAX"
-    used = as_size(size_of(status.folder))
-    return (
-        f"{status.folder}\n{used} of at most {as_size(LIMIT)}; delete the folder to clear it, {SETTING}=off disables it"
-    )
+    """Where compiled programs are kept, and how to change that."""
+    folder = use_program_cache()
+    return f"{folder}, at most {as_size(LIMIT)}" if folder else f"off; {SETTING}=FOLDER sets a writable folder"
 
 
 def _extras(needed: Sequence[Package]) -> Table:

@@ -1,11 +1,9 @@
 """The machine that the program runs on: its CPU cores and its memory."""
 
 import os
-import platform
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from action_balance.errors import UserError, as_size
@@ -22,21 +20,10 @@ SHOWN = 160
 #: Where Linux describes processes and control groups.
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
-#: Lines of Linux's description of a processor that say which instructions it has, on x86 and on ARM.
-PROCESSOR = {"vendor_id", "model name", "flags", "Features", "CPU implementer", "CPU part"}
-
 
 def cores() -> int:
     """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def processor_features() -> str:
-    """What distinguishes this kind of processor from others: programs compiled for one may not run on another."""
-    lines = _read(PROC / "cpuinfo").splitlines()
-    features = {line for line in lines if line.partition(":")[0].strip() in PROCESSOR}
-    return "\n".join([platform.machine(), *(sorted(features) or [platform.processor()])])
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from small_agent import leaves, same
 
 from action_balance.agent import learner, sequences, update
 from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act_with_memory, make_actor, rollout
+from action_balance.agent.rollout import act, make_actor, rollout
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.engines.device.evaluate import evaluate_agent
 from action_balance.envs.frame_stack import Frames
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.tree_file import describe, to_arrays, to_tree
 
 WORLD = Recall()
 ENVS, STEPS = 16, 8  # episodes have 3 steps, so that rollouts begin and end within them
@@ -140,7 +140,7 @@ def test_bonuses_do_not_see_the_memory(made: Made) -> None:
     def found(state: TrainState, config: AgentConfig, memory: Any) -> Any:
         ours = context(config)
         actor = make_actor(state, ours)
-        scores = act_with_memory(actor, memory, trajectory.observation[0, 0], 0, ours)[0][2]
+        scores = act(actor, trajectory.observation[0, 0], 0, ours, memory=memory).scores
         return scores, update.intrinsic_rewards(state, transitions, ours)[0]
 
     one, other = (

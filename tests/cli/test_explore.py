@@ -45,7 +45,7 @@ def test_explore_reports_coverage_and_first_reach(tmp_path: Path, capsys: pytest
     with (out / "reach.csv").open(newline="") as file:
         assert len(list(csv.DictReader(file))) == 12
     assert (out / "figures" / "first_reach.png").stat().st_size > 1000
-    assert call(*arguments, "--out", str(out)) == 2  # for --overwrite, see compat/test_v0_1_0.py
+    assert call(*arguments, "--out", str(out)) == 2
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.runs import RunFolder
 
-KINDS = ("toml", "yaml", "json")
+KINDS = ("toml", "json")
 
 
 def settings(*words: str) -> object:

@@ -16,7 +16,6 @@ import pytest
 import small_agent
 from command import call
 from jax.errors import JaxRuntimeError
-from other_machine import hold
 
 from action_balance import signals
 from action_balance.agent.state import TrainState
@@ -31,10 +30,9 @@ from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.packing import unpacked
-from action_balance.runs import Checkpoints, MetricsLog, RunFolder, leases, read_metrics
-from action_balance.runs.locks import LockLost
+from action_balance.runs import Checkpoints, MetricsLog, RunFolder, read_metrics
 from action_balance.runs.owned import OwnedFolder
-from action_balance.runs.trees import to_arrays
+from action_balance.runs.tree_file import to_arrays
 
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
@@ -452,48 +450,6 @@ def test_a_run_that_was_begun_by_another_process_is_never_removed(
 def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ZeroDivisionError):
         begin(tmp_path / "out", Scripted(1, ZeroDivisionError()), monkeypatch)
-
-
-@pytest.mark.parametrize("update", [1, 2])
-def test_a_run_that_another_process_has_taken_over_writes_nothing_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: int
-) -> None:
-    pytest.importorskip("fcntl")
-    out, advance, clock = tmp_path / "out", Scripted.advance, leases.clock
-    before: dict[Path, bytes] = {}
-
-    def advance_slowly(trainer: Scripted) -> HostMetrics:
-        found = advance(trainer)
-        if trainer.updates == update:
-            hold(out / ".lock")
-            before.update((path, path.read_bytes()) for path in out.rglob("*") if path.is_file())
-            monkeypatch.setattr(leases, "clock", lambda: clock() + 100)
-        return found
-
-    monkeypatch.setattr(leases, "MOMENT", 0.0)
-    monkeypatch.setattr(Scripted, "advance", advance_slowly)
-    with pytest.raises(LockLost, match=f"another process on node-7 has taken over {out}"):
-        begin(out, Scripted(), monkeypatch)
-    assert before
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-
-
-def test_a_checkpoint_is_not_saved_by_a_process_that_has_lost_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("fcntl")
-    out, clock = tmp_path / "out", leases.clock
-
-    def report(now: Progress) -> None:
-        if now.update == 2:  # whose metrics are written, and whose checkpoint is not
-            hold(out / ".lock")
-            monkeypatch.setattr(leases, "clock", lambda: clock() + 100)
-
-    monkeypatch.setattr(leases, "MOMENT", 0.0)
-    with pytest.raises(LockLost):
-        begin(out, Scripted(), monkeypatch, report)
-    assert RunFolder.open(out).checkpoints().updates() == []
-    assert status(out) == "running"
 
 
 def test_a_full_disk_names_the_first_file_and_how_to_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

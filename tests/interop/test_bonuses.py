@@ -497,18 +497,3 @@ print('optax' in sys.modules, 'torch' in sys.modules)
     assert ran.stdout.split() == ["False", "True", "False"]
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = action_balance.nothing
-
-
-def test_files_of_version_0_1_0_are_still_read(tmp_path: Path) -> None:
-    ours, path = make_rnd(), tmp_path / "rnd.npz"
-    ours.learn(OBS)
-    ours.save(path)
-    with np.load(path) as entries:
-        arrays = dict(entries)
-    header = json.loads(arrays.pop("settings.json").tobytes())
-    for new, old in ((".params", ".distillation.predictor"), (".state", ".distillation.target")):
-        arrays = {name.replace(new, old): array for name, array in arrays.items()}
-    arrays = {name.replace(".obs_stats", ".observations"): array for name, array in arrays.items()}
-    old_header = np.frombuffer(json.dumps({**header, "format": 1}).encode(), np.uint8)
-    np.savez(path, **{"settings.json": old_header, **arrays})
-    np.testing.assert_array_equal(RND.load(path).bonus(OBS), ours.bonus(OBS))

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from other_machine import hold
 
 from action_balance.errors import UserError
-from action_balance.runs import leases
-from action_balance.runs.locks import FileLock, LockLost
+from action_balance.runs.locks import FileLock
 from action_balance.runs.owned import FolderBusy, OwnedFolder
 
 
@@ -84,33 +82,6 @@ def test_another_process_is_waited_for_and_then_named(tmp_path: Path, monkeypatc
     assert answers == []
 
 
-def test_a_process_on_another_machine_is_named_with_its_machine(tmp_path: Path) -> None:
-    pytest.importorskip("fcntl")
-    hold(tmp_path / ".lock")
-    with pytest.raises(FolderBusy, match=f"another process on node-7 is writing to {tmp_path}: wait"):
-        Folder(tmp_path).acquire()
-
-
-def test_nothing_is_written_or_deleted_once_another_process_has_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("fcntl")
-    with Folder(tmp_path) as folder:
-        folder.acquire()
-        folder.write("marker.json", b"ours")
-        folder.check_lock()
-        hold(tmp_path / ".lock")
-        monkeypatch.setattr(leases, "clock", lambda now=leases.clock: now() + 100)
-        monkeypatch.setattr(leases, "MOMENT", 0.0)
-        with pytest.raises(LockLost, match="another process on node-7 has taken over"):
-            folder.write("marker.json", b"late")
-        with pytest.raises(LockLost):
-            folder.clear()
-        assert folder.is_lost
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "marker.json"]
-    assert (tmp_path / "marker.json").read_bytes() == b"ours"
-
-
 def test_folders_that_are_made_are_returned_the_deepest_first(tmp_path: Path) -> None:
     assert Folder(tmp_path / "a" / "b").make() == [tmp_path / "a" / "b", tmp_path / "a"]
     assert Folder(tmp_path / "a" / "b").make() == []
@@ -123,13 +94,3 @@ def test_what_cannot_be_made_is_one_line(tmp_path: Path) -> None:
             Folder(path).make()
     with pytest.raises(UserError, match="cannot write to /proc/absent"):
         Folder(Path("/proc/absent")).make()
-
-
-def test_a_lock_can_be_taken_again_after_it_was_released(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
-    folder.acquire()
-    folder.acquire()
-    folder.release()
-    folder.release()
-    folder.acquire()
-    folder.release()

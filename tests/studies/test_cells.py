@@ -1,13 +1,10 @@
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from bonus_records import record
 
-from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
-from action_balance.runs.locks import FileLock, LockLost
 from action_balance.studies import cells
 from action_balance.studies.bonuses.records import Record
 from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Cell, Setup
@@ -96,26 +93,3 @@ def test_a_cell_is_trained_by_one_process_and_once(tmp_path: Path) -> None:
     assert not cells.train_cell(tmp_path, cell, Record.load, train)
     assert made == ["deep-sea-10--rnd"]
     assert Record.load(record_path(tmp_path, cell.name)).config == cell.config
-
-
-@pytest.mark.parametrize("is_over", [False, True])
-def test_a_process_whose_cell_was_taken_over_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_over: bool
-) -> None:
-    cell = BonusesSettings(seeds=1, steps=2048).cell("deep-sea-10", Setup("rnd"))
-    now, seen = Progress(1, 1024, 0.0, 0.0), list[Progress]()
-
-    def lose(lock: FileLock) -> None:
-        raise LockLost(str(lock.path))
-
-    def train(cell: Cell, report: Callable[[Progress], None]) -> Record:
-        report(now)
-        monkeypatch.setattr(FileLock, "check", lose)
-        if not is_over:
-            report(now)
-        return record(cell.world, cell.setup.name, [1])
-
-    with pytest.raises(LockLost):
-        cells.train_cell(tmp_path, cell, Record.load, train, seen.append)
-    assert seen == [now]
-    assert list((tmp_path / "cells").iterdir()) == []

@@ -35,15 +35,6 @@ def test_a_page_is_found_by_the_kind_of_the_result(tmp_path: Path, kind: object,
             make()
 
 
-def test_a_comparison_is_found_by_its_tables(tmp_path: Path) -> None:
-    (tmp_path / "comparison.csv").write_text("environment,curve,metric\ndeep-sea 3,rnd,states\n")
-    assert not registry.holds_result(tmp_path)
-    (tmp_path / "curves.csv").write_text("environment,curve,steps,iqm,low,high,seeds\ndeep-sea 3,rnd,1024,5,,,1\n")
-    make = registry.page_of(tmp_path)
-    assert make is not None
-    assert '"steps":[1024],"metrics":{"states":{"mean":[5.0],"low":[null],"high":[null]}}' in make()
-
-
 @pytest.mark.parametrize("content", ["{", "[]", '"text"'])
 def test_a_damaged_summary_is_one_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "summary.json").write_text(content)

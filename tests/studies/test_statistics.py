@@ -233,10 +233,3 @@ def test_half_widths_of_independent_means_add_like_sides_of_a_right_angle() -> N
     found = statistics.difference_of_means(Estimate(10, 7, 13), Estimate(4, 0, 8))
     assert found.parts == (6, 1, 11)  # hypot(3, 4) = 5
     assert statistics.difference_of_means(Estimate(10, 7, 13), Estimate(4)).spread is None
-
-
-def test_an_old_result_of_few_runs_loses_its_intervals() -> None:
-    old = {"settings": {"runs": 4}, "ours": {"cells": [{"value": 2.0, "low": 1.0, "high": 3.0}], "steps": 5}}
-    assert statistics.of_result(old)["ours"] == {"cells": [{"value": 2.0, "low": None, "high": None}], "steps": 5}
-    enough = old | {"settings": {"runs": 5}}
-    assert statistics.of_result(enough) == enough

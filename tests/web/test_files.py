@@ -46,7 +46,7 @@ def test_figures_outside_of_the_folder_are_left_out(tmp_path: Path) -> None:
 
 def test_what_is_no_table_or_too_large_for_one_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(UserError, match=r"is a pipe, but a table \(\.csv\) is expected"):
+    with pytest.raises(UserError, match=r"is a pipe.*, but a table \(\.csv\) is expected"):
         read_table(tmp_path / "pipe.csv", ("name",))
     with open(tmp_path / "large.csv", "wb") as file:
         file.truncate(3_000_000_000)

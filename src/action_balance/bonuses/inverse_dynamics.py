@@ -24,9 +24,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.keys import named_key
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
-from action_balance.nets.bonus import BonusNet
-from action_balance.nets.image import ImageBonusNet
-from action_balance.nets.mixed import MixedBonusNet
+from action_balance.nets.bonus import BonusNet, JoinedNet
 
 
 def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
@@ -51,7 +49,7 @@ class Encoded(eqx.Module):
 class InverseDynamics(eqx.Module):
     """An encoder and an inverse model, both trained by the inverse loss."""
 
-    encoder: BonusNet | ImageBonusNet | MixedBonusNet  # with the layers of RND's target
+    encoder: JoinedNet  # with the layers of RND's target
     inverse: BonusNet  # logits of all action components from the features of s and s'
     distribution: MultiCategorical = eqx.field(static=True)
 

@@ -8,7 +8,7 @@ from action_balance.cli.form import Flag, Form
 from action_balance.files import Data
 
 #: The kinds of files that are printed.
-Kind = Literal["toml", "yaml", "json"]
+Kind = Literal["toml", "json"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
@@ -82,14 +82,8 @@ def _toml_value(value: Any) -> str:
     return json.dumps(value)  # of text, numbers and booleans, JSON is TOML
 
 
-def _yaml(groups: Mapping[str, Data]) -> str:
-    import yaml
-
-    return "\n".join(f"# {title}\n{yaml.safe_dump(group, sort_keys=False)}" for title, group in groups.items())
-
-
 def _json(groups: Mapping[str, Data]) -> str:
     return json.dumps({name: value for group in groups.values() for name, value in group.items()}, indent=2) + "\n"
 
 
-_WRITERS: dict[Kind, Callable[[Mapping[str, Data]], str]] = {"toml": _toml, "yaml": _yaml, "json": _json}
+_WRITERS: dict[Kind, Callable[[Mapping[str, Data]], str]] = {"toml": _toml, "json": _json}

@@ -45,7 +45,7 @@ class Sweep(Command):
     settings: TrainConfig
     search: SearchConfig = field(default_factory=SearchConfig)
     config: Path | None = None
-    """Start from the settings in a TOML, YAML or JSON file, or from an earlier run, given as its config.json or its
+    """Start from the settings in a TOML or JSON file, or from an earlier run, given as its config.json or its
     folder. Flags override these settings."""
     trust: bool = False
     """With --config: import the modules named in the file or the earlier run, which runs their code."""

@@ -1,8 +1,4 @@
-"""Settings that a person has written to a file: TOML, YAML or JSON, and only what differs from the defaults.
-
-The file may be a stranger's: it is read as plain data, of a limited size and depth, without tags, anchors or aliases of
-YAML, which could build objects or grow without end.
-"""
+"""Settings that a person has written to a file: TOML or JSON, and only what differs from the defaults."""
 
 import re
 import tomllib
@@ -11,14 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.reading import Damaged, check_depth, is_folder, parse_json, read_text
+from action_balance.reading import Damaged, is_folder, parse_json, read_text
 
 #: The kinds of files by suffix.
-KINDS = {".toml": "TOML", ".yaml": "YAML", ".yml": "YAML", ".json": "JSON"}
+KINDS = {".toml": "TOML", ".json": "JSON"}
 
 #: Most bytes of a file.
 MAX_BYTES = 200_000
@@ -60,13 +54,10 @@ def read_settings(path: Path) -> Data:
     text = read_text(path, f"a settings file in {kind}", MAX_BYTES)
     try:
         found = _PARSERS[kind](text)
-        check_depth(found)
     except RecursionError:
         raise Damaged(f"{path} has too many nested tables, but {expected} expected") from None
     except ValueError as error:
         raise Damaged(f"{path} cannot be read as {kind}: {' '.join(str(error).split()):.160}") from None
-    if found is None:  # an empty file in YAML
-        return {}
     if not isinstance(found, dict):
         raise Damaged(f"{path} has no named settings, but {expected} expected")
     return found
@@ -111,38 +102,7 @@ def _line(lines: Sequence[str], key: tuple[str, ...]) -> int | None:
     return found
 
 
-class _PlainLoader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """YAML without aliases, and without a name twice in one table."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise ValueError(f"line {self.peek_event().start_mark.line + 1} has an alias: write out the value")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        made = super().construct_mapping(node, deep)
-        for name in made:
-            if not isinstance(name, str):
-                raise ValueError(f"line {node.start_mark.line + 1}: {name!r:.40} is not the name of a setting")
-        if len(made) < len(node.value):
-            raise ValueError(f"line {node.start_mark.line + 1} starts a table with a duplicate name")
-        return made
-
-
-def _yaml(text: str) -> Any:
-    loader = _PlainLoader(text)
-    try:
-        return loader.get_single_data()
-    except yaml.MarkedYAMLError as error:
-        where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(f"{where}{error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
-    finally:
-        loader.dispose()
-
-
-_PARSERS: dict[str, Callable[[str], Any]] = {"TOML": tomllib.loads, "YAML": _yaml, "JSON": parse_json}
+_PARSERS: dict[str, Callable[[str], Any]] = {"TOML": tomllib.loads, "JSON": parse_json}
 
 
 def refuse(path: Path, entry: Entry, why: str) -> UserError:

@@ -11,10 +11,8 @@ from typing import Any
 from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
-from action_balance.config.legacy import upgrade_env_spec
 from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
-from action_balance.distributed import ProcessLost
 from action_balance.engines.base import Trainer
 from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
 from action_balance.engines.device.devices import choose_devices
@@ -38,8 +36,8 @@ from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, ch
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MAX_PAIRS = 60, 40_000
 
-#: Where the manifest of a run has the `EnvSpec` that its agents were built for; 0.1.0 wrote "seen".
-ENV_SPEC, SEEN = "env_spec", "seen"
+#: Where the manifest of a run has the `EnvSpec` that its agents were built for.
+ENV_SPEC = "env_spec"
 #: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
 SPACES = "spaces"
 
@@ -146,8 +144,7 @@ def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
 
 def trained_on(folder: RunFolder) -> EnvSpec | None:
     """What the agents of a run were built for; None if the run did not record it."""
-    known = folder.manifest.get(ENV_SPEC) or upgrade_env_spec(folder.manifest.get(SEEN), folder.config)
-    return EnvSpec.from_dict(known)
+    return EnvSpec.from_dict(folder.manifest.get(ENV_SPEC))
 
 
 def _run_info(path: Path, config: TrainConfig) -> RunInfo:
@@ -217,7 +214,7 @@ class _Session:
             raise KeyboardInterrupt(self._what_is_kept()) from None
         except WriteError as error:
             raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
-        except (EnvironmentsLost, EnvironmentFailed, ProcessLost) as error:
+        except (EnvironmentsLost, EnvironmentFailed) as error:
             raise UserError(f"{error}; {self._what_is_kept()}") from error
         except Exception as error:
             why = failure(error)
@@ -254,7 +251,6 @@ class _Session:
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
             reached = first_that_holds(conditions, means)
             with critical_section():
-                self.folder.check_lock()
                 self.log.append(made, timing)
                 self._log_visits(update, steps)
                 # Until the next update begins, the trainer itself has the state.
@@ -298,8 +294,7 @@ class _Session:
             raise
 
     def _save(self, update: int, state: Callable[[], TrainState | HostCopy], reached: float | None) -> None:
-        """Save a checkpoint after all rows up to it, unless another process has taken over the run."""
-        self.folder.check_lock()
+        """Save a checkpoint after all rows up to it."""
         self.log.sync()
         self.folder.checkpoints().save(update, state(), reached)
 
@@ -355,7 +350,7 @@ class _Session:
                 self.messages.write(self.folder)
             finally:
                 self.folder.finish(status)
-        if status != "finished" and not self.folder.is_lost and self._untrained():
+        if status != "finished" and self._untrained():
             with contextlib.suppress(UserError):
                 RunFolder.delete(self.folder.path)  # the same command works once the cause is fixed
 

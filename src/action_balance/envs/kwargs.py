@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from action_balance.errors import UserError
-from action_balance.reading import check_depth
 
 
 def parse_kwargs(words: Sequence[str]) -> str:
@@ -34,9 +33,7 @@ def as_kwargs(given: Any) -> str:
     if isinstance(given, Mapping):
         given = json.dumps(dict(given), sort_keys=True) if given else ""
     try:
-        found = json.loads(given or "{}")
-        check_depth(found)
-        is_object = isinstance(found, dict)
+        is_object = isinstance(json.loads(given or "{}"), dict)
     except (ValueError, RecursionError):
         is_object = False
     if not is_object:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from action_balance.files import Data, cannot_write, load_json, to_json, write_durably
-from action_balance.runs import legacy
 from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below
 from action_balance.tasks import critical_section
 
@@ -63,6 +62,6 @@ def _delete(files: Iterable[Path]) -> None:
 def evaluation_files(run: Path) -> list[Path]:
     """The files of a run's last evaluation besides its summary, whether they exist or not."""
     listed = (load_json(run / EVALUATION / SUMMARY) or {}).get("files")
-    names = listed if isinstance(listed, list) else legacy.EVALUATION_FILES
+    names = listed if isinstance(listed, list) else []
     plain = [Path(name).name for name in names if isinstance(name, str) and is_below(name)]
     return [run / EVALUATION / name for name in dict.fromkeys(plain) if name != LOCK]

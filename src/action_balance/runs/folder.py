@@ -38,8 +38,6 @@ CHECKPOINTS = "checkpoints"
 #: The value that marks ``config.json`` as that of a run, and the version of the whole folder that is written.
 FORMAT = "action-balance run"
 VERSION = 3
-#: Versions that can be read.
-READABLE = (2, 3)  # 2: version 0.1.0
 
 #: The files of rows.
 ROWS = (METRICS, TIMING, VISITS)
@@ -66,10 +64,10 @@ def read_config(path: Path) -> Data:
         raise damaged from None
     if found.get("format") != FORMAT:
         raise UserError(f"{file} does not belong to a run: give the --out folder of a training run")
-    if found.get("version") not in READABLE:
+    if found.get("version") != VERSION:
         raise UserError(
             f"{file} has run format {found.get('version')}, and this action-balance reads "
-            f"{' and '.join(map(str, READABLE))}: use the version that wrote it ({found.get('made_by', 'unknown')}), "
+            f"{VERSION}: use the version that wrote it ({found.get('made_by', 'unknown')}), "
             f"or train again"
         )
     config = found.get("config")

@@ -54,7 +54,6 @@ class OwnedFolder(ABC):
 
     def write(self, name: str, content: Content) -> None:
         """Write one file, whole or not at all; a `UserError` if a link leads out of the folder on the way to it."""
-        self.check_lock()
         target = self.path / name
         check_inside(self.path, target.parent)
         write_atomically(target, content)
@@ -73,7 +72,6 @@ class OwnedFolder(ABC):
 
     def clear(self) -> None:
         """Delete the contents; all other files stay."""
-        self.check_lock()
         folders = []
         try:
             for target in self._owned():
@@ -93,11 +91,7 @@ class OwnedFolder(ABC):
         try:
             while not self._lock.acquire():
                 if time.monotonic() >= give_up:
-                    holder = self._lock.holder
-                    where = f" on {holder.host}" if holder is not None and not holder.is_here else ""
-                    raise FolderBusy(
-                        f"another process{where} is writing to {self.path}: wait for it to finish, or stop it"
-                    )
+                    raise FolderBusy(f"another process is writing to {self.path}: wait for it to finish, or stop it")
                 time.sleep(0.1)
         except OSError as error:
             raise cannot_write(self._lock.path, error) from None
@@ -107,15 +101,6 @@ class OwnedFolder(ABC):
         """Delete what killed processes have left of the files that they wrote; only while the lock is held."""
         for target in self._owned():
             remove_partial(target)
-
-    def check_lock(self) -> None:
-        """Raise a `LockLost` if this process had the lock and has lost it, so that it must not write any more."""
-        self._lock.check()
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether this process had the lock and has lost it, as `check_lock` has found."""
-        return self._lock.is_lost
 
     def release(self) -> None:
         """Let other processes write to the folder."""

@@ -21,7 +21,6 @@ import numpy as np
 from action_balance.errors import UserError
 from action_balance.files import Content, Data, load_json, to_json
 from action_balance.reading import Damaged, Missing, Unreadable, exists, read_json
-from action_balance.runs import legacy
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
 from action_balance.runs.owned import PATIENCE, OwnedFolder, is_below
@@ -108,7 +107,7 @@ class ResultFolder(OwnedFolder):
         if not (overwrite and exists(self.path / SUMMARY)):
             return self._read()
         found = load_json(self.path / SUMMARY) or {}
-        files = found.get("files", list(legacy.RESULT_FILES))
+        files = found.get("files")
         self.summary["files"] = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
         self.save()  # a process killed from here on leaves a result without a finished part
         self.clear()
@@ -128,8 +127,8 @@ class ResultFolder(OwnedFolder):
             raise UserError(f"{error}; choose another --out") from None
         if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
             raise damaged
-        found.setdefault("files", [name for name in legacy.RESULT_FILES if exists(self.path / name)])
-        if not isinstance(found["files"], list) or not all(isinstance(name, str) for name in found["files"]):
+        files = found.get("files")
+        if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
             raise damaged
         self._saved = copy.deepcopy(found)
         return found

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from action_balance.envs.atari.games import SKIP, title
 from action_balance.errors import UserError, flag
 from action_balance.files import Data
-from action_balance.runs.legacy import renamed
 from action_balance.studies.atari_training import PRESET, CampaignSettings
 from action_balance.studies.records import RECENT, Record
 from action_balance.studies.settings_text import command_line, flat
@@ -136,7 +135,7 @@ def planned(settings: Settings, before: Data, records: Sequence[Record]) -> Sett
     if replace(settings, training=defaults.training) != defaults:
         return settings
     names = [one.name for one in fields(defaults) if one.name != "training"]
-    for source in (renamed(before).get("requested"), _existing(records, defaults)):
+    for source in (before.get("requested"), _existing(records, defaults)):
         try:
             values: dict[str, Any] = {name: (source or {})[name] for name in names}
             return replace(settings, **values | {name: tuple(values[name]) for name in NAMED if name in names})

@@ -179,13 +179,7 @@ def train_cell(out: Path, cell: Cell, load: Load, train: Train, report: Report =
     with claimed(out, cell.name) as lock:
         if not lock or is_trained(out, cell, load):
             return False
-
-        def checked(now: Progress) -> None:  # before a checkpoint of the update is saved
-            lock.check()
-            report(now)
-
-        record = train(cell, checked)
-        lock.check()
+        record = train(cell, report)
         record.save(record_path(out, cell.name))
         delete_checkpoints(out, cell.name)
     return True

@@ -17,7 +17,6 @@ from action_balance.files import Data
 from action_balance.reading import entries, exists, is_folder, read_json
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.evaluation import EVALUATION, SUMMARY
-from action_balance.runs.legacy import renamed
 from action_balance.runs.rows import TIMING
 from action_balance.studies.plan import method_name, run_name
 from action_balance.studies.settings_text import flat
@@ -163,9 +162,9 @@ def read_evaluation(path: Path) -> Evaluation | None:
         return None
     rooms: dict[str, list[int]] = {}
     try:
-        summary = renamed(read_json(folder / SUMMARY, "the summary of an evaluation"))
+        summary = read_json(folder / SUMMARY, "the summary of an evaluation")
         update, games = int(summary["checkpoint"]["update"]), int(summary["requested"]["episodes"])
-        for row in map(renamed, read_table(folder / "episodes.csv", ())):
+        for row in read_table(folder / "episodes.csv", ()):
             if row.get("rooms"):
                 rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
     except (UserError, KeyError, TypeError, ValueError, AttributeError, OverflowError):

@@ -3,10 +3,7 @@
 A study is a package in this folder. Its ``__init__``, which imports nothing heavy, defines
 
 ``KIND``
-    the ``kind`` in the ``summary.json`` of its results, which is the command that makes them;
-``holds_result(folder)``
-    optional: whether a folder without ``summary.json`` holds such a result.
-
+    the ``kind`` in the ``summary.json`` of its results, which is the command that makes them.
 If `view` has a page for its results, its module ``page`` defines ``result_page(folder)``, which returns the text of the
 page. A result of any other kind is shown as the training runs in its folder.
 """
@@ -32,15 +29,13 @@ UNFIT = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithmetic
 
 def holds_result(folder: Path) -> bool:
     """Whether a folder holds a result of a study."""
-    return is_file(folder / SUMMARY) or _recognised(folder) is not None
+    return is_file(folder / SUMMARY)
 
 
 def page_of(folder: Path) -> Callable[[], str] | None:
     """What makes the page of a result; None for a result that has no page of its own."""
-    study = _recognised(folder)
-    if study is None:
-        kind = read_summary(folder).get("kind")
-        study = next((one for one in _studies() if kind == one.KIND), None)
+    kind = read_summary(folder).get("kind")
+    study = next((one for one in _studies() if kind == one.KIND), None)
     if study is None:
         return None
     make: Callable[[Path], str] | None = getattr(importlib.import_module(f"{study.__name__}.page"), "result_page", None)
@@ -77,8 +72,3 @@ def _studies() -> Iterator[ModuleType]:
             study = importlib.import_module(found.name)
             if hasattr(study, "KIND"):
                 yield study
-
-
-def _recognised(folder: Path) -> ModuleType | None:
-    """The study of a result without a summary; None where there is none."""
-    return next((one for one in _studies() if hasattr(one, "holds_result") and one.holds_result(folder)), None)

@@ -6,7 +6,7 @@ Axes: R runs, T time points, U updates.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import special
@@ -99,22 +99,6 @@ def from_data(data: Data) -> Estimate:
     value, low, high = (math.nan if data.get(key) is None else float(data[key]) for key in ("value", "low", "high"))
     extremes = data.get("range")
     return Estimate(value, low, high, None if extremes is None else (float(extremes[0]), float(extremes[1])))
-
-
-def without_intervals(data: Any) -> Any:
-    """Numbers of a summary without intervals: version 0.1.0 wrote some from fewer than `MIN` runs."""
-    if isinstance(data, list):
-        return [without_intervals(one) for one in data]
-    if not isinstance(data, dict):
-        return data
-    plain = {name: without_intervals(one) for name, one in data.items()}
-    return plain | {"low": None, "high": None} if {"value", "low", "high"} <= data.keys() else plain
-
-
-def of_result(summary: Data) -> Data:
-    """A summary whose numbers have intervals only if it has enough ``runs`` for them."""
-    few = not has_interval(summary["settings"]["runs"])
-    return summary | {"ours": without_intervals(summary["ours"])} if few else summary
 
 
 def describe(data: Data | None, digits: int = 2) -> str | None:

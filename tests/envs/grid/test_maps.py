@@ -209,9 +209,9 @@ def test_any_text_is_a_world_or_refused(text: str) -> None:
 
 def test_what_is_no_file_or_far_too_large_for_a_map_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is a pipe, but a text map is expected"):
+    with pytest.raises(UserError, match=r"is a pipe.*, but a text map is expected"):
         read_map(tmp_path / "pipe")
-    with pytest.raises(UserError, match="is a device, but a text map is expected"):
+    with pytest.raises(UserError, match="or a device, but a text map is expected"):
         read_map(Path("/dev/zero"))
     with open(tmp_path / "large", "wb") as file:
         file.truncate(3_000_000_000)

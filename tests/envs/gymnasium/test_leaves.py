@@ -91,7 +91,7 @@ def test_a_million_values_have_codes_of_fixed_size_that_all_differ() -> None:
     # Two codes agree in about half of their numbers.
     assert np.abs(codes[:200] @ codes[:200].T - CODE * np.eye(200)).max() < 0.4 * CODE
     np.testing.assert_array_equal(codes[7], leaf.numbers(np.array([4]))[0])
-    assert only(spaces.Discrete(1_000_000), LayoutSettings("flat")).size == 1_000_000  # as in 0.1.0
+    assert only(spaces.Discrete(1_000_000), LayoutSettings("flat")).size == 1_000_000
 
 
 def test_many_components_are_binary_digits() -> None:

@@ -1,14 +1,11 @@
 """The training of a trial: it pauses after each part, is stopped early or with the sweep, and continues."""
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from action_balance.cluster import worker
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -36,11 +33,6 @@ VALUES = {"ppo.learning_rate": 0.002}
 
 @pytest.fixture(autouse=True)
 def in_the_folder_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextlib.contextmanager
-    def workspace(job: Any, *_: object) -> Iterator[tuple[Path, Callable[[], None]]]:
-        yield job.folder, lambda: None
-
-    monkeypatch.setattr(worker, "workspace", workspace)
     monkeypatch.setattr(training, "POLL", 0.05)
 
 

@@ -58,7 +58,7 @@ class GymnasiumConfig(HostEnvConfig):
     layout: ObsLayout = "auto"
     """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels or more are images, and their other axes
     are channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see only the
-    newest), vector, or flat (as in 0.1.0: a Dict is one vector, and discrete values are one-hot, however many there
+    newest), vector, or flat (a Dict is one vector, and discrete values are one-hot, however many there
     are)."""
     max_image_side: int = MAX_SIDE
     """Longest side of an image, in pixels. Larger images are downscaled by averaging blocks of k x k pixels, with the

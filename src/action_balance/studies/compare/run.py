@@ -7,29 +7,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.reading import read_bytes
-from action_balance.runs.results import ResultFolder, to_csv
+from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.compare import KIND, analysis, holds_result, screen
+from action_balance.studies.compare import KIND, analysis, screen
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison
 from action_balance.studies.sweep.folder import final_runs, sweep_metric
 from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
 
-#: The columns of ``comparison.csv`` and ``curves.csv`` in version 0.1.0, which is recognised by them.
-OLD_TABLE_COLUMNS = (
+#: The columns of ``comparison.csv`` and ``curves.csv``. A mean has an interval, scores have a lowest and a highest.
+TABLE_COLUMNS = (
     *("environment", "curve", "metric", "seeds"),
     *(f"{name}{end}" for name in ("iqm", "mean") for end in ("", "_low", "_high")),
     *("first_reward_median", "never_rewarded", "states_mean"),
     *("baseline", "better", "better_low", "better_high"),
+    *("lowest", "highest"),
 )
-OLD_CURVE_COLUMNS = ("environment", "curve", "steps", "iqm", "low", "high", "seeds")
-
-#: The columns now: the lowest and the highest score of a seed, and what ``low`` and ``high`` of a curve are.
-TABLE_COLUMNS = (*OLD_TABLE_COLUMNS, "lowest", "highest")
-CURVE_COLUMNS = (*OLD_CURVE_COLUMNS, "band")
-
+CURVE_COLUMNS = ("environment", "curve", "steps", "iqm", "low", "high", "seeds", "band")
 
 #: The metric that is compared unless another one is named.
 DEFAULT = "episode_return"
@@ -60,8 +55,6 @@ def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
     from action_balance.studies.compare.figures import learning_curves
 
     with ResultFolder.renew(out, KIND) as folder:
-        if not folder.before and _is_old(out):
-            folder.summary["files"] = [TABLE, CURVES, f"{FIGURE}.png", f"{FIGURE}.svg"]
         folder.summary |= {"runs": list(runs), "metric": result.metric, "baseline": result.baseline}
         folder.summary["ours"] = {
             name: {
@@ -93,14 +86,6 @@ def _write(result: Comparison, runs: Sequence[str], out: Path) -> None:
         )
         drawing.save(learning_curves(result), folder.write, FIGURE)
         folder.save()
-
-
-def _is_old(out: Path) -> bool:
-    """Whether a folder holds a comparison of version 0.1.0, which has tables but no summary."""
-    headers = {TABLE: to_csv(OLD_TABLE_COLUMNS, ()), CURVES: to_csv(OLD_CURVE_COLUMNS, ())}
-    return holds_result(out) and all(
-        read_bytes(out / name, "a table (.csv)").startswith(line) for name, line in headers.items()
-    )
 
 
 def _table(result: Comparison) -> list[list[object]]:

@@ -12,7 +12,7 @@ from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line
-from action_balance.studies.statistics import Estimate, difference_of_means, from_data, of_result, to_data
+from action_balance.studies.statistics import Estimate, difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
 from action_balance.web.format import Side, as_float, side
 from action_balance.web.render import render
@@ -40,9 +40,8 @@ def result_page(folder: Path) -> str:
 
 def explore_page(folder: Path, summary: Data) -> str:
     """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it."""
-    summary = of_result(summary)
     ours, settings = summary["ours"], summary["settings"]
-    name = printable(str(summary.get("name") or folder.resolve().name))  # results of 0.1.0 have no name of the map
+    name = printable(str(summary.get("name") or folder.resolve().name))
     covered = lead({name: one["final_cells"] for name, one in ours["coverage"]["methods"].items()})
     reached = ours.get("first_reach")
     timed_out = sum(one["given_up"] for one in (reached or {}).values())

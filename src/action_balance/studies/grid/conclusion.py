@@ -5,7 +5,6 @@ from pathlib import Path
 from action_balance.files import Data
 from action_balance.studies.grid import verdict
 from action_balance.studies.grid.verdict import Claim, Margin
-from action_balance.studies.statistics import of_result
 from action_balance.studies.verdict_text import COMPARED, SIGNIFICANCE, answer, with_interval, wrapped
 from action_balance.web.format import count, listed
 
@@ -21,7 +20,6 @@ ABOUT = ("coverage",)
 
 def conclusion(summary: Data, folder: Path) -> list[str]:
     """What a result shows, how certain that is, what would settle the rest, and where the report is."""
-    summary = of_result(summary)
     settings, found, cells = summary["settings"], verdict.claims(summary), verdict.margin(summary)
     lines = wrapped(answer({NAMES[claim.study]: claim.side for claim in found}))
     if cells or any(claim.reason in (None, "interval") for claim in found):

@@ -11,7 +11,7 @@ from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.grid.verdict import BASE, HERO
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import RESAMPLES, difference_of_means, from_data, of_result, to_data
+from action_balance.studies.statistics import RESAMPLES, difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
 from action_balance.web.format import as_float, ends, side
 from action_balance.web.render import render
@@ -24,7 +24,6 @@ def result_page(folder: Path) -> str:
 
 def grid_page(folder: Path, summary: Data) -> str:
     """The page of a result: the verdict, players, a section for each study, and how to reproduce it."""
-    summary = of_result(summary)
     ours, data = summary["ours"], result_data(folder, summary)
     world = corridor_world()
     return render(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from action_balance._version import __version__
-from action_balance.cluster.worker import Storage
 from action_balance.files import Data
 from action_balance.studies.sweep.space import Space
 
@@ -35,7 +34,5 @@ class TrialPlan:
     """CPU cores of a trial."""
     variables: dict[str, str]
     """Environment variables of the processes that train."""
-    storage: Storage = "auto"
-    """How trials reach that folder."""
     version: str = __version__
     """Version of the command."""

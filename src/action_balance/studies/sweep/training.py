@@ -19,7 +19,7 @@ from action_balance.engines.callbacks import Update
 from action_balance.errors import UserError, WriteError
 from action_balance.runs import RunFolder
 from action_balance.runs.owned import PATIENCE, FolderBusy
-from action_balance.studies.run_job import RunJob, is_finished
+from action_balance.studies.run_job import is_finished
 from action_balance.studies.sweep.ledger import STOPPED_EARLY, Status
 from action_balance.studies.sweep.plan import PART, TrialPlan
 from action_balance.studies.sweep.scores import ScoreReader
@@ -90,15 +90,11 @@ class TrialTraining:
         plan = self._plan
         if plan.version != __version__:
             raise RuntimeError(f"{socket.gethostname()} has version {__version__}, and the command {plan.version}")
-        attempt = Attempt(time.time_ns(), plan.cpus, plan.cwd, plan.storage)  # a later one has a larger number
-        worker.prepare(attempt)
+        worker.prepare(Attempt(1, plan.cpus, plan.cwd, Path()))
         config = plan.space.apply(TrainConfig.from_dict(plan.base, trust=True), self._values)
-        folder = plan.folder / f"{self._number:04}"
-        job = RunJob(f"trial {self._number}", folder, config, plan.command, self._trust)
-        with worker.workspace(job, attempt, self._home) as (path, saved):
-            return self._train(path, config, saved)
+        return self._train(plan.folder / f"{self._number:04}", config)
 
-    def _train(self, folder: Path, config: TrainConfig, saved: Callable[[], None]) -> Report:
+    def _train(self, folder: Path, config: TrainConfig) -> Report:
         ends, reader = parts(config.agent.updates), ScoreReader(folder, config, self._plan.metric)
 
         def report(status: Status, done: bool) -> Report:
@@ -107,7 +103,6 @@ class TrialTraining:
 
         def after_update(made: Update) -> bool:
             self._trained = True
-            saved()
             if self._ending.is_set():
                 return False
             part = ends.get(made.update, PARTS)

@@ -9,16 +9,14 @@ from typing import Any
 
 from ray import tune
 
-from action_balance.cluster.home import Home
 from action_balance.studies.sweep.plan import NUMBER, VALUES, TrialPlan
 
 
-class SweepHome(Home):
-    """The actor next to the command, which also tells trials that the sweep stops."""
+class SweepHome:
+    """The actor next to the command, which tells trials that the sweep stops."""
 
     def __init__(self) -> None:
         """The sweep goes on."""
-        super().__init__()
         self._stopping = False
         self._early: set[int] = set()
 

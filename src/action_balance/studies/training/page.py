@@ -8,7 +8,6 @@ from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.reading import Unreadable, read_json
 from action_balance.runs.evaluation import EVALUATION, evaluation_files
 from action_balance.runs.evaluation import SUMMARY as EVALUATION_SUMMARY
-from action_balance.runs.legacy import renamed
 from action_balance.studies.charts import CHARTS, FIRST_CHARTS, chart_title
 from action_balance.studies.statistics import MIN
 from action_balance.studies.training import data as view_data
@@ -100,7 +99,7 @@ def _evaluation(run: Watched, link: Link) -> Data | None:
     if summary is None:
         return None
     try:
-        found = renamed(read_json(summary, "the summary of an evaluation"))
+        found = read_json(summary, "the summary of an evaluation")
         scores = {str(mode): _score(one) for mode, one in found["modes"].items()}
         update = int(found["checkpoint"]["update"])
         rooms = found.get("rooms")
