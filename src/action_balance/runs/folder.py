@@ -280,11 +280,10 @@ class RunFolder(OwnedFolder):
 
     def check_unchanged(self) -> None:
         """Raise a `UserError` if the config is not the one that the run began with."""
-        known = [self.manifest.get("config_sha256", fingerprint(self.config))]
-        known += [
-            entry.get("config_sha256") for entry in self._listed("history")[-1:]
-        ]  # a change may have been killed half-way
-        if fingerprint(self.config) not in known:
+        ours = fingerprint(self.config)
+        known = [self.manifest.get("config_sha256", ours)]
+        known += [entry.get("config_sha256") for entry in self._listed("history")[-1:]]  # of a change that was killed
+        if ours not in known:
             raise UserError(
                 f"{self.path / CONFIG} was changed after the run started, so the run cannot be resumed: restore it, or "
                 f"start a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"

@@ -17,7 +17,6 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.agent.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
-from action_balance.config.policy_only import policy_only
 from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import check_trusted
@@ -56,7 +55,7 @@ class SavedAgent:
 
     def without_bonuses(self) -> "SavedAgent":
         """The policy alone."""
-        state, agent = self.state, policy_only(self.config.agent)
+        state, agent = self.state, self.config.agent.policy_only()
         params = Params(state.params.policy, {})
         kept = TrainedAgent(params, {}, state.obs_stats, state.updates, None, state.reward_unit)
         return replace(self, config=replace(self.config, agent=agent), state=kept, policy_only=True)
