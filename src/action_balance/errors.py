@@ -129,18 +129,22 @@ def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3
     whole = {one.name for one in fields(settings) if one.type in (int, int | None)} if is_dataclass(settings) else ()
     for name in names:
         value = getattr(settings, name)
-        is_number = isinstance(value, Integral if name in whole else Real)
-        if not is_number:
+        if not isinstance(value, Integral if name in whole else Real):
             raise UserError(f"{flag(name)} must be a {'whole ' if name in whole else ''}number, not {value!r:.60}")
-        if not -math.inf < value < math.inf:
-            wanted = "a finite number"
-        elif value < low or (above and value == low):
-            wanted = f"above {low:g}" if above else f"{low:g} or more"
-        elif value > high:
-            wanted = f"at most {high:.12g}"
-        else:
-            continue
-        raise UserError(f"{flag(name)} must be {wanted}, not {_short(value)}")
+        check_range(flag(name), value, low, high, above)
+
+
+def check_range(name: str, value: Any, low: float = 0, high: float = 3e38, above: bool = False) -> None:
+    """Raise a `UserError` for a number that is not finite or not in a range; ``above`` excludes ``low`` itself."""
+    if not -math.inf < value < math.inf:
+        wanted = "a finite number"
+    elif value < low or (above and value == low):
+        wanted = f"above {low:g}" if above else f"{low:g} or more"
+    elif value > high:
+        wanted = f"at most {high:.12g}"
+    else:
+        return
+    raise UserError(f"{name} must be {wanted}, not {_short(value)}")
 
 
 def _short(value: float) -> str:

@@ -319,7 +319,6 @@ def test_checkpoints_are_not_written_through_a_link(tmp_path: Path) -> None:
         {"files": {"/dev/zero": "0"}},
         {"files": ["arrays.npz"]},
         {"score": "high"},
-        {"leaves": [1]},
         {"leaves": None},
         {"update": None},
     ],

@@ -65,11 +65,13 @@ def show_progress(
     progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None], path: Path
 ) -> Iterator[Shown]:
     """Show the progress of a training that a program has begun."""
-    console = OutputConsole()
+    in_notebook = OutputConsole().is_jupyter
+    # Lines of text, which a notebook keeps together; it claims to be a terminal.
+    console = OutputConsole(force_jupyter=False, force_terminal=False) if in_notebook else OutputConsole()
     if callable(progress):
         shown = Shown(progress, report)
-    elif progress or (progress is None and (console.is_terminal or console.is_jupyter)):
-        shown = Display(console, config, "", path, report)
+    elif progress or (progress is None and (console.is_terminal or in_notebook)):
+        shown = Display(console, config, "", None if in_notebook else path, report)
     else:
         shown = Shown(report)
     try:
