@@ -85,7 +85,8 @@ class Journal:
         """Keep the score of a trial after a part of its training; whether it ends there, because others are better."""
         self.note(number, updates=measured.updates, seconds=measured.seconds)
         trial = self._open(number)
-        trial.report(measured.score, part)
+        if part not in self.frozen()[number].intermediate_values:  # as it is in a process that continues a lost one
+            trial.report(measured.score, part)
         if not trial.should_prune():
             return False
         self._study.tell(number, state=TrialState.PRUNED, skip_if_finished=True)
@@ -102,7 +103,9 @@ class Journal:
             self._study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
     def note(self, number: int, **about: Any) -> None:
-        """What is known of a trial."""
+        """What is known of a trial that has not ended."""
+        if self.has_ended(number):
+            return
         trial = self._open(number)
         trial.set_user_attr(ABOUT, {**trial.user_attrs.get(ABOUT, {}), **about})
 

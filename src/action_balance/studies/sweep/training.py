@@ -10,7 +10,8 @@ from action_balance.cluster.worker import outcome_of
 from action_balance.engines.callbacks import Update
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError
-from action_balance.studies.run_job import RunJob, train
+from action_balance.studies import run_job
+from action_balance.studies.run_job import RunJob
 from action_balance.studies.sweep.scores import measure
 from action_balance.studies.sweep.settings import rungs
 
@@ -48,7 +49,8 @@ class TrialJob:
         return self.run.claim()
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        """Train what is missing, unless the trial has ended."""
+        """Train what is missing, unless the trial has ended; what a run says is left out, as there are many."""
+        del on_message
         from action_balance.studies.sweep.journal import Journal
 
         journal, run = Journal(self.journal, self.early_stopping), self.run
@@ -64,7 +66,8 @@ class TrialJob:
             return not (known and journal.stops_early(self.number, parts[made.update], measured))
 
         try:
-            if not train(run.folder, run.config, run.command, report, on_message, run.trust, callbacks=[after_update]):
+            chosen = run.folder, run.config, run.command
+            if not run_job.train(*chosen, report, lambda _: None, run.trust, callbacks=[after_update]):
                 return
             measured = measure(run.folder, run.config, self.metric)
             if not math.isfinite(measured.score):
