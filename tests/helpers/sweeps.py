@@ -10,7 +10,7 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Callback, Update
 from action_balance.runs import MetricsLog, RunFolder, read_metrics
-from action_balance.runs.folder import Status
+from action_balance.runs.folder import RunStatus
 from action_balance.studies.run_job import is_finished
 from action_balance.studies.sweep.settings import SearchConfig, SweepSettings
 from action_balance.studies.sweep.space import Choice, Range, Space
@@ -40,7 +40,7 @@ def trial(number: int, score: float = math.nan, status: Any = "finished", part: 
 
 
 def write_run(
-    path: Path, config: TrainConfig, returns: Sequence[Sequence[float]], status: Status = "finished", **more: float
+    path: Path, config: TrainConfig, returns: Sequence[Sequence[float]], status: RunStatus = "finished", **more: float
 ) -> Path:
     """A run in which each seed has these returns, one per update, and more metrics, at 500 steps per second."""
     folder = RunFolder.create(path, config.with_defaults().to_dict(), ["synthetic"])
