@@ -16,7 +16,7 @@ LEVELS = (
     {"packing"},
     {"core", "distributions"},
     {"config"},
-    {"nets", "runs", "tracking", "distributed"},
+    {"nets", "runs", "tracking"},
     {"envs"},
     {"bonuses", "catalog"},
     {"agent", "tabular"},

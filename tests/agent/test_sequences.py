@@ -19,7 +19,7 @@ from action_balance.agent.state import TrainState, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.engines.device.evaluate import evaluate_agent
 from action_balance.envs.frame_stack import Frames
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.tree_file import describe, to_arrays, to_tree
 
 WORLD = Recall()
 ENVS, STEPS = 16, 8  # episodes have 3 steps, so that rollouts begin and end within them

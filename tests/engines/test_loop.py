@@ -32,7 +32,7 @@ from action_balance.errors import UserError, WriteError
 from action_balance.packing import unpacked
 from action_balance.runs import Checkpoints, MetricsLog, RunFolder, read_metrics
 from action_balance.runs.owned import OwnedFolder
-from action_balance.runs.trees import to_arrays
+from action_balance.runs.tree_file import to_arrays
 
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),

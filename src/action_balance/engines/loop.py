@@ -13,7 +13,6 @@ from action_balance.agent.state import TrainState
 from action_balance.agent.warmup import random_steps
 from action_balance.config.stopping import Condition, first_that_holds
 from action_balance.config.train import TrainConfig
-from action_balance.distributed import ProcessLost
 from action_balance.engines.base import Trainer
 from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
 from action_balance.engines.device.devices import choose_devices
@@ -28,7 +27,7 @@ from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import available_memory, failure
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
+from action_balance.runs.folder import ENDED_EARLY, RunStatus, resume_command
 from action_balance.runs.trees import HostCopy, host_copy, size
 from action_balance.signals import graceful_stop, watched
 from action_balance.tasks import Stop, Task, critical_section, task
@@ -215,7 +214,7 @@ class _Session:
             raise KeyboardInterrupt(self._what_is_kept()) from None
         except WriteError as error:
             raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
-        except (EnvironmentsLost, EnvironmentFailed, ProcessLost) as error:
+        except (EnvironmentsLost, EnvironmentFailed) as error:
             raise UserError(f"{error}; {self._what_is_kept()}") from error
         except Exception as error:
             why = failure(error)
@@ -330,7 +329,7 @@ class _Session:
     @contextmanager
     def _recorded_end(self) -> Iterator[None]:
         """Record how the run ended; a folder in which nothing was trained is removed."""
-        status: Status = "failed"
+        status: RunStatus = "failed"
         try:
             yield
             status = "interrupted" if self.now.stopped else "finished"
@@ -343,7 +342,7 @@ class _Session:
             finally:
                 self._finish(status)
 
-    def _finish(self, status: Status) -> None:
+    def _finish(self, status: RunStatus) -> None:
         # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
         with contextlib.suppress(*(() if status == "finished" else (UserError,))):
             try:

@@ -150,7 +150,7 @@ def _train_only(
     if is_finished(path, config):
         say(console, f"{path} is finished")
     else:
-        wait_until_free(partial(RunJob(name, path, config, ()).claim, path))
+        wait_until_free(RunJob(name, path, config, ()).claim)
         train_shown(path, config, f"{name}: ", console)
     after(path, config, console)
 

@@ -74,32 +74,26 @@ class CellJob:
         """Agents that are trained together."""
         return self.cell.config.seeds
 
-    def train(self, folder: Path, report: Report, on_message: Callable[[str], None]) -> None:
+    def train(self, report: Report, on_message: Callable[[str], None]) -> None:
         """Train what is missing; a `FolderBusy` if another process trains it."""
         del on_message
-        out = folder.parent
+        out = self.folder.parent
         done = train_cell(out, self.cell, self.load, partial(self.training, out=out), report)
         if not done and not is_trained(out, self.cell, self.load):
             raise FolderBusy(f"another process trains {self.name}")
 
-    def files(self, folder: Path) -> list[str]:
-        """Its checkpoints and its record, as far as they exist; the record last."""
-        checkpoints = sorted(checkpoint_folder(folder.parent, self.name).rglob("*"))
-        found = [path for path in (*checkpoints, record_path(folder.parent, self.name)) if path.is_file()]
-        return [path.relative_to(folder).as_posix() for path in found]
-
-    def saved(self, folder: Path) -> int:
+    def saved(self) -> int:
         """The update of the newest checkpoint, of any settings; 0 without one."""
-        found = checkpoint_folder(folder.parent, self.name).glob("*")
+        found = checkpoint_folder(self.folder.parent, self.name).glob("*")
         return max((max(Checkpoints(one).updates(), default=0) for one in found if one.is_dir()), default=0)
 
     @contextlib.contextmanager
-    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
+    def claim(self) -> Iterator[None]:
         """Keep other processes from training it; a `FolderBusy` if one does."""
-        with claimed(folder.parent, self.name) as lock:
+        with claimed(self.folder.parent, self.name) as lock:
             if lock is None:
                 raise FolderBusy(f"another process trains {self.name}")
-            yield lambda: None
+            yield
 
 
 @dataclass(frozen=True)
@@ -206,7 +200,7 @@ def _train_only(study: CellStudy, out: Path, name: str, console: Console) -> Non
     rest = f"the same command continues with what is in {out / CELLS}"
     with task(Task(lambda: rest)):
         try:
-            wait_until_free(partial(CellJob(cell, out / CELLS, study.load, study.train).claim, out / CELLS))
+            wait_until_free(CellJob(cell, out / CELLS, study.load, study.train).claim)
             done = train_cell(out, cell, study.load, partial(_train_shown, study.train, console, ""))
         except KeyboardInterrupt:
             raise KeyboardInterrupt(rest) from None

@@ -13,12 +13,11 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Callback
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.reading import is_folder
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import CHECKPOINTS, CONFIG, CONTENTS, MANIFEST, NUMBERS
 from action_balance.runs.owned import remove_empty
 from action_balance.studies.plan import as_begun
 from action_balance.tracking import TrackConfig
@@ -59,15 +58,18 @@ def train(
     on_message: Callable[[str], None],
     trust: bool = False,
     track: TrackConfig | None = None,
-) -> None:
-    """Train what is missing of a run."""
+    callbacks: Sequence[Callback] = (),
+) -> bool:
+    """Train what is missing of a run; whether it is finished, and no callback has ended it."""
     if is_finished(path, config):
-        return
+        return True
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        loop.resume(folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message)
-    else:
-        loop.begin(path, config.with_defaults(), command, report, on_message=on_message, track=track)
+        stored = TrainConfig.from_dict(folder.config, trust)
+        return loop.resume(folder, stored, command, report, on_message, callbacks=callbacks)
+    return loop.begin(
+        path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
+    )
 
 
 @dataclass(frozen=True)
@@ -99,43 +101,28 @@ class RunJob:
         """Agents that are trained together."""
         return self.config.seeds
 
-    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+    def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         """Train what is missing."""
-        train(folder, self.config, self.command, report, on_message, self.trust, self.track)
-        self.after(folder, self.config, Console(quiet=True))
+        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track)
+        self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:
         """As plain data: modules of the user are found only once the folder of the command is known."""
         rest = self.command, self.trust, self.track, self.after
         return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
 
-    def files(self, folder: Path) -> list[str]:
-        """The files of the run: rows before checkpoints, because `resume` drops rows, and the manifest last.
-
-        A run without a checkpoint starts again, so that it has none that would be of use.
-        """
-        if not self.saved(folder):
-            return []
-        others = [name for name in CONTENTS if name not in (CONFIG, *NUMBERS, CHECKPOINTS, MANIFEST)]
-        return [
-            path.relative_to(folder).as_posix()
-            for name in (CONFIG, *NUMBERS, *others, CHECKPOINTS, MANIFEST)
-            for path in (sorted((folder / name).rglob("*")) if is_folder(folder / name) else [folder / name])
-            if path.is_file() and not path.is_symlink()
-        ]
-
-    def saved(self, folder: Path) -> int:
+    def saved(self) -> int:
         """The update of the newest checkpoint; 0 without any."""
-        return max(RunFolder(folder, {}, {}).checkpoints().updates(), default=0)
+        return max(RunFolder(self.folder, {}, {}).checkpoints().updates(), default=0)
 
     @contextmanager
-    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
-        """Keep other processes from training it in a folder; a `FolderBusy` if one does."""
-        run = RunFolder(folder, {}, {})
+    def claim(self) -> Iterator[None]:
+        """Keep other processes from training it; a `FolderBusy` if one does."""
+        run = RunFolder(self.folder, {}, {})
         made = run.make()
         run.acquire()
         try:
-            yield lambda: None
+            yield
         finally:
             run.release()
             remove_empty(made)

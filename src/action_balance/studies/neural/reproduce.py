@@ -49,7 +49,7 @@ def reproduce_neural(
     if only is not None:
         runs = _plan(settings)
         config = runs[check_name("run", only, runs)]
-        wait_until_free(partial(RunJob(only, _path(out, only), config, ()).claim, _path(out, only)))
+        wait_until_free(RunJob(only, _path(out, only), config, ()).claim)
         campaign.train_shown(_path(out, only), config, f"{only}: ", console)
         return
     if cluster.is_wanted:
