@@ -24,6 +24,7 @@ from action_balance.trained.agent import Mode
 from action_balance.trained.programs import choose
 
 SEED = 5  # of the episodes
+DOOR = "MiniGrid-DoorKey-5x5-v0"
 MODES: dict[ActionMode, Mode] = {"sampled": "sample", "greedy": "greedy", "behaviour": "behaviour"}
 CELLS = np.eye(16, dtype=np.float32)
 
@@ -61,14 +62,18 @@ def test_in_a_deep_sea_it_takes_the_actions_of_the_evaluation(sea: Path, agent: 
         assert agent.act(cells[2], MODES[mode], key=keys[2]) == one.trace.decision.action[2]
 
 
-def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(tmp_path: Path) -> None:
-    name, kwargs = "MiniGrid-DoorKey-5x5-v0", {"max_steps": 30}
-    run = untrained_run.make(tmp_path / "run", f"gym:{name}", untrained_run.VECTORS, env_kwargs=kwargs)
-    agent = ab.load(run)
-    for mode, one in evaluated(run, 2).items():
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "door"
+    return untrained_run.make(path, f"gym:{DOOR}", untrained_run.VECTORS, env_kwargs={"max_steps": 30})
+
+
+def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(door: Path) -> None:
+    agent = ab.load(door)
+    for mode, one in evaluated(door, 2).items():
         key = jax.random.fold_in(key_of(mode, 0), 0)
         for recording in one.recordings[0]:
-            with gymnasium.make(name, max_steps=kwargs["max_steps"]) as env:
+            with gymnasium.make(DOOR, max_steps=30) as env:
                 actions = played(agent, env, recording, mode, jax.random.fold_in(key, recording.number))
             np.testing.assert_array_equal(actions, recording.actions)
 
@@ -214,13 +219,10 @@ def test_a_mistake_is_one_clear_line(agent: ab.Agent, call: Callable[[ab.Agent],
         call(agent)
 
 
-def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(tmp_path: Path) -> None:
-    name = "MiniGrid-DoorKey-5x5-v0"
-    plain = replace(untrained_run.VECTORS, method="ppo")
-    agent = ab.load(untrained_run.make(tmp_path / "run", f"gym:{name}", plain))
-    each = []
+def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(door: Path) -> None:
+    agent, each = ab.load(door), []
     for seed in range(3):
-        with gymnasium.make(name) as env:
+        with gymnasium.make(DOOR) as env:
             each.append(env.reset(seed=seed)[0])
     together = {key: np.stack([one[key] for one in each]) for key in ("image", "direction")}
     expected = [agent.values(one).extrinsic for one in each]
