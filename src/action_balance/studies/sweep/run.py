@@ -8,13 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.cluster.driver import TERMINATED
+from action_balance import signals
 from action_balance.cluster.session import check_cluster, check_installed, ray_session
 from action_balance.config.cluster import ClusterConfig
 from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.signals import graceful_stop
 from action_balance.studies.parts import same_command
 from action_balance.studies.registry import UNFIT, damaged
 from action_balance.studies.sweep import KIND
@@ -24,7 +23,6 @@ from action_balance.studies.sweep.ledger import Ledger, Trial, columns, recovere
 from action_balance.studies.sweep.page import sweep_page
 from action_balance.studies.sweep.screen import SearchScreen, show_verdict
 from action_balance.studies.sweep.settings import SweepSettings
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.training import command_line
 from action_balance.web.format import count
@@ -110,19 +108,20 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
             _delete_runs(out)
         record = Record(folder, settings)
         kept = f"trials are kept in {out / TRIALS}; {same_command(overwrite)} continues from there"
-        with task(Task(lambda: kept)):
-            try:
+        try:
+            with signals.kept(lambda: kept):
                 _search(record, settings, out, cluster, console)
                 _finish(record, settings, out, cluster, console)
-            except KeyboardInterrupt:
+        except KeyboardInterrupt:
+            with signals.kept(lambda: kept):
                 record.choose_finals()
                 record.publish()
-                shows = f"{out / REPORT} shows the results so far" if record.ledger.trials else "nothing was tried yet"
-                raise KeyboardInterrupt(f"{shows}; {same_command(overwrite)} continues from there") from None
-            except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
-                with contextlib.suppress(UserError, OSError):
-                    record.publish()
-                raise
+            shows = f"{out / REPORT} shows the results so far" if record.ledger.trials else "nothing was tried yet"
+            raise KeyboardInterrupt(f"{shows}; {same_command(overwrite)} continues from there") from None
+        except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
+            with contextlib.suppress(UserError, OSError):
+                record.publish()
+            raise
         record.publish()
     show_verdict(record.finals, settings.space, settings.search.metric, console)
     say(console, f"Open {out / REPORT} in a browser for all trials.")
@@ -143,10 +142,10 @@ def _search(record: Record, settings: SweepSettings, out: Path, cluster: Cluster
 
         where = f"{resources.description}; runs go to {out / TRIALS}"
         say(console, f"training {count(trials - ended, 'trial')} on {where}")
-        with SearchScreen(console, settings.space, ledger, trials) as screen, graceful_stop() as stop:
+        shown = SearchScreen(console, settings.space, ledger, trials)
+        with shown as screen, signals.graceful_stop(lambda: _stopping(search.running)) as stop:
             search = Search(settings, ledger, screen, stop.is_set)
-            with task(Task(stop=stop, stopping=lambda: _stopping(search.running), closing=TERMINATED)):
-                tune_trials(settings, search, ledger, out, resources, cluster)
+            tune_trials(settings, search, ledger, out, resources, cluster)
         if stop.is_set():
             raise KeyboardInterrupt
         if why := search.problem:
