@@ -10,7 +10,7 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import Status
+from action_balance.runs.folder import RunStatus
 from action_balance.studies.sweep.ledger import Ledger, Trial
 from action_balance.studies.sweep.settings import SearchConfig, SweepSettings
 from action_balance.studies.sweep.space import Choice, Range, Space
@@ -47,7 +47,7 @@ def write_run(
     path: Path,
     config: TrainConfig,
     returns: Sequence[Sequence[float]],
-    status: Status = "finished",
+    status: RunStatus = "finished",
     about: Data | None = None,
     **more: float,
 ) -> Path:

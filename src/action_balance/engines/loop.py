@@ -28,7 +28,7 @@ from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import failure
 from action_balance.runs import MetricsLog, RunFolder
-from action_balance.runs.folder import ENDED_EARLY, Status, resume_command
+from action_balance.runs.folder import ENDED_EARLY, RunStatus, resume_command
 from action_balance.signals import graceful_stop, kept
 from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
 
@@ -297,7 +297,7 @@ class _Session:
     @contextmanager
     def _recorded_end(self) -> Iterator[None]:
         """Record how the run ended; a folder in which nothing was trained is removed."""
-        status: Status = "failed"
+        status: RunStatus = "failed"
         try:
             yield
             status = "interrupted" if self.now.stopped else "finished"
@@ -310,7 +310,7 @@ class _Session:
             finally:
                 self._finish(status)
 
-    def _finish(self, status: Status) -> None:
+    def _finish(self, status: RunStatus) -> None:
         # What ended the run is the first cause; the same full disk may also keep the manifest from being written.
         with contextlib.suppress(*(() if status == "finished" else (UserError,))):
             try:

@@ -20,7 +20,7 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Content, Data, load_json, to_json
-from action_balance.reading import Damaged, Missing, Unreadable, exists, read_json
+from action_balance.reading import Damaged, Missing, exists, read_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
 from action_balance.runs.owned import PATIENCE, OwnedFolder, is_below
@@ -123,8 +123,6 @@ class ResultFolder(OwnedFolder):
             return None
         except Damaged:
             raise damaged from None
-        except Unreadable as error:
-            raise UserError(f"{error}; choose another --out") from None
         if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
             raise damaged
         files = found.get("files")

@@ -53,7 +53,6 @@ class AtariConfig(HostEnvConfig):
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
-        """The game of the paper with this name."""
         return f"{PREFIX}{name}" if name in PAPER_GAMES else None
 
     @property
@@ -63,12 +62,10 @@ class AtariConfig(HostEnvConfig):
 
     @property
     def short_name(self) -> str:
-        """The emulator's name of the game."""
         return self.game
 
     @property
     def title(self) -> str:
-        """The title of the game."""
         return title(self.game)
 
     @property
@@ -89,7 +86,6 @@ class AtariConfig(HostEnvConfig):
         threads: int = 0,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
-        """Start N emulators in G groups; see `HostEnvConfig.make`."""
         from action_balance.envs.atari.emulator import Atari
 
         del on_message
@@ -98,8 +94,7 @@ class AtariConfig(HostEnvConfig):
     def replay(
         self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
     ) -> "Replay":
-        """A game that was recorded during an evaluation; see `HostEnvConfig.replay`."""
         from action_balance.envs.atari.emulator import emulator_seeds
-        from action_balance.envs.atari.replay import Record
+        from action_balance.envs.atari.replay import AtariReplay
 
-        return Record(self.game, int(emulator_seeds(seed, number + 1)[number]), actions, rewards, terminated)
+        return AtariReplay(self.game, actions, rewards, terminated, int(emulator_seeds(seed, number + 1)[number]))

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.envs.deep_sea.size import check_size
+from action_balance.errors import UserError
 
 if TYPE_CHECKING:
     import jax
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
+
+#: The largest N, of which an observation has N x N numbers, and the most distractors: as many.
+LARGEST, MAX_DISTRACTORS = 1000, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -67,3 +70,13 @@ class DeepSeaConfig(DeviceEnvConfig):
         world = GridWorld.create(size, size, walls, (0, size - 1), [(size - 1, 0)], size)
         order = np.stack([1 - right, right], axis=1)
         return Scene(world, (size - 1 - row) * size + column, ("left", "right"), order, shows_the_end=False)
+
+
+def check_size(size: int, distractors: int = 0) -> None:
+    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
+    if size < 2:
+        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+    if size > LARGEST:
+        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
+    if not 0 <= distractors <= MAX_DISTRACTORS:
+        raise UserError(f"--distractors must be 0 to {MAX_DISTRACTORS:,}, not {distractors:,}")

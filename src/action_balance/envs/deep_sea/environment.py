@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.envs.base import Step
-from action_balance.envs.deep_sea.size import check_size
 from action_balance.envs.spec import EnvSpec
 
 
@@ -37,7 +36,6 @@ class DeepSea(eqx.Module):
 
     def __init__(self, size: int, key: PRNGKeyArray, distractors: int = 0) -> None:
         """Draw a sea."""
-        check_size(size, distractors)
         self.size = size
         self.distractors = distractors
         self.right_is = jax.random.bernoulli(key, shape=(size,)).astype(jnp.int32)

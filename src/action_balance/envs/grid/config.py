@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.envs.grid.view import View
+from action_balance.envs.grid.world import CellView
 from action_balance.errors import MAX, check_name, check_numbers, flag
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class GridConfig(DeviceEnvConfig):
     """Cells along each side of the world, or of each room of the corridor (default: 40; corridor: 11)."""
     episode_steps: int = 200
     """Time limit of an episode."""
-    view: View = "one-hot"
+    view: CellView = "one-hot"
     """What the agent observes of its cell: one-hot column and row, or scaled coordinates."""
 
     label: ClassVar[str] = "grid world"
@@ -43,7 +43,7 @@ class GridConfig(DeviceEnvConfig):
 
     def __post_init__(self) -> None:
         check_name("environment", self.name, SIZES)
-        check_name(flag("view"), self.view, get_args(View))
+        check_name(flag("view"), self.view, get_args(CellView))
         check_numbers(self, "episode_steps", low=1, high=MAX)
         check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
         self.world()

@@ -12,8 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from action_balance.envs.base import Step
 from action_balance.envs.grid import dynamics
 from action_balance.envs.grid.dynamics import GridState
-from action_balance.envs.grid.view import View
-from action_balance.envs.grid.world import MOVES, GridWorld
+from action_balance.envs.grid.world import MOVES, CellView, GridWorld
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import check_name
 
@@ -22,10 +21,10 @@ class GridEnvironment(eqx.Module):
     """A `GridWorld` as an `Environment`. Axes: S cells, D numbers of an observation."""
 
     world: GridWorld
-    view: View = eqx.field(static=True, default="one-hot")
+    view: CellView = eqx.field(static=True, default="one-hot")
 
     def __check_init__(self) -> None:
-        check_name("view", self.view, get_args(View))
+        check_name("view", self.view, get_args(CellView))
 
     @property
     def spec(self) -> EnvSpec:

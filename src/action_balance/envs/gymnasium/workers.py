@@ -81,12 +81,10 @@ def _start_server() -> None:
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
-    # New interpreters do not import from the current folder, which may be a stranger's; workers get our own path.
-    with _environment(SAFE_PATH, "1"):
-        # The server would start the tracker, which unblocks interrupts. If this process ends at once, the tracker frees
-        # what it shared with the workers, and need not warn of it.
-        with _environment("PYTHONWARNINGS", "ignore:resource_tracker"):
-            resource_tracker.ensure_running()
+    # New interpreters do not import from the current folder, which may be a stranger's; workers get our own path. If
+    # this process ends at once, the tracker frees what it shared with the workers, and need not warn of it.
+    with _environment(**{SAFE_PATH: "1", "PYTHONWARNINGS": "ignore:resource_tracker"}):
+        resource_tracker.ensure_running()  # the server would start it, and it unblocks interrupts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             forkserver.ensure_running()
@@ -95,14 +93,15 @@ def _start_server() -> None:
 
 
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Processes that are started in the body have an environment variable."""
-    before = os.environ.get(name)
-    os.environ[name] = value
+def _environment(**values: str) -> Iterator[None]:
+    """Processes that are started in the body have these environment variables."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
