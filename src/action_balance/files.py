@@ -46,7 +46,6 @@ class NotWritable(WriteError):
 
 
 def cannot_write(path: Path, error: OSError, hint: str = "") -> WriteError:
-    """The error for something that cannot be written."""
     kind = NotWritable if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else WriteError
     return kind(f"cannot write {path}: {reason(error)}{f'; {hint}' if hint else ''}", error)
 

@@ -173,7 +173,6 @@ class Checkpoints:
         raise NoCheckpoint(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:
-        """The updates to try, in order."""
         updates = self.updates()[::-1]
         if which == "best":
             scores = self._scores()  # damaged ones come first, to be named in the warnings
@@ -190,7 +189,6 @@ class Checkpoints:
         return scores
 
     def after(self, update: int) -> list[Path]:
-        """The checkpoints of later updates, damaged or not."""
         return [self._folder(other) for other in self.updates() if other > update]
 
     def _drop_old(self) -> None:
@@ -215,7 +213,6 @@ class Checkpoints:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _clean(self) -> None:
-        """Delete what a killed process has left."""
         for leftover in entries(self.path):
             if re.fullmatch(r"\.(partial|old)-[0-9]{8,}", leftover.name):
                 shutil.rmtree(leftover, ignore_errors=True)
