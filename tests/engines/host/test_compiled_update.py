@@ -24,7 +24,7 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate, GradAccumulator, PackedLearner, PreparedUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.atari.emulator import Atari
-from action_balance.envs.atari.replay import Record, visits
+from action_balance.envs.atari.replay import AtariReplay
 from action_balance.envs.spec import EnvSpec
 
 STEPS, ENVS, ACTIONS = 6, 8, 18
@@ -483,7 +483,7 @@ def rooms() -> list[np.ndarray]:
         scores.append(step.score[0])
     environment.close()
     seed = int(environment.seeds[0, 0])
-    found = visits(Record("pitfall", seed, np.full(100, left), np.array(scores), False, episode_frames=400))
+    found = AtariReplay("pitfall", np.full(100, left), np.array(scores), False, seed, episode_frames=400).visits()
     assert found is not None
     assert [visit.room for visit in found] == [196, 226, 113]
     places = [visit.step for visit in found]
