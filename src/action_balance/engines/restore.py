@@ -38,11 +38,6 @@ def trained_on(folder: RunFolder) -> EnvSpec | None:
     return EnvSpec.from_dict(folder.manifest.get(ENV_SPEC))
 
 
-def checkpoint_name(which: Literal["newest", "best"] | int) -> str:
-    """A checkpoint as it is called on the command line."""
-    return "latest" if which == "newest" else str(which)
-
-
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
     """Read a checkpoint of a run."""
     if folder.is_copy:
