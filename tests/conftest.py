@@ -29,8 +29,8 @@ WALKS = {
     *(f"studies/grid/test_{name}" for name in ("corridor", "page")),
     "test_docs",
 }
-#: Files that take longest, by their CPU time, start first, so that no process waits for another at the end. `make check`
-#: leaves them out.
+#: Files that take longest, by their CPU time, start first, so that no process waits for another at the end.
+#: `make check` leaves them out.
 LONG = (Path(__file__).parent / "long.txt").read_text().split()
 #: Compiled programs of all processes, also of commands that tests start; ignored by git. Not the user's own folder.
 CACHE = Path(__file__).parents[1] / ".jax_cache" / "programs"
