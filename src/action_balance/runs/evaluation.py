@@ -8,7 +8,6 @@ from pathlib import Path
 
 from action_balance.files import Data, cannot_write, load_json, to_json, write_durably
 from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below
-from action_balance.tasks import critical_section
 
 EVALUATION = "evaluation"
 #: The file of an evaluation that describes the others; it is written last.
@@ -40,13 +39,12 @@ class EvaluationFolder(OwnedFolder):
                 listed = to_json({**summary, "files": list(files)})
                 for name, content in {**files, SUMMARY: listed}.items():
                     write_durably(Path(prepared) / name, content)
-                with critical_section():
-                    (self.path / SUMMARY).unlink(missing_ok=True)
-                    for name in files:
-                        os.replace(Path(prepared) / name, self.path / name)
-                    for file in old:
-                        file.unlink(missing_ok=True)
-                    os.replace(Path(prepared) / SUMMARY, self.path / SUMMARY)
+                (self.path / SUMMARY).unlink(missing_ok=True)
+                for name in files:
+                    os.replace(Path(prepared) / name, self.path / name)
+                for file in old:
+                    file.unlink(missing_ok=True)
+                os.replace(Path(prepared) / SUMMARY, self.path / SUMMARY)
         except OSError as error:
             raise cannot_write(self.path, error) from None
 

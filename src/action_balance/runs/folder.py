@@ -330,7 +330,9 @@ class RunFolder(OwnedFolder):
         present = [name for name in CONTENTS if os.path.lexists(self.path / name)]
         if present and not self.holds_run(self.path):
             raise UserError(f"{self.path} contains {present[0]}, which does not belong to a run: choose another --out")
-        if present and not overwrite:
+        found = load_json(self.path / MANIFEST) or {}
+        was_killed = found.get("status") == "running" and self.is_untrained and not os.path.lexists(self.path / ASIDE)
+        if present and not overwrite and not was_killed:  # before its first update: nothing is lost
             config = (load_json(self.path / CONFIG) or {}).get("config")
             command = resume_command(self.path, config if isinstance(config, dict) else {})
             raise UserError(

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium import error as gym_error
 
 from action_balance.envs.gymnasium.action_names import action_names
 from action_balance.envs.gymnasium.make import ExaminedEnv, drawn
-from action_balance.envs.gymnasium.tryout import one_line
-from action_balance.envs.replay import Played, Replay, checked_picture
+from action_balance.envs.gymnasium.tryout import attempt
+from action_balance.envs.replay import Moment, Replay, checked_picture
 from action_balance.errors import UserError
-from action_balance.files import reason
 
 #: The render mode of pictures.
 PICTURES = "rgb_array"
@@ -52,15 +50,16 @@ class GymReplay(Replay):
         finally:
             self._made(env.close)
 
-    def play(self, pictures: bool) -> Iterator[Played]:
+    def play(self, pictures: bool) -> Iterator[Moment]:
         del pictures
         env = self._make()
         try:
             self._made(partial(env.reset, seed=self.seed))
-            yield Played(self._screen(env))
+            yield Moment(self._screen(env))
             for action in self.examined.choices(self.actions):
                 _, reward, terminated, truncated, _ = self._made(partial(env.step, action))
-                yield Played(self._screen(env), float(np.float32(reward)), bool(terminated), bool(truncated))
+                outcome = float(np.float32(reward)), bool(terminated), bool(truncated)
+                yield Moment(self._screen(env), 0.0, None, {}, *outcome)
         finally:
             self._made(env.close)
 
@@ -78,11 +77,4 @@ class GymReplay(Replay):
         return env
 
     def _made(self, work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except (UserError, KeyboardInterrupt):
-            raise
-        except gym_error.DependencyNotInstalled as error:
-            raise UserError(f"pictures of {self.name} need a package: {reason(error)}") from None
-        except BaseException as error:  # SystemExit, too
-            raise UserError(f"{self.name} cannot be drawn: {one_line(error)}") from None
+        return attempt(f"{self.name} cannot be drawn", work)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
 from action_balance.cluster.session import check_cluster, check_installed
@@ -24,11 +25,10 @@ from action_balance.studies.sweep.final import Final, choose_finals, config_of, 
 from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
 from action_balance.studies.sweep.journal import Journal, mend, propose
 from action_balance.studies.sweep.page import sweep_page
-from action_balance.studies.sweep.settings import SweepSettings
+from action_balance.studies.sweep.settings import PARTS, SweepSettings
 from action_balance.studies.sweep.training import TrialJob
-from action_balance.studies.sweep.trials import Trial, best, columns, percent, rows
+from action_balance.studies.sweep.trials import Trial, best, columns, rows
 from action_balance.studies.sweep.verdict import show_verdict, values_text
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import score
 from action_balance.terminal.training import command_line
@@ -144,8 +144,8 @@ class Search:
         assert isinstance(job, TrialJob)
         trials = self.trials()
         trial = trials[job.number]
-        early = f"stopped early after {percent(trial)}" if trial.status == "stopped" else trial.status
-        text = f"{early}, score {score(trial.score)}"
+        text = trial.status if trial.status == "finished" else f"{trial.status} after {100 * trial.part // PARTS} %"
+        text += f", score {score(trial.score)}"
         for first in best(trials, 1):
             is_best = first.number == trial.number
             text += ", the best so far" if is_best else f"; best so far: trial {first.number}, {score(first.score)}"
@@ -172,17 +172,22 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
         if overwrite:
             _delete_runs(out)
         search, again = Search(folder, settings, console), f"{same_command(overwrite)} continues from there"
-        with task(Task(lambda: f"trials are kept in {out / TRIALS}; {again}")):
-            try:
+
+        def kept() -> str:
+            return f"trials are kept in {out / TRIALS}; {again}"
+
+        try:
+            with signals.kept(kept):
                 search.train(cluster)
                 search.train_finals(cluster)
-            except KeyboardInterrupt:
+        except KeyboardInterrupt:
+            with signals.kept(kept):
                 search.publish()
-                raise KeyboardInterrupt(f"{out / REPORT} shows the results so far; {again}") from None
-            except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
-                with contextlib.suppress(UserError, OSError):
-                    search.publish()
-                raise
+            raise KeyboardInterrupt(f"{out / REPORT} shows the results so far; {again}") from None
+        except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
+            with contextlib.suppress(UserError, OSError):
+                search.publish()
+            raise
     show_verdict(search.finals, settings.space, settings.search.metric, console)
     say(console, f"Open {out / REPORT} in a browser for all trials.")
 
