@@ -312,15 +312,6 @@ def test_versions_are_also_those_of_what_environments_run_on(
     assert len(start["versions"]) == 7 + len(packages)
 
 
-def test_what_a_resume_tells_is_kept_in_the_manifest(tmp_path: Path) -> None:
-    _create(tmp_path)
-    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, ["resume"], ["emulators begin anew"])
-    assert restored.warnings == ("emulators begin anew",)
-    first, second = RunFolder.open(tmp_path).manifest["starts"]
-    assert "warnings" not in first
-    assert second["warnings"] == ["emulators begin anew"]
-
-
 def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_touched(tmp_path: Path) -> None:
     folder = _create(tmp_path)
     out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"film", "heatmap.png": b"map"})
@@ -331,24 +322,6 @@ def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_tou
     files = _snapshot(out)
     assert json.loads(files.pop("evaluation.json")) == {"games": 2, "files": ["episodes.csv"]}
     assert files == {"episodes.csv": b"new", "notes.txt": b"mine"}
-
-
-def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = _create(tmp_path)
-    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"old", "heatmap.png": b"old"})
-    really_replace = os.replace
-
-    def replace(source: Path, target: Path) -> None:
-        if target.name == "heatmap.png":
-            raise KeyboardInterrupt
-        really_replace(source, target)
-
-    monkeypatch.setattr("os.replace", replace)
-    with pytest.raises(KeyboardInterrupt):
-        folder.save_evaluation({"games": 2}, {"episodes.csv": b"new", "heatmap.png": b"new"})
-    assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
 
 
 @pytest.mark.parametrize("name", ["../../mine", "..", "", "a/../..", "\ud800", "\0", "folder", 5])
