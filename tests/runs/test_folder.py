@@ -324,6 +324,24 @@ def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_tou
     assert files == {"episodes.csv": b"new", "notes.txt": b"mine"}
 
 
+def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _create(tmp_path)
+    out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"old", "heatmap.png": b"old"})
+    really_replace = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if target.name == "heatmap.png":
+            raise KeyboardInterrupt
+        really_replace(source, target)
+
+    monkeypatch.setattr("os.replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        folder.save_evaluation({"games": 2}, {"episodes.csv": b"new", "heatmap.png": b"new"})
+    assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
+
+
 @pytest.mark.parametrize("name", ["../../mine", "..", "", "a/../..", "\ud800", "\0", "folder", 5])
 def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path, name: Any) -> None:
     folder = _create(tmp_path / "run")
