@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices chaos faults audit dist clean
+.PHONY: install reproduce test check lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices chaos faults audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -36,6 +36,10 @@ test: style
 	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS); tests=$$?; \
 	wait $$types || { echo "mypy has found errors, which are printed above; alone: make lint" >&2; exit 1; }; \
 	exit $$tests
+
+# The same without the tests that take long: for the person who edits.
+check: override ARGS += -m "not long"
+check: test
 
 lint: style
 	$(bin)/mypy
