@@ -85,9 +85,9 @@ def decide(
     key: PRNGKeyArray,
     mode: Int[Array, ""],
     context: AgentContext,
-    memory: Float[Array, "P U"] | None = None,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
+    memory: Float[Array, "P U"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
     logits, _, bonus, memory = act(actor, observation, index, context, mask, memory)

@@ -129,12 +129,10 @@ class RunFolder(OwnedFolder):
 
     @staticmethod
     def holds_run(path: Path) -> bool:
-        """Whether a folder holds a run, even a damaged one."""
         return any((load_json(path / name) or {}).get("format") == FORMAT for name in (CONFIG, MANIFEST))
 
     @classmethod
     def delete(cls, path: Path) -> None:
-        """Delete a run; nothing happens where there is none."""
         if not cls.holds_run(path):
             return
         folder = cls(path, {}, {})
@@ -155,7 +153,6 @@ class RunFolder(OwnedFolder):
         return Checkpoints(self.path / CHECKPOINTS)
 
     def metrics(self) -> MetricsLog:
-        """Writes the metrics of a run that was just created; `resume` returns its own."""
         return MetricsLog(self.path)
 
     def resume(
@@ -272,7 +269,6 @@ class RunFolder(OwnedFolder):
                 )
 
     def check_unchanged(self) -> None:
-        """Raise a `UserError` if the config is not the one that the run began with."""
         ours = fingerprint(self.config)
         known = [self.manifest.get("config_sha256", ours)]
         known += [entry.get("config_sha256") for entry in self._listed("history")[-1:]]  # of a change that was killed

@@ -54,7 +54,7 @@ def choose(
     def one(
         obs: Array, index: Array, key: Array, mask: Array | None, memory: Array | None
     ) -> tuple[Array, Array | None]:
-        decision, memory = decide(actor, obs, index, key, mode, context, memory, with_bonus, mask)
+        decision, memory = decide(actor, obs, index, key, mode, context, with_bonus, mask, memory)
         return decision.action, memory
 
     return jax.vmap(one)(obs, index, key, mask, memory)

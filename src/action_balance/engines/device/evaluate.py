@@ -89,7 +89,7 @@ def evaluate_agent(
     ) -> tuple[Any, Step, Array, Array | None, Trace]:
         action_key, step_key = jax.random.split(key)
         number = index(context.newest_frame(observation))
-        decision, memory = decide(actor, observation, number, action_key, mode, context, memory)
+        decision, memory = decide(actor, observation, number, action_key, mode, context, memory=memory)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
         over = outcome.terminated | outcome.truncated  # what the agent observes then means nothing
