@@ -264,7 +264,8 @@ class _Session:
             self._record_tracking()
             self.messages.write(self.folder)
             with self._saved_if_it_fails(update, metrics):
-                self.now.stopped = call(self.callbacks, Update(update, total, steps, means, made)) and update < total
+                made_now = Update(update, total, steps, means, made, self.trainer.state)
+                self.now.stopped = call(self.callbacks, made_now) and update < total
             ending = reached is not None or self.now.stopped
             stopping, now = self.stop.is_set(), time.perf_counter()
             self.now.update = min(update + 1, total)  # after which the next stop is noticed

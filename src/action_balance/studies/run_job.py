@@ -13,24 +13,35 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Callback
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.reading import is_folder
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import CHECKPOINTS, CONFIG, CONTENTS, MANIFEST, NUMBERS
 from action_balance.runs.owned import remove_empty
-from action_balance.studies.plan import as_begun
+from action_balance.studies.checks import as_begun
 from action_balance.tracking import TrackConfig
 
 #: Called with a finished run, its settings and the screen; returns whether it has changed what a report shows. It can
 #: be pickled.
 After = Callable[[Path, TrainConfig, Console], bool]
+#: Makes what measures a run while it is trained. It can be pickled.
+Measure = Callable[[Path, TrainConfig], Sequence[Callback]]
 
 
 def no_more(_path: Path, _config: TrainConfig, _console: Console) -> bool:
     """Do nothing after a run."""
     return False
+
+
+def no_measure(_path: Path, _config: TrainConfig) -> Sequence[Callback]:
+    """Measure nothing."""
+    return ()
+
+
+def same_command(overwrite: bool) -> str:
+    """How to continue what was interrupted."""
+    return "the same command without --overwrite" if overwrite else "the same command"
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -59,35 +70,35 @@ def train(
     on_message: Callable[[str], None],
     trust: bool = False,
     track: TrackConfig | None = None,
+    measure: Measure = no_measure,
 ) -> None:
     """Train what is missing of a run."""
     if is_finished(path, config):
         return
+    callbacks = measure(path, config)
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        loop.resume(folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message)
+        loop.resume(
+            folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message, callbacks=callbacks
+        )
     else:
-        loop.begin(path, config.with_defaults(), command, report, on_message=on_message, track=track)
+        loop.begin(
+            path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
+        )
 
 
 @dataclass(frozen=True)
 class RunJob:
     """A run that a cluster trains."""
 
-    name: str
-    """What lines about it begin with."""
+    name: str  # what lines about it begin with
     folder: Path
-    """The folder of the run."""
     config: TrainConfig
-    """Its settings."""
-    command: tuple[str, ...]
-    """The command that the run records."""
-    trust: bool = False
-    """Whether the user has named all modules in the settings."""
+    command: tuple[str, ...]  # which the run records
+    trust: bool = False  # whether the user has named all modules in the settings
     track: TrackConfig = field(default_factory=TrackConfig)
-    """Which trackers follow the run."""
     after: After = no_more
-    """Called with the finished run, such as to evaluate it."""
+    measure: Measure = no_measure
 
     @property
     def updates(self) -> int:
@@ -99,43 +110,28 @@ class RunJob:
         """Agents that are trained together."""
         return self.config.seeds
 
-    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+    def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         """Train what is missing."""
-        train(folder, self.config, self.command, report, on_message, self.trust, self.track)
-        self.after(folder, self.config, Console(quiet=True))
+        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, self.measure)
+        self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:
         """As plain data: modules of the user are found only once the folder of the command is known."""
-        rest = self.command, self.trust, self.track, self.after
+        rest = self.command, self.trust, self.track, self.after, self.measure
         return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
 
-    def files(self, folder: Path) -> list[str]:
-        """The files of the run: rows before checkpoints, because `resume` drops rows, and the manifest last.
-
-        A run without a checkpoint starts again, so that it has none that would be of use.
-        """
-        if not self.saved(folder):
-            return []
-        others = [name for name in CONTENTS if name not in (CONFIG, *NUMBERS, CHECKPOINTS, MANIFEST)]
-        return [
-            path.relative_to(folder).as_posix()
-            for name in (CONFIG, *NUMBERS, *others, CHECKPOINTS, MANIFEST)
-            for path in (sorted((folder / name).rglob("*")) if is_folder(folder / name) else [folder / name])
-            if path.is_file() and not path.is_symlink()
-        ]
-
-    def saved(self, folder: Path) -> int:
+    def saved(self) -> int:
         """The update of the newest checkpoint; 0 without any."""
-        return max(RunFolder(folder, {}, {}).checkpoints().updates(), default=0)
+        return max(RunFolder(self.folder, {}, {}).checkpoints().updates(), default=0)
 
     @contextmanager
-    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
-        """Keep other processes from training it in a folder; a `FolderBusy` if one does."""
-        run = RunFolder(folder, {}, {})
+    def claim(self) -> Iterator[None]:
+        """Keep other processes from training it; a `FolderBusy` if one does."""
+        run = RunFolder(self.folder, {}, {})
         made = run.make()
         run.acquire()
         try:
-            yield lambda: None
+            yield
         finally:
             run.release()
             remove_empty(made)
@@ -143,8 +139,8 @@ class RunJob:
 
 def _received(cwd: str, name: str, folder: Path, config: Data, *rest: Any) -> RunJob:
     """The job that another process has sent, which may run on another machine."""
-    command, trust, track, after = rest
+    command, trust, *others = rest
     if trust:
         with contextlib.suppress(OSError):
             os.chdir(cwd)
-    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, track, after)
+    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, *others)

@@ -15,8 +15,8 @@ from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.signals import graceful_stop
-from action_balance.studies.parts import same_command
 from action_balance.studies.registry import UNFIT, damaged
+from action_balance.studies.run_job import same_command
 from action_balance.studies.sweep import KIND
 from action_balance.studies.sweep.final import Final, choose_finals, read_scores, train_finals
 from action_balance.studies.sweep.folder import FINAL, TRIALS
