@@ -31,7 +31,7 @@ from campaign.kinds.kills import arrays
 EVERY = 10
 TRAINING = ("deep-sea", "--size", "4", "--method", "rnd", "--checkpoint-every", str(EVERY))
 #: What can be killed, and how often each is chosen.
-KINDS = {"worker": 5, "notice": 3, "node": 3, "home": 1}
+KINDS = {"worker": 5, "notice": 3, "node": 3, "mailbox": 1}
 #: Seconds between two kills.
 PAUSE = (1.0, 5.0)
 #: Seconds after which a campaign without progress counts as stuck.
@@ -152,7 +152,7 @@ def strike(kind: str, nodes: Nodes, name: str, rng: random.Random) -> bool:
     if kind == "node":
         nodes.replace(rng)
         return True
-    found = processes("Home" if kind == "home" else name)
+    found = processes("Mailbox" if kind == "mailbox" else name)
     number = signal.SIGTERM if kind == "notice" else signal.SIGKILL
     return bool(found) and end(rng.choice(sorted(found)), number)
 

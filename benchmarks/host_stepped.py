@@ -88,7 +88,7 @@ class HostLoop:
 
         def decide(leaves: list[jax.Array], observation: jax.Array, noise: jax.Array, time: jax.Array) -> Decision:
             actor: Actor = jax.tree.unflatten(self._structure, leaves)
-            logits, values, bonus = jax.vmap(lambda obs: act(actor, obs, 0, context))(observation)
+            logits, values, bonus, _ = jax.vmap(lambda obs: act(actor, obs, 0, context))(observation)
             behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(logits, bonus)
             action = jax.vmap(distribution.sample)(behaviour, noise[time])
             return Decision(action, jax.vmap(distribution.log_prob)(behaviour, action), logits, bonus, values)

@@ -45,7 +45,6 @@ LONG = (
     "extend/test_own_code",
     "trained/test_agent",
     "agent/test_update",
-    "engines/test_following",
     "envs/atari/test_emulator",
     "engines/test_loop",
     "agent/test_sequences",

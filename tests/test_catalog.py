@@ -7,7 +7,6 @@ import pytest
 from action_balance.catalog import (
     ABOUT_BONUSES,
     ABOUT_ENVIRONMENTS,
-    ABOUT_METHODS,
     ABOUT_PRESETS,
     KINDS,
     catalog,
@@ -26,7 +25,8 @@ def names(kind: str) -> list[str]:
 
 def test_everything_is_described_and_nothing_else_is() -> None:
     assert all(item["about"] for kind in KINDS for item in catalog(kind))
-    assert {*ABOUT_METHODS} == {*METHODS} == {*names("methods")}
+    assert all(one.about for one in METHODS.values())
+    assert {*METHODS} == {*names("methods")}
     assert {*ABOUT_BONUSES} == {*INTRINSIC_BONUSES, *ACTION_BONUSES} == {*names("bonuses")}
     assert {*ABOUT_PRESETS} == {*PRESETS} == {*names("presets")}
     assert {*ABOUT_ENVIRONMENTS} <= {*names("environments")}

@@ -11,7 +11,6 @@ import action_balance as ab
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.agent import HostConfig
-from action_balance.config.policy_only import policy_only
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "pretrained").glob("*.agent"))
@@ -37,4 +36,4 @@ def test_an_agent_is_small_and_has_the_settings_of_its_command(path: Path) -> No
     expected, found = command.settings, agent.config
     assert (agent.policy_only, agent.seed, agent.method) == (True, expected.seed, expected.agent.label)
     assert found.env == expected.env
-    assert replace(found.agent, host=HostConfig()) == replace(policy_only(expected.agent), host=HostConfig())
+    assert replace(found.agent, host=HostConfig()) == replace(expected.agent.policy_only(), host=HostConfig())

@@ -32,20 +32,6 @@ ABOUT_ENVIRONMENTS = {
     "goal": "Grid world with a goal (Section IV-B)",
     "corridor": "Grid world with two rooms and a corridor (Figure 1)",
 }
-#: The methods in a few words.
-ABOUT_METHODS = {
-    "random": "acts uniformly at random and learns nothing",
-    "ppo": "PPO without a bonus",
-    "epsilon-greedy": "PPO with 10 % random actions",
-    "entropy": "PPO with ten times the preset's entropy weight",
-    "count": "PPO with exact state counts, where states can be enumerated",
-    "hash": "PPO with counts of hashed observations",
-    "rnd": "PPO with random network distillation, the paper's baseline",
-    "action-balance": "PPO with action balance alone (Section III-D)",
-    "action-balance-rnd": "action balance with RND: Algorithm 1 of the paper, the default",
-    "action-balance-rnd-channel": "action balance with RND and the action channel (Section IV-C), for images",
-    "action-balance-hash": "action balance with RND, counts of hashed state-action pairs, and an adaptive coefficient",
-}
 #: The bonuses in a few words.
 ABOUT_BONUSES = {
     "rnd": "error in predicting random features of the next state (RND)",
@@ -113,7 +99,7 @@ def _methods() -> list[Item]:
     return [
         {
             "name": name,
-            "about": ABOUT_METHODS.get(name, ""),
+            "about": one.about,
             "intrinsic": one.intrinsic,
             "action_bonus": one.action_bonus,
         }

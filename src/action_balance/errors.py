@@ -38,12 +38,6 @@ class WriteError(UserError):
     """A file cannot be written because of the disk. Who catches it knows how to go on when that is fixed."""
 
     def __init__(self, message: str, cause: OSError) -> None:
-        """Describe the first cause.
-
-        Args:
-            message: one line with the file and the reason.
-            cause: the error of the system.
-        """
         super().__init__(message)
         self.fix, self._number = FIXES.get(cause.errno or 0, ""), cause.errno
 
@@ -52,14 +46,7 @@ class WriteError(UserError):
         return type(self), (str(self), OSError(self._number, ""))
 
     def then(self, how: str) -> UserError:
-        """The error with what to do.
-
-        Args:
-            how: how to go on once the disk can be written to.
-
-        Returns:
-            The error; what only the user knows how to fix is left to the user.
-        """
+        """The error with what to do; what only the user knows how to fix is left to the user."""
         return UserError(f"{self}; {self.fix}, then {how}" if self.fix else f"{self}; {how}")
 
 
@@ -82,31 +69,13 @@ def as_duration(seconds: float) -> str:
 
 
 def nearest(name: str, known: Iterable[str], similarity: float = 0.5) -> str | None:
-    """The known name that is most similar to a misspelt one.
-
-    Args:
-        name: What was typed.
-        known: All valid names.
-        similarity: Least similarity, from 0 to 1.
-
-    Returns:
-        The most similar name; None if no name is similar enough.
-    """
+    """The known name that is most similar to a misspelt one; None if no name is similar enough."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=similarity)
     return near[0] if near else None
 
 
 def check_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Check that a name is known.
-
-    Args:
-        kind: What is named, for the message.
-        name: The name.
-        known: All valid names.
-
-    Returns:
-        The name; a `UserError` that suggests the nearest if it is unknown.
-    """
+    """The name, if it is known; otherwise a `UserError` that suggests the nearest."""
     known = list(known)
     if name in known:
         return name
@@ -119,44 +88,34 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> str:
 def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3e38, above: bool = False) -> None:
     """Raise a `UserError` that names the flag of a setting that is not finite or not in a range.
 
-    Args:
-        settings: The object that has the settings.
-        names: Its fields to check.
-        low: Least value.
-        high: Greatest value; the default is what a 32-bit number holds.
-        above: Whether ``low`` itself is excluded.
+    ``above`` excludes ``low`` itself; the default of ``high`` is what a 32-bit number holds.
     """
     whole = {one.name for one in fields(settings) if one.type in (int, int | None)} if is_dataclass(settings) else ()
     for name in names:
         value = getattr(settings, name)
-        is_number = isinstance(value, Integral if name in whole else Real)
-        if not is_number:
+        if not isinstance(value, Integral if name in whole else Real):
             raise UserError(f"{flag(name)} must be a {'whole ' if name in whole else ''}number, not {value!r:.60}")
-        if not -math.inf < value < math.inf:
-            wanted = "a finite number"
-        elif value < low or (above and value == low):
-            wanted = f"above {low:g}" if above else f"{low:g} or more"
-        elif value > high:
-            wanted = f"at most {high:.12g}"
-        else:
-            continue
-        raise UserError(f"{flag(name)} must be {wanted}, not {_short(value)}")
+        check_range(flag(name), value, low, high, above)
 
 
-def _short(value: float) -> str:
-    """A number; one with too many digits to read as a power of ten."""
-    text = str(value)
-    return text if len(text) <= DIGITS else f"{Decimal(value):.3g}"
+def check_range(name: str, value: Any, low: float = 0, high: float = 3e38, above: bool = False) -> None:
+    """Raise a `UserError` for a number that is not finite or not in a range; ``above`` excludes ``low`` itself."""
+    if not -math.inf < value < math.inf:
+        wanted = "a finite number"
+    elif value < low or (above and value == low):
+        wanted = f"above {low:g}" if above else f"{low:g} or more"
+    elif value > high:
+        wanted = f"at most {high:.12g}"
+    else:
+        return
+    text = str(value) if len(str(value)) <= DIGITS else f"{Decimal(value):.3g}"
+    raise UserError(f"{name} must be {wanted}, not {text}")
 
 
 def check_unused(settings: Any, why: str, start: Any = None, used: Collection[str] = ()) -> None:
-    """Raise a `UserError` that names the flag of a setting that differs from its default.
+    """Raise a `UserError` that names the flag of a setting that has no effect and differs from its default.
 
-    Args:
-        settings: A dataclass whose settings have no effect.
-        why: The reason, for the message.
-        start: The settings of a preset, which nobody has chosen one by one.
-        used: Names of settings that do have an effect.
+    ``start`` has the settings of a preset, which nobody has chosen one by one; ``used`` settings do have an effect.
     """
     for one in fields(settings):
         if one.name not in used and getattr(settings, one.name) not in (

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
 from action_balance.reading import Unreadable, exists, opened, read_json
-from action_balance.tasks import critical_section
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]
@@ -47,7 +46,6 @@ class NotWritable(WriteError):
 
 
 def cannot_write(path: Path, error: OSError, hint: str = "") -> WriteError:
-    """The error for something that cannot be written."""
     kind = NotWritable if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else WriteError
     return kind(f"cannot write {path}: {reason(error)}{f'; {hint}' if hint else ''}", error)
 
@@ -57,17 +55,10 @@ def open_own(path: Path, flags: int) -> int:
 
     Somebody else may have made the folder: a link would lead to another file, and a pipe would wait forever.
     """
-    wrong = OSError(errno.EINVAL, "it is not a regular file, or it is a link: move it away")
-    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(path, flags | os.O_CREAT | careful, 0o666)
-    except OSError as error:
-        # of links, of pipes that nobody reads, and of folders
-        raise wrong if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR) else error from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise wrong
-    return descriptor
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file, or it is a link: move it away")
+    return os.open(path, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o666)
 
 
 def open_to_append(path: Path) -> BinaryIO:
@@ -86,7 +77,6 @@ def write_durably(path: Path, content: Content) -> None:
         os.fsync(file.fileno())
 
 
-@critical_section()
 def write_atomically(path: Path, content: Content) -> None:
     """Write a whole file or nothing, even if the disk is full or the power fails.
 
@@ -96,7 +86,7 @@ def write_atomically(path: Path, content: Content) -> None:
     partial = path.with_name(f"{_partial_prefix(path)}{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not _is_replaceable(path):
+        if os.path.lexists(path) and not path.is_symlink() and not path.is_file():
             raise OSError(errno.EINVAL, "it is not a regular file")
         write_durably(partial, content)
         os.replace(partial, path)
@@ -111,14 +101,6 @@ def write_atomically(path: Path, content: Content) -> None:
 
 def _partial_prefix(path: Path) -> str:
     return f".{path.name[:40]}."  # the longest names leave no room for more
-
-
-def _is_replaceable(path: Path) -> bool:
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        return True
-    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def remove_partial(path: Path) -> None:
@@ -145,10 +127,10 @@ def check_inside(folder: Path, path: Path) -> None:
 
 def found_inside(root: Path, path: Path) -> Path | None:
     """The real file behind a path; None if there is none, or if links lead out of ``root`` to it."""
-    try:
-        return path.resolve() if not leads_out(root, path) and path.is_file() else None
-    except OSError:  # such as no permission
-        return None
+    with contextlib.suppress(OSError):  # such as no permission
+        if not leads_out(root, path) and path.is_file():
+            return path.resolve()
+    return None
 
 
 def own_file(folder: Path, name: str) -> Path:

@@ -100,7 +100,7 @@ def test_a_preset_may_be_typed_beside_a_file_or_stand_in_it(tmp_path: Path) -> N
         ("normalize-returns = 1", "line 2: normalize-returns takes true or false, not 1"),
         ('view = "one-hto"', "line 2: view does not apply to this environment"),
         ("clip = -1", "line 2: clip is refused: --clip must be above 0"),
-        ('method = "ppoo"', "line 2: method is refused: unknown method 'ppoo': did you mean ppo?"),
+        ('method = "ppoo"', "line 2: method is refused: unknown --method 'ppoo': did you mean ppo?"),
         ('method = "ppo"\ngamma-int = 0.5', "line 3: gamma-int is refused: --gamma-int needs a next-state bonus"),
         ("features = 9", "line 2: features is refused: deep-sea has no images"),
         ("coins = 3", "line 2: coins does not apply to this environment and method"),

@@ -154,7 +154,7 @@ def test_an_interrupt_after_the_work_is_one_line(
         monkeypatch.setattr(cli, "_end", interrupted)
     program.main()
     assert left == [signals.INTERRUPTED]
-    assert capsys.readouterr().err == f"action-balance: interrupted; {signals.KEPT}\n"
+    assert capsys.readouterr().err == "action-balance: interrupted; what was saved before is kept\n"
 
 
 def test_commands_are_parsed_to_their_classes() -> None:

@@ -11,7 +11,8 @@ from rich.console import Console
 from action_balance.cluster import driver
 from action_balance.cluster.board import Board
 from action_balance.cluster.driver import Campaign, raise_failures
-from action_balance.cluster.home import Place
+from action_balance.cluster.jobs import Job
+from action_balance.cluster.mailbox import Place
 from action_balance.cluster.session import Resources
 from action_balance.cluster.worker import Outcome
 from action_balance.errors import UserError
@@ -24,10 +25,14 @@ class Bench:
         self.job = CountingJob("job", folder)
         self.output = io.StringIO()
         self.finished: list[str] = []
-        board = Board(Console(file=self.output, width=200), [self.job])
+        board = Board(Console(file=self.output, width=200), 1)
+        board.add(self.job)
         resources = Resources(1, 0, 2, 0, 1)
-        self.campaign = Campaign(resources, board, lambda job: self.finished.append(job.name), max_crashes)
-        self.run = driver._Run(self.job, attempt=1, due=-1.0, place=Place("here", "node-1"))
+        self.campaign = Campaign(resources, board, self.note, max_crashes, folder)
+        self.run = driver._Run(self.job, attempt=1, due=None, place=Place("here", "node-1"))
+
+    def note(self, job: Job) -> None:
+        self.finished.append(job.name)
 
     def save(self, update: int) -> None:
         self.job.folder.mkdir(exist_ok=True)
@@ -35,7 +40,7 @@ class Bench:
 
     @property
     def delay(self) -> float | None:
-        return None if self.run.due < 0 else max(0.0, round(self.run.due - time.monotonic(), 1))
+        return None if self.run.due is None else max(0.0, round(self.run.due - time.monotonic(), 1))
 
     @property
     def lines(self) -> list[str]:
@@ -78,7 +83,7 @@ def test_crashes_without_progress_are_tried_again_with_growing_delays_and_then_g
     for _ in range(3):
         bench.campaign._lost(bench.run)
         delays.append(bench.delay)
-        bench.run.due = -1.0
+        bench.run.due = None
     assert delays == [1.0, 2.0, None]
     assert bench.campaign.failed == {"job": "it crashed 3 times in a row without progress, at last on node-1"}
 
@@ -114,5 +119,5 @@ def test_a_report_that_cannot_be_written_stops_no_other_run(bench: Bench) -> Non
 
     bench.campaign.on_finished = report
     bench.campaign._came_back(bench.run, Outcome("finished"))
-    assert bench.lines == ["job: finished (1 of 1)", "no report after job: line 3 is damaged"]
+    assert bench.lines == ["job: finished, but there is no report yet: line 3 is damaged (1 of 1)"]
     assert not bench.campaign.failed

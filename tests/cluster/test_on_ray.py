@@ -1,4 +1,4 @@
-"""Real Ray on this machine: jobs that are killed, stopped or fail, with shared storage and with copies."""
+"""Real Ray on this machine: jobs that are killed, stopped or fail."""
 
 import io
 import os
@@ -11,8 +11,8 @@ from rich.console import Console
 
 from action_balance.cluster.board import Board
 from action_balance.cluster.driver import Campaign
+from action_balance.cluster.jobs import Job
 from action_balance.cluster.session import Resources, ray_session
-from action_balance.cluster.worker import Storage
 from action_balance.config.cluster import ClusterConfig
 
 #: Addresses of the loopback interface as the system lists them: 127.0.0.1, also in IPv6, and ::1.
@@ -41,38 +41,36 @@ def resources(before: set[str]) -> Iterator[Resources]:
             yield found
 
 
-def train(
-    resources: Resources, jobs: list[CountingJob], storage: Storage = "auto"
-) -> tuple[dict[str, str], list[str], list[str]]:
-    """Why jobs failed, which are finished, and what was said."""
+def test_jobs_continue_after_the_last_update_that_was_saved(tmp_path: Path, resources: Resources) -> None:
     output, finished = io.StringIO(), list[str]()
-    board = Board(Console(file=output, width=300), jobs)
-    failed = Campaign(resources, board, lambda job: finished.append(job.name), 3, storage).train(jobs)
-    return failed, finished, output.getvalue().splitlines()
 
+    def note(job: Job) -> None:
+        finished.append(job.name)
 
-@pytest.mark.parametrize("storage", ["auto", "copy"])
-def test_jobs_continue_after_the_last_update_that_was_saved(
-    tmp_path: Path, resources: Resources, storage: Storage
-) -> None:
     troubles = ("", "killed", "asked to stop", "no space", "a bug")
     jobs = [CountingJob(trouble or "plain", tmp_path / (trouble or "plain"), trouble=trouble) for trouble in troubles]
-    failed, finished, lines = train(resources, jobs, storage)
+    board = Board(Console(file=output, width=300), len(jobs))
+    failed = Campaign(resources, board, note, 3, tmp_path).train(job for job in jobs)
+    lines = output.getvalue().splitlines()
     assert failed == {"no space": "no space left", "a bug": "ZeroDivisionError: one"}
     assert sorted(finished) == ["asked to stop", "killed", "plain"]
-    assert {job.name: job.saved(job.folder) for job in jobs} == {
-        **{"plain": 6, "killed": 6, "asked to stop": 6},
-        **{"no space": 3, "a bug": 3},
-    }
+    saved = {job.name: job.saved() for job in jobs}
+    assert saved == {"plain": 6, "killed": 6, "asked to stop": 6, "no space": 3, "a bug": 3}
     starts = {job.name: (job.folder / "starts").read_text().split() for job in jobs}
     assert (starts["plain"], starts["killed"], starts["asked to stop"]) == (["0"], ["0", "3"], ["0", "3"])
-    where = "in a copy" if storage == "copy" else "in its folder"
-    assert f"plain: {where}" in lines
+    assert "plain: counts" in lines
     assert "asked to stop: stopped by its machine; it continues after update 3" in lines
     assert any(line.startswith("killed: its process was lost on") for line in lines)
     together = [int(path.read_text()) for path in tmp_path.glob("*/together")]
     assert all(number <= resources.slots for number in together)
-    assert not list(tmp_path.glob(".*"))  # nothing is left of transfers
+
+
+def test_a_node_that_does_not_see_the_folder_trains_nothing_and_says_so(tmp_path: Path, resources: Resources) -> None:
+    job, output = CountingJob("job", tmp_path / "job"), io.StringIO()
+    board = Board(Console(file=output, width=300), 1)
+    failed = Campaign(resources, board, lambda _: None, 1, tmp_path / "not there").train([job])
+    assert f"does not see {tmp_path}: choose an --out on storage that all nodes share" in failed["job"]
+    assert not job.folder.exists()
 
 
 def test_no_port_is_opened_beyond_the_loopback_interface(before: set[str], resources: Resources) -> None:

@@ -52,7 +52,7 @@ BAD = [
     (PPOConfig, "intrinsic_coef", 1e300, "must be at most 1000000"),
     (BonusConfig, "action_coef", -1.0, "must be 0 or more"),
     (BonusConfig, "action_coef_end", float("nan"), "must be a finite number"),
-    (BonusConfig, "action_coef", "atuo", r"'atuo': did you mean auto\?"),
+    (BonusConfig, "action_coef", "atuo", "must be a number, auto or none, not 'atuo'"),
     (BonusConfig, "target_kl", 0.0, "must be above 0"),
     (BonusConfig, "action_coef_min", 0.0, "must be above 0"),
     (BonusConfig, "action_coef_rate", 0.0, "must be above 0"),
@@ -84,7 +84,7 @@ def test_the_ends_of_what_is_allowed_are_allowed() -> None:
 @pytest.mark.parametrize(
     ("settings", "hint"),
     [
-        ({"method": "rdn"}, r"unknown method 'rdn': did you mean rnd\?"),
+        ({"method": "rdn"}, r"unknown --method 'rdn': did you mean rnd\?"),
         ({"intrinsic": "rdn"}, r"unknown --intrinsic 'rdn': did you mean rnd\?"),
         ({"action_bonus": "rnd"}, "unknown --action-bonus"),
         ({"envs": 6}, "change --minibatches or --envs"),

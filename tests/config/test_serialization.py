@@ -4,22 +4,20 @@ from typing import Any, Literal
 
 import pytest
 
+from action_balance.config.fields import Settings, count
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.serialization import field_docs, from_dict, to_dict
-from action_balance.errors import UserError, check_numbers
+from action_balance.errors import UserError
 
 
 @dataclass(frozen=True)
-class Inner:
+class Inner(Settings):
     """A group of settings."""
 
-    size: int = 3
+    size: int = count(3)
     """Cells along
     a side."""
     rate: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "size", low=1)
 
 
 @dataclass(frozen=True)
@@ -69,22 +67,19 @@ def test_a_base_class_is_resolved() -> None:
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        ({"name": None}, "name = null, which is not a string"),
-        ({"inner": None}, "inner = null, which is not a group of settings"),
-        ({"inner": [1]}, r"inner = \[1\], which is not a group of settings"),
-        ({"inner": {"size": 8.5}}, "size = 8.5, which is not an integer"),
-        ({"inner": {"size": True}}, "size = true, which is not an integer"),
-        ({"inner": {"rate": "x"}}, 'rate = "x", which is not a number'),
+        ({"name": None}, "name must be a word, not None"),
+        ({"inner": [1]}, r"--inner must be a Inner, not \[1\]"),
+        ({"inner": {"size": 8.5}}, "--size must be a whole number, not 8.5"),
+        ({"inner": {"size": True}}, "--size must be a whole number, not True"),
+        ({"inner": {"rate": "x"}}, "--rate must be a number, not 'x'"),
         ({"inner": {"size": 0}}, "--size must be 1 or more"),
         ({"inner": {"sise": 1}}, "unknown to this version: sise"),
-        ({"limit": [3]}, r"limit = \[3\], which is not an integer or null"),
-        ({"view": "fra"}, "which is not one of far, near"),
-        ({"words": "b"}, "not a list, each item a string"),
-        ({"numbers": [1, "2"]}, "not a list, each item an integer"),
-        ({"parts": [["d", 3], ["e"]]}, "not a list, each item a list of 2 items"),
-        ({"parts": [["d", "e"]]}, "not a list, each item a list of 2 items"),
-        ({"more": 3}, "more = 3, which is not a group of settings"),
-        ({"loud": 1}, "loud = 1, which is not true or false"),
+        ({"limit": [3]}, r"--limit must be a whole number or none, not \[3\]"),
+        ({"view": "fra"}, r"unknown --view 'fra': did you mean far\?"),
+        ({"words": "b"}, "--words must be a list, each item a word"),
+        ({"parts": [["d", 3], ["e"]]}, "--parts must be a list, each item 2 values"),
+        ({"more": 3}, "--more must be a group of settings"),
+        ({"loud": 1}, "--loud must be true or false, not 1"),
         ({"other": 1, "another": 2}, "unknown to this version: another, other"),
     ],
 )

@@ -35,7 +35,7 @@ def program(with_bonus: bool) -> Callable[..., Decision]:
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "act_with_memory", lambda *_: ((LOGITS, jnp.zeros(2), BONUS), None))
+    monkeypatch.setattr(module, "act", lambda *_: (LOGITS, jnp.zeros(2), BONUS, None))
 
 
 def decided(mode: ActionMode, seed: int = 0, with_bonus: bool = True) -> Decision:

@@ -1,8 +1,7 @@
 """Films of a map and of a game, from pictures whose colours are known."""
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import av
 import numpy as np
@@ -12,6 +11,7 @@ from PIL import Image
 from action_balance.envs import picture
 from action_balance.envs.grid.maps import parse_map
 from action_balance.envs.grid.world import ACTIONS
+from action_balance.envs.replay import Moment
 from action_balance.envs.scene import Scene
 from action_balance.films import film
 from action_balance.films.panel import Story
@@ -27,14 +27,6 @@ STORY = Story(
     bonus=None,
     verdict="the task ended",
 )
-
-
-@dataclass(frozen=True)
-class Moment:
-    screen: np.ndarray
-    score: float = 0.0
-    room: int | None = None
-    info: Mapping[str, float] = field(default_factory=dict)
 
 
 def screen(colour: tuple[int, int, int]) -> np.ndarray:

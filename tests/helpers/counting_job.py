@@ -24,19 +24,19 @@ class CountingJob:
     trouble: str = ""
     seeds: int = 1
 
-    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        with self.claim(folder), graceful_stop() as stop:
-            on_message(f"in {'its folder' if folder == self.folder else 'a copy'}")
-            begun = self.saved(folder)
-            with (folder / "starts").open("a") as starts:
+    def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+        with self.claim(), graceful_stop() as stop:
+            on_message("counts")
+            begun = self.saved()
+            with (self.folder / "starts").open("a") as starts:
                 starts.write(f"{begun}\n")
-            (folder / "together").write_text(str(len(list(folder.parent.glob("*/.lock")))))
+            (self.folder / "together").write_text(str(len(list(self.folder.parent.glob("*/.lock")))))
             for update in range(begun + 1, self.updates + 1):
                 if update == self.updates // 2 + 1 and begun == 0:
                     self._misbehave()
                 if stop.is_set():
                     raise KeyboardInterrupt
-                (folder / "count").write_text(str(update))
+                (self.folder / "count").write_text(str(update))
                 report(Progress(update, 10 * update, float(update), float(update)))
 
     def _misbehave(self) -> None:
@@ -49,19 +49,17 @@ class CountingJob:
         if self.trouble == "a bug":
             raise ZeroDivisionError("one\ntwo")
 
-    def files(self, folder: Path) -> list[str]:
-        return [name for name in ("starts", "count") if (folder / name).exists()]
-
-    def saved(self, folder: Path) -> int:
-        return int((folder / "count").read_text()) if (folder / "count").exists() else 0
+    def saved(self) -> int:
+        count = self.folder / "count"
+        return int(count.read_text()) if count.exists() else 0
 
     @contextmanager
-    def claim(self, folder: Path) -> Iterator[Callable[[], None]]:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
+    def claim(self) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / ".lock")
         if not lock.acquire():
             raise FolderBusy(f"another process trains {self.name}")
         try:
-            yield lambda: None
+            yield
         finally:
             lock.release()

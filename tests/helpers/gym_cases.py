@@ -112,7 +112,6 @@ class EndsInClose(Counter):
 
 
 LARGE = 1000
-#: A function of Python itself behind one of ours.
 #: Names that lead to functions of Python itself.
 kill, system = os.kill, os.system
 called = partial(call, ["true"])
@@ -298,5 +297,4 @@ def few_pixels(env: Any) -> Any:
 
 
 gymnasium.register("Counter-v0", entry_point="gym_cases:Counter")
-gymnasium.register("OldStep-v0", entry_point="gym_cases:OldStep", max_episode_steps=10)
 gymnasium.register("NotThere-v0", entry_point="not_there:Env")

@@ -10,7 +10,7 @@ from pathlib import Path
 from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 from action_balance.runs.evaluation import EVALUATION, SUMMARY
-from action_balance.runs.folder import CHECKPOINTS, Status
+from action_balance.runs.folder import CHECKPOINTS, RunStatus
 from action_balance.studies.plan import run_name
 from action_balance.studies.records import RUNS
 
@@ -19,7 +19,7 @@ Episodes = Sequence[tuple[int, float]]
 
 
 def make_run(
-    out: Path, config: TrainConfig, episodes: Episodes, status: Status = "finished", entropies: Sequence[float] = ()
+    out: Path, config: TrainConfig, episodes: Episodes, status: RunStatus = "finished", entropies: Sequence[float] = ()
 ) -> Path:
     """A run with one update for each entry of ``episodes``; what it chooses when it begins is chosen."""
     host = replace(config.agent.host, lag=0, groups=1)

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -65,9 +64,9 @@ def two_runs(out: Path) -> list[Path]:
 
 
 @contextmanager
-def listening_on(site: Site, **limits: Any) -> Iterator[int]:
-    """The port of a server for a site, with limits as `listening` takes them."""
-    server = listening(site, 0, **limits)
+def listening_on(site: Site) -> Iterator[int]:
+    """The port of a server for a site."""
+    server = listening(site, 0)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -47,7 +47,7 @@ def test_an_observation_becomes_the_frame_of_training(space: spaces.Space[Any]) 
     observation, layout = space.sample(), Layout.of(space)
     found, lead = Spaces.of(space).observations(observation)
     assert lead == ()
-    expected = layout.frames(np.asarray(observation)[None])[0] if layout.plain else layout.frame(observation)
+    expected = layout.frame(observation)
     np.testing.assert_array_equal(found[0], expected)
     assert Spaces.of(space).spec.frame_shape == layout.spec(1, (2,)).frame_shape
 

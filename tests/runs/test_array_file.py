@@ -1,4 +1,4 @@
-"""Arrays come back from their file, which NumPy reads; damage is noticed before anything is read."""
+"""Arrays come back from their file, which NumPy reads; damage is noticed, and nothing is executed."""
 
 import contextlib
 import io
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from action_balance.errors import UserError
 from action_balance.files import write_atomically
-from action_balance.reading import Missing, Unreadable
+from action_balance.reading import Missing
 from action_balance.runs import array_file
-from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.array_file import DamagedArrays, as_entry, read_arrays, read_described, write_arrays
 
 ARRAYS: dict[str, Any] = {
     "['a/b'][0]": np.arange(6, dtype=np.int16).reshape(2, 3),
@@ -41,6 +41,7 @@ def test_arrays_come_back_by_name_also_with_numpy_alone(tmp_path: Path, compress
             assert list(found) == list(ARRAYS)
             for name, array in ARRAYS.items():
                 np.testing.assert_array_equal(found[name], array, strict=True)
+    assert _write(tmp_path / "b.npz", ARRAYS, compress).read_bytes() == file.read_bytes()
 
 
 def test_numbers_of_a_type_that_numpy_does_not_know_are_kept_bit_for_bit(tmp_path: Path) -> None:
@@ -50,9 +51,13 @@ def test_numbers_of_a_type_that_numpy_does_not_know_are_kept_bit_for_bit(tmp_pat
     assert found.view(half.dtype).tolist() == [1.5, -2.0]
 
 
-def test_the_same_arrays_give_the_same_bytes(tmp_path: Path) -> None:
-    one, other = (_write(tmp_path / name, ARRAYS).read_bytes() for name in ("1", "2"))
-    assert one == other
+def test_a_file_can_describe_its_arrays(tmp_path: Path) -> None:
+    file = _write(tmp_path / "a.npz", {"x": np.ones(2), "about": as_entry({"a": [1]})})
+    about, arrays = read_described(file, "about")
+    assert (about, list(arrays)) == ({"a": [1]}, ["x"])
+    for entry in ("x", "absent"):
+        with pytest.raises(DamagedArrays, match=f"its {entry} is missing or damaged"):
+            read_described(file, entry)
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:
@@ -67,31 +72,33 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         read_arrays(tmp_path / "absent")
 
 
+class Trap:
+    """An object that makes a folder when it is unpickled."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return os.mkdir, (str(self._target),)
+
+
 def test_objects_are_neither_written_nor_read(tmp_path: Path) -> None:
-    thing = np.array([print], dtype=object)
+    thing = np.array([Trap(tmp_path / "sprung")], dtype=object)
     with pytest.raises(ValueError, match="Object arrays"):
         _write(tmp_path / "a.npz", {"x": thing})
     with zipfile.ZipFile(tmp_path / "b.npz", "w") as archive, archive.open("x.npy", "w") as entry:
-        np.lib.format.write_array(entry, np.array([1], dtype=object), allow_pickle=True)
+        np.lib.format.write_array(entry, thing, allow_pickle=True)
     with pytest.raises(DamagedArrays):
         read_arrays(tmp_path / "b.npz")
-
-
-def _damaged(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    with pytest.raises(DamagedArrays):
-        read_arrays(path)
+    assert not (tmp_path / "sprung").exists()
 
 
 @pytest.mark.parametrize(
     "header",
     [
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }\n",  # more than the entry holds
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999, 99999999999999), }\n",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }\n",  # less
         "{'descr': '<f9', 'fortran_order': False, 'shape': (2,), }\n",
-        "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }\n",
-        "{'descr': '<U0', 'fortran_order': False, 'shape': (2,), }\n",
-        "{'descr': '<f8', 'fortran_order': False, 'shape': (-2,), }\n",
         "[" * 5000,
         "__import__('os').system('true')",
     ],
@@ -100,7 +107,8 @@ def test_a_header_that_promises_something_else_is_damage(tmp_path: Path, header:
     entry = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(16)
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", entry)
-    _damaged(tmp_path / "a.npz", (tmp_path / "a.npz").read_bytes())
+    with pytest.raises(DamagedArrays):
+        read_arrays(tmp_path / "a.npz")
 
 
 def test_a_small_file_that_expands_to_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,23 +132,7 @@ def test_a_file_may_be_as_large_as_the_memory_and_no_larger(tmp_path: Path, monk
         read_arrays(tmp_path / "a.npz")
 
 
-def test_two_arrays_of_one_name_another_method_and_encryption_are_damage(tmp_path: Path) -> None:
-    content = _write(tmp_path / "a.npz", {"x": np.arange(3), "y": np.arange(3)}).read_bytes()
-    directory = content.index(b"PK\x01\x02")
-    for at, byte in ((directory + 8, 1), (directory + 10, 14), (directory + 10, 99)):
-        _damaged(tmp_path / "a.npz", content[:at] + bytes([byte]) + content[at + 1 :])
-    _damaged(tmp_path / "a.npz", content.replace(b"y.npy", b"x.npy"))
-    _damaged(tmp_path / "a.npz", content.replace(b".npy", b".txt"))
-
-
-def test_what_is_not_a_file_is_refused_with_what_was_expected(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
-        with pytest.raises(Unreadable, match=r"a file of arrays .* is expected"):
-            read_arrays(path)
-
-
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.data())
 def test_flipped_bits_give_the_arrays_or_damage_and_nothing_else(data: st.DataObject) -> None:
     buffer = io.BytesIO()

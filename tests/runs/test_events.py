@@ -45,10 +45,3 @@ def test_names_of_foreign_files_are_not_numbers(tmp_path: Path) -> None:
         (tmp_path / "run" / f"events.out.tfevents.{suffix}").touch()
     EventLog(tmp_path).write("run", 1, {"loss": 1.0})
     assert (tmp_path / "run" / "events.out.tfevents.000005").exists()
-
-
-def test_a_step_that_no_record_can_hold_is_no_error(tmp_path: Path) -> None:
-    log = EventLog(tmp_path)
-    log.forget_from(10**30)
-    log.write("run", 2, {"loss": 9.0})
-    assert scalars(tmp_path, "loss") == [(2, 9)]

@@ -143,25 +143,25 @@ def test_one_cell_is_trained_without_a_report(tmp_path: Path, monkeypatch: pytes
 def test_a_job_has_the_checkpoints_and_the_record_of_its_cell(tmp_path: Path) -> None:
     folder = tmp_path / "cells"
     job = CellJob(plan("rnd")["deep-sea-10--rnd"], folder, Record.load, recorded)
-    assert (job.files(folder), job.saved(folder)) == ([], 0)
+    assert job.saved() == 0
     for update in (3, 7):
         checkpoint = cells.checkpoint_folder(tmp_path, job.name) / "0123456789abcdef" / f"{update:08d}"
         checkpoint.mkdir(parents=True)
         (checkpoint / "arrays.npz").touch()
-    assert job.saved(folder) == 7
-    job.train(folder, print, print)
-    assert job.files(folder) == ["deep-sea-10--rnd.npz"]
+    assert job.saved() == 7
+    job.train(print, print)
+    assert [path.name for path in folder.iterdir()] == ["deep-sea-10--rnd.npz"]
 
 
 def test_a_job_is_trained_by_one_process(tmp_path: Path) -> None:
     folder = tmp_path / "cells"
     job = CellJob(plan("rnd")["deep-sea-10--rnd"], folder, Record.load, recorded)
-    with job.claim(folder):
+    with job.claim():
         with pytest.raises(FolderBusy):
-            job.train(folder, print, print)
-        with pytest.raises(FolderBusy), job.claim(folder):
+            job.train(print, print)
+        with pytest.raises(FolderBusy), job.claim():
             pass
-    job.train(folder, print, print)
+    job.train(print, print)
     assert record_path(tmp_path, job.name).exists()
 
 

@@ -75,8 +75,3 @@ def test_without_the_extra_one_line_says_what_to_install(
     assert call("train", *WORDS, "--on", "ray", "--out", str(tmp_path / "sea")) == 2
     assert "ray is not installed, but --on ray needs it: pip install" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_a_run_of_several_processes_is_not_for_ray(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("train", *WORDS, "--on", "ray", "--distributed", "--out", str(tmp_path / "sea")) == 2
-    assert "leave out --distributed" in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """The local server: one page, listed files, news, and nothing else, for this machine only."""
 
 import json
-import socket
-import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -69,53 +67,6 @@ def test_only_this_machine_is_answered(site: Site) -> None:
             assert get(port, "/", Host=host)[0] == 403
         assert get(port, "/", Host=f"localhost:{port}")[0] == 200
     assert serve._hosts(80) == ("127.0.0.1", "localhost")
-
-
-def connected(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.settimeout(60)
-    return connection
-
-
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-def test_connections_that_ask_for_nothing_are_closed(sent: bytes, site: Site) -> None:
-    with listening_on(site, patience=0.05) as port, connected(port) as connection:
-        connection.sendall(sent)
-        assert connection.recv(1) == b""
-
-
-def test_a_request_must_be_complete_in_time_however_it_trickles_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    reader, writer = socket.socketpair()
-    with reader, writer:
-        requests = serve._Requests(reader, 20.0)
-        requests.expect()
-        writer.sendall(b"abc")
-        for byte in (b"a", b"b"):
-            assert requests.read(1) == byte
-            now += 10
-        with pytest.raises(TimeoutError):
-            requests.read(1)
-        requests.expect()
-        assert requests.read(1) == b"c"
-
-
-def test_too_many_connections_are_closed_at_once(site: Site) -> None:
-    with listening_on(site, connections=1) as port:
-        with connected(port) as first:
-            first.sendall(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert first.recv(12) == b"HTTP/1.1 403"
-            with connected(port) as second:
-                assert second.recv(1) == b""
-        for _ in range(600):  # the server learns soon that the first one is gone
-            try:
-                assert get(port, "/")[0] == 200
-                break
-            except ConnectionError:
-                time.sleep(0.05)
-        else:
-            pytest.fail("no other connection is accepted")
 
 
 def test_every_answer_has_the_policy_of_the_page(site: Site) -> None:

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_origin
 
-from action_balance.cli import values
 from action_balance.cli.form import Flag, Form
 from action_balance.cli.main import COMMANDS
+from action_balance.config import fields as values
 from campaign import hostile
 from campaign.context import CaseContext
 from campaign.fixtures import GRID, MAP, TINY, TINY_GRID, TINY_IMAGES

@@ -5,7 +5,7 @@ with U units each.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,35 +44,37 @@ def make_actor(state: TrainState | TrainedAgent, context: AgentContext) -> Actor
     return Actor(*acting, state.obs_stats, action_coef(context.config, state))
 
 
+class Acted(NamedTuple):
+    """What an agent makes of one observation, or of several with leading axes."""
+
+    logits: Float[Array, "*b A"]  # of pi
+    values: Float[Array, "*b 2"]  # intrinsic and extrinsic
+    scores: Float[Array, "*b A"]  # action bonus r_ab(s, .); zero without one, and for forbidden choices
+    memory: Float[Array, "*b P U"] | None  # with this observation
+
+
 def act(
     actor: Actor,
     observation: Real[Array, "..."],
     index: Int[Array, ""] | int,
     context: AgentContext,
     mask: Bool[Array, " A"] | None = None,
-) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]]:
-    """Evaluate the policy and the action bonus on one observation."""
-    return act_with_memory(actor, None, observation, index, context, mask)[0]
+    memory: Float[Array, "P U"] | None = None,
+) -> Acted:
+    """Evaluate the policy and the action bonus on one observation.
 
-
-def act_with_memory(
-    actor: Actor,
-    memory: Float[Array, "P U"] | None,
-    observation: Real[Array, "..."],
-    index: Int[Array, ""] | int,
-    context: AgentContext,
-    mask: Bool[Array, " A"] | None = None,
-) -> tuple[tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, " A"]], Float[Array, "P U"] | None]:
-    """Evaluate the policy and the action bonus on one observation, given what the policy remembers of the episode."""
+    The index is the number of the state, 0 where states cannot be enumerated; a policy with memory needs what it
+    remembers of the episode.
+    """
     logits, values, memory = actor.policy.step(context.policy_obs(observation, actor.obs_stats), memory)
     if context.config.uniform:
         logits, values = jnp.zeros_like(logits), jnp.zeros_like(values)
     logits = mask_logits(logits, mask)
     if context.action_bonus is None:
-        return (logits, values, jnp.zeros_like(logits)), memory
+        return Acted(logits, values, jnp.zeros_like(logits), memory)
     obs = context.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
     scores = context.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
-    return (logits, values, scores if mask is None else jnp.where(mask, scores, 0.0)), memory
+    return Acted(logits, values, scores if mask is None else jnp.where(mask, scores, 0.0), memory)
 
 
 def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None:
@@ -105,10 +107,8 @@ def rollout(environment: Environment, state: TrainState, context: AgentContext) 
         noise, keys = drawn
         frame = jax.vmap(context.newest_frame)(observation)
         number = jax.vmap(index)(frame)
-        (logits, values, bonus), remembered = jax.vmap(
-            lambda obs, i, before: act_with_memory(actor, before, obs, i, context)
-        )(observation, number, memory)
-        behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(logits, bonus)
+        acted = jax.vmap(lambda obs, i, before: act(actor, obs, i, context, memory=before))(observation, number, memory)
+        behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(acted.logits, acted.scores)
         action = jax.vmap(distribution.sample)(behaviour, noise)
         environments, outcome = each_environment(environment.step)(environments, action, keys)
         made = Trajectory(
@@ -116,9 +116,9 @@ def rollout(environment: Environment, state: TrainState, context: AgentContext) 
             next_obs=outcome.next_obs,
             action=action,
             log_prob=jax.vmap(distribution.log_prob)(behaviour, action),
-            logits=logits,
-            action_bonus=bonus,
-            values=values,
+            logits=acted.logits,
+            action_bonus=acted.scores,
+            values=acted.values,
             reward=outcome.reward,
             terminated=outcome.terminated,
             truncated=outcome.truncated,
@@ -129,7 +129,7 @@ def rollout(environment: Environment, state: TrainState, context: AgentContext) 
         )
         ended = outcome.terminated | outcome.truncated
         following = jax.vmap(context.following_obs)(observation, outcome.observation, ended)
-        memory = None if remembered is None else forget(remembered, ended)
+        memory = None if acted.memory is None else forget(acted.memory, ended)
         return (environments, following, memory), made
 
     (environments, observation, memory), trajectory = jax.lax.scan(
@@ -145,6 +145,5 @@ def _frames(stacks: Real[Array, "N K ..."], trajectory: Trajectory) -> Frames:
     """The frames of a rollout, each once, after those that the environments' stacks began with."""
     depth = stacks.shape[1]
     older = jnp.moveaxis(stacks[:, :-1], 1, 0)  # already zero where they are of an earlier episode
-    ended = (trajectory.terminated | trajectory.truncated)[:-1]
-    began = jnp.concatenate([jnp.zeros((depth, stacks.shape[0]), bool), ended])
+    began = jnp.concatenate([jnp.zeros((depth, stacks.shape[0]), bool), trajectory.ended[:-1]])
     return Frames(jnp.concatenate([older, trajectory.observation]), began, depth)

@@ -24,9 +24,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.keys import named_key
 from action_balance.distributions import MultiCategorical
 from action_balance.envs.spec import EnvSpec
-from action_balance.nets.bonus import BonusNet
-from action_balance.nets.image import ImageBonusNet
-from action_balance.nets.mixed import MixedBonusNet
+from action_balance.nets.bonus import BonusNet, JoinedNet
 
 
 def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
@@ -42,7 +40,6 @@ class Encoded(eqx.Module):
     after: Float[Array, "*b D"]
 
     def each(self, function: Callable[[Array, Array, Array], Any]) -> Any:
-        """Apply a function to every transition."""
         for _ in range(self.before.ndim - 1):
             function = jax.vmap(function)
         return function(self.before, self.action, self.after)
@@ -51,7 +48,7 @@ class Encoded(eqx.Module):
 class InverseDynamics(eqx.Module):
     """An encoder and an inverse model, both trained by the inverse loss."""
 
-    encoder: BonusNet | ImageBonusNet | MixedBonusNet  # with the layers of RND's target
+    encoder: JoinedNet  # with the layers of RND's target
     inverse: BonusNet  # logits of all action components from the features of s and s'
     distribution: MultiCategorical = eqx.field(static=True)
 
@@ -63,7 +60,6 @@ class InverseDynamics(eqx.Module):
         self.inverse = BonusNet(2 * features, hidden, choices, key=named_key(key, "inverse"))
 
     def encode(self, batch: Batch) -> Encoded:
-        """Features of both states of every transition."""
         before, after = batch.each(
             lambda obs, _, next_obs: (self.encoder(obs.normalized), self.encoder(next_obs.normalized))
         )

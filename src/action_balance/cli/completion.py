@@ -6,10 +6,10 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from action_balance.cli import values
 from action_balance.cli.form import PROGRAM, Form
 from action_balance.cli.help import HELP, add_general_options
 from action_balance.cli.parser import add_option
+from action_balance.config import fields as values
 from action_balance.errors import check_name
 
 

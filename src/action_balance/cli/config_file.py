@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_origin
 
-from action_balance.cli import values
 from action_balance.cli.form import Flag, Form
 from action_balance.cli.parser import split
+from action_balance.config import fields as values
 from action_balance.config.settings_file import Entry, entries, refuse
 from action_balance.config.trust import check_trusted
 from action_balance.errors import UserError, nearest
@@ -165,7 +165,7 @@ def _text(path: Path, entry: Entry, one: Flag, value: Any) -> str:
     if isinstance(value, list) and get_origin(kind) is tuple:
         return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise refuse(path, entry, f"takes {values.expected(kind)}, not {_shown(value)}")
+        raise refuse(path, entry, f"takes {values.describe(kind)}, not {_shown(value)}")
     return str(value)
 
 

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
-from action_balance.cli import values
+from action_balance.config import fields as values
 from action_balance.config.serialization import field_docs
 from action_balance.errors import UserError, check_name, flag
 
@@ -88,7 +88,7 @@ class Flag:
     def help(self) -> str:
         """The documentation, with the default value."""
         text = self.doc.replace("`", "").rstrip(".")
-        shown = "" if self.default is None or self.default is MISSING else values.as_text(self.default)
+        shown = "" if self.default is None or self.default is MISSING else _as_text(self.default)
         if self.kind is bool:
             shown = "on" if self.default is True else ""
         complete = self.positional or "default: " in text
@@ -107,7 +107,7 @@ class Flag:
         except ValueError:
             if values.only_choices(kind):
                 check_name(self.name, word, values.choices(kind))
-            raise UserError(f"{self.name} takes {values.expected(kind)}, not '{word:.40}'") from None
+            raise UserError(f"{self.name} takes {values.describe(kind)}, not '{word:.40}'") from None
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,13 @@ class Form:
     def build(self, given: Mapping[str, Any]) -> Any:
         """The command with these values, by path."""
         return _build(self, self.kind, "", None, given)
+
+
+def _as_text(value: Any) -> str:
+    """A value as it is typed."""
+    if isinstance(value, tuple):
+        return " ".join(",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+    return str(value)
 
 
 class Command:

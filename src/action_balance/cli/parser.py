@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from typing import Any
 
-from action_balance.cli import values
 from action_balance.cli.form import Flag, Form
+from action_balance.config import fields as values
 from action_balance.errors import UserError, nearest
 
 #: Finds what an option belongs to that a command does not take.
@@ -52,7 +52,7 @@ def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], 
     except argparse.ArgumentError as error:
         name = str(error.argument_name).partition("/")[0]  # a switch that is on has two names
         kind = options[name].kind if name in options else bool
-        raise UserError(f"{name} takes {'no value' if kind is bool else values.expected(kind)}") from None
+        raise UserError(f"{name} takes {'no value' if kind is bool else values.describe(kind)}") from None
     return {path: _as_typed(raw) for path, raw in vars(found).items()}, others + list(words[len(known) + 1 :])
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from action_balance.cli.form import Command
-from action_balance.config.hosts import HostsConfig
 from action_balance.tracking.base import Name, TrackConfig
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class Resume(Command):
     without this option."""
     track_project: str | None = None
     """Project to log the run to (default: the project used so far, or action-balance)."""
-    hosts: HostsConfig = field(default_factory=HostsConfig)
 
     def load(self) -> Callable[["Console"], None]:
         """Import the training."""
@@ -51,5 +49,4 @@ class Resume(Command):
             steps=self.steps,
             track=track,
             devices=self.devices,
-            hosts=self.hosts,
         )

@@ -37,7 +37,7 @@ DECIDING = ("method", "intrinsic", "action_bonus", "memory", "bonus.action_coef"
 
 @dataclass(frozen=True)
 class Sweep(Command):
-    """Search for good settings of the neural agent with Ray Tune. The best are trained again with fresh seeds.
+    """Search for good settings of the neural agent with Optuna and Ray. The best are trained again with fresh seeds.
 
     The same command continues a sweep that was interrupted. It needs the extra cluster.
     """

@@ -16,7 +16,6 @@ from action_balance.config.cluster import ClusterConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.hosts import HostsConfig
 from action_balance.config.methods import (
     ACTION_BONUSES,
     AUTO,
@@ -101,7 +100,6 @@ class Train(Command):
     TensorBoard is installed."""
     track_project: str | None = None
     """With --track: project to log the run to (default: action-balance)."""
-    hosts: HostsConfig = field(default_factory=HostsConfig)
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     @classmethod
@@ -183,8 +181,6 @@ class Train(Command):
         label = re.sub(r"[^\w.+-]", "-", self.settings.agent.label)
         out, track = Path("runs") / f"{self.settings.env.slug}-{label}", TrackConfig(self.track, self.track_project)
         if self.cluster.is_wanted:
-            if self.hosts.is_wanted:
-                raise UserError("--on ray trains each run in one process: leave out --distributed and --coordinator")
             from action_balance.studies.seeds import train_seeds
 
             single = out.with_name(f"{out.name}-{self.settings.seed}") if self.settings.seeds == 1 else out
@@ -192,7 +188,7 @@ class Train(Command):
         from action_balance.terminal.training import train
 
         out = self.out or out.with_name(f"{out.name}-{self.settings.seed}")
-        return partial(train, self.settings.with_defaults(), out, self.overwrite, track, hosts=self.hosts)
+        return partial(train, self.settings.with_defaults(), out, self.overwrite, track)
 
 
 @cache  # thousands of flags, which every word that is typed is compared with

@@ -1,14 +1,14 @@
 """The progress of many runs on one screen; plain lines if the output is not a terminal."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from rich.console import Console, ConsoleRenderable, Group
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from action_balance.cluster.home import Place
 from action_balance.cluster.jobs import Job
+from action_balance.cluster.mailbox import Place
 from action_balance.engines.metrics_rows import Progress as Training
 from action_balance.errors import as_duration
 from action_balance.printable import printable
@@ -28,42 +28,38 @@ class Board(LiveScreen):
     """Shows jobs: a bar for each that runs now, and a line with their number."""
 
     def __init__(
-        self,
-        console: Console,
-        jobs: Sequence[Job],
-        finished: int = 0,
-        clock: Callable[[], float] = time.monotonic,
+        self, console: Console, total: int, finished: int = 0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Show nothing yet."""
         super().__init__(console, auto_refresh=False)
-        self._total, self._before = len(jobs) + finished, finished
+        self._total, self._before = total, finished
         self._done, self._failed, self._retries = 0, 0, 0
         self._now: dict[str, Training | None] = {}
         self._places: dict[str, str] = {}
-        self._jobs = {job.name: job for job in jobs}
-        self._base = {job.name: job.saved(job.folder) for job in jobs}  # updates that were made before
-        self._updates = sum(job.updates - self._base[job.name] for job in jobs)
-        self._made = 0  # updates of this command, of jobs that are finished
+        self._jobs: dict[str, Job] = {}
+        self._base: dict[str, int] = {}  # updates that were made before
+        self._updates, self._made = 0, 0  # of this command: of all jobs, and of those that are finished
         self._clock = clock
         self._began = self._last_line = clock()
 
+    def add(self, job: Job) -> None:
+        """A job will be trained."""
+        self._jobs[job.name], self._base[job.name] = job, job.saved()
+        self._updates += job.updates - self._base[job.name]
+
     def started(self, job: Job, place: Place, attempt: int, saved: int) -> None:
-        """A job runs now."""
         self._now[job.name], self._places[job.name] = None, place.host
         began = f"continues after update {saved:,} of {job.updates:,}" if saved else "starts"
         self.say(f"{job.name}: {began} on {place.host}{f' (attempt {attempt})' if attempt > 1 else ''}")
 
     def progress(self, job: Job, now: Training) -> None:
-        """A job has finished an update."""
         self._now[job.name] = now
 
-    def finished(self, job: Job) -> None:
-        """A job is finished."""
+    def finished(self, job: Job, says: str | None = None) -> None:
         last = self._now.pop(job.name, None)
         self._done += 1
         self._made += job.updates - self._base[job.name]
-        result = f", return {score(last.episode_return)}" if last else ""
-        self.say(f"{job.name}: finished{result} ({self._before + self._done} of {self._total})")
+        says = says or f"finished{f', return {score(last.episode_return)}' if last else ''}"
+        self.say(f"{job.name}: {says} ({self._before + self._done} of {self._total})")
 
     def waiting(self, job: Job, why: str) -> None:
         """A job will be tried again."""
@@ -89,7 +85,7 @@ class Board(LiveScreen):
 
     def summary(self) -> str:
         """How many jobs are finished, run, wait and have failed, and the time that is left."""
-        waiting = len(self._jobs) - self._done - self._failed - len(self._now)
+        waiting = self._total - self._before - self._done - self._failed - len(self._now)
         parts = [f"{self._before + self._done} of {self._total} runs finished", f"{len(self._now)} running"]
         parts += [f"{waiting} waiting"] if waiting else []
         parts += [f"{self._failed} failed"] if self._failed else []
@@ -98,10 +94,10 @@ class Board(LiveScreen):
         return ", ".join(parts)
 
     def _left(self) -> str:
-        """An estimate from the updates of this command, once the first run is finished."""
+        """An estimate from the updates of this command, once the first run is finished and all jobs are known."""
         running = {name: now.update - self._base[name] for name, now in self._now.items() if now}
         made = self._made + sum(max(0, one) for one in running.values())
-        if not self._done or not made:
+        if not self._done or not made or len(self._jobs) < self._total - self._before:
             return ""
         seconds = (self._clock() - self._began) * (self._updates - made) / made
         return f"about {as_duration(max(0.0, seconds))} left"

@@ -20,7 +20,7 @@ class Job(Protocol):
 
     @property
     def folder(self) -> Path:
-        """The folder that it writes to, on the machine of the command."""
+        """The folder that it writes to, which all machines see."""
 
     @property
     def updates(self) -> int:
@@ -30,17 +30,11 @@ class Job(Protocol):
     def seeds(self) -> int:
         """Agents that are trained together."""
 
-    def train(self, folder: Path, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
+    def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         """Train what is missing."""
 
-    def files(self, folder: Path) -> list[str]:
-        """The files that it has in a folder now, as relative names, in the order in which a copy should get them."""
-
-    def saved(self, folder: Path) -> int:
+    def saved(self) -> int:
         """Updates after which it would continue."""
 
-    def claim(self, folder: Path) -> AbstractContextManager[Callable[[], None]]:
-        """Keep other processes from training it in a folder; a `FolderBusy` if one does.
-
-        The context manager yields a function that does nothing.
-        """
+    def claim(self) -> AbstractContextManager[None]:
+        """Keep other processes from training it; a `FolderBusy` if one does."""

@@ -44,18 +44,12 @@ AUTHENTICATION = "RAY_AUTH_MODE"
 class Resources:
     """What each run reserves, and what there is."""
 
-    cpus: float
-    """CPU cores of a run."""
-    gpus: float
-    """GPUs of a run; it can be a fraction."""
-    all_cpus: float
-    """CPU cores of all nodes."""
+    cpus: float  # cores of a run
+    gpus: float  # of a run; it can be a fraction
+    all_cpus: float  # of all nodes
     all_gpus: float
-    """GPUs of all nodes."""
     nodes: int
-    """Number of nodes."""
-    fits: bool = True
-    """Whether a node is large enough for a run."""
+    fits: bool = True  # whether a node is large enough for a run
 
     @property
     def slots(self) -> int:
@@ -114,13 +108,11 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
         import ray
 
         _print_nothing(ray)
-        if config.address is None:
-            ray._private.ray_constants.ENABLE_RAY_CLUSTER = False  # read from the variable when Ray was imported
         # Ray puts the current folder first on the path of its processes, where a file could replace a library.
         with _own_signals(), contextlib.chdir(sys.prefix):
             _connect(ray, config)
         try:
-            resources = plan(config, _nodes(ray))
+            resources = plan(config, [node["Resources"] for node in ray.nodes() if node["Alive"]])
             if resources.all_gpus:
                 _leave_gpus_to_runs()
             yield resources
@@ -128,42 +120,22 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
             ray.shutdown()
 
 
-def _check_reachable(address: str) -> None:
-    """Raise a `UserError` if nothing answers at HOST:PORT: Ray would try for many minutes."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT).close()
-    except OSError as error:
-        raise _no_cluster(address, reason(error)) from None
-
-
-def _no_cluster(address: str, why: str) -> UserError:
-    return UserError(
-        f"no Ray cluster answers at {address} ({why}): start one with `ray start --head`, or leave out --address to "
-        f"use this machine alone"
-    )
-
-
 def _connect(ray: Any, config: ClusterConfig) -> None:
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    if config.address is None:
+        options |= {"num_cpus": cores(), "include_dashboard": False, "object_store_memory": OBJECT_STORE}
     try:
-        if config.address is None:
-            ray.init(
-                address="local",
-                num_cpus=cores(),
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE,
-                **quiet,
-            )
-        else:
-            if config.address != "auto":
-                _check_reachable(config.address)
-            ray.init(address=config.address, **quiet)
-    except (ConnectionError, TimeoutError) as error:
-        raise _no_cluster(config.address or "this machine", reason(error)) from None
+        if config.address not in (None, "auto"):  # where nothing answers, Ray would try for many minutes
+            host, _, port = config.address.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT).close()
+        ray.init(address=config.address or "local", **options)
     except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        what = "start Ray" if config.address is None else f"connect to the Ray cluster at {config.address}"
-        raise UserError(f"cannot {what}: {reason(error)}") from None
+        if config.address is None:
+            raise UserError(f"cannot start Ray: {reason(error)}") from None
+        raise UserError(
+            f"no Ray cluster answers at {config.address} ({reason(error)}): start one with `ray start --head`, or "
+            f"leave out --address to use this machine alone"
+        ) from None
 
 
 def _print_nothing(ray: Any) -> None:
@@ -171,11 +143,6 @@ def _print_nothing(ray: Any) -> None:
     worker = ray._private.worker
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = lambda *_, **__: None
-
-
-def _nodes(ray: Any) -> list[Mapping[str, float]]:
-    """Resources of the nodes that are alive."""
-    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:

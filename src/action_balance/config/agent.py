@@ -1,13 +1,14 @@
 """Settings of the neural agent. Nothing here imports JAX."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from action_balance.config.bonuses import bonus_parts, default_normalization
+from action_balance.config.fields import Settings, count, known, number
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, METHODS, NONE, Auto, Method
 from action_balance.core.options import Normalization
-from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError, flag
 
 #: Where the intrinsic return can be cut.
 Ends = Literal["never", "terminated", "episode"]
@@ -17,64 +18,65 @@ MinibatchOf = Literal["environments", "samples"]
 Trunks = Literal["shared", "separate"]
 #: Nonlinearity of the hidden layers of a policy for vectors.
 Activation = Literal["relu", "tanh"]
-#: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
-MAX_STEPS = 10**15
 #: What a policy remembers of an episode.
 Memory = Literal["none", "gru"]
 #: Number type of the convolutions.
 Precision = Literal["float32", "bfloat16"]
-
-
-def _given(settings: object, *names: str) -> list[str]:
-    """Those of some settings that are set."""
-    return [name for name in names if getattr(settings, name) is not None]
+#: Named settings of an agent, in `config.presets`.
+Preset = Literal["classic", "vectorized", "study", "atari-paper", "atari-rnd"]
+#: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
+MAX_STEPS = 10**15
+#: Most layers of a network: the time to compile it grows with each.
+MAX_LAYERS = 100
+#: Largest weight of a term.
+MAX_COEF = 1e6
 
 
 @dataclass(frozen=True)
-class PPOConfig:
+class PPOConfig(Settings):
     """PPO with two reward streams; the defaults are those of RND, except for the learning rate."""
 
-    rollout_steps: int = 128
+    rollout_steps: int = count(128)
     """Steps in each environment between updates."""
-    epochs: int = 4
+    epochs: int = count(4)
     """Passes over a rollout per update."""
-    minibatches: int = 4
+    minibatches: int = count(4)
     """Minibatches per epoch. This number must divide the number of environments or, with --minibatch-of samples and
     without memory, the number of samples in a rollout."""
-    learning_rate: float = 3e-4
+    learning_rate: float = number(3e-4, above=True)
     """Adam learning rate of the policy and the bonus networks; RND used 1e-4."""
-    clip: float = 0.1
+    clip: float = number(0.1, above=True)
     """Clipping range of the probability ratio: 1 +- this value."""
-    entropy_coef: float | None = None
+    entropy_coef: float | None = number(None, high=MAX_COEF)
     """Weight of the entropy of the behaviour policy (default: --entropy-base; ten times that with --method entropy)."""
-    entropy_base: float = 0.001
+    entropy_base: float = number(0.001, high=MAX_COEF)
     """Weight of the entropy if --entropy-coef is not given; --method entropy uses ten times this value."""
-    epsilon: float | None = None
+    epsilon: float | None = number(None, high=1)
     """Probability of choosing each component of an action uniformly at random during training (default: 0; 0.1 with
     --method epsilon-greedy)."""
-    gamma_ext: float = 0.999
+    gamma_ext: float = number(0.999, high=1)
     """Discount factor of the extrinsic reward."""
-    gamma_int: float = 0.99
+    gamma_int: float = number(0.99, high=1)
     """Discount factor of the intrinsic reward."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = number(0.95, high=1)
     """Lambda of generalised advantage estimation, for both reward streams."""
-    extrinsic_coef: float = 2.0
+    extrinsic_coef: float = number(2.0, high=MAX_COEF)
     """Weight of the extrinsic advantages."""
-    intrinsic_coef: float = 1.0
+    intrinsic_coef: float = number(1.0, high=MAX_COEF)
     """Weight of the intrinsic advantages; if it is 0, the intrinsic value is not learned either."""
     intrinsic_ends: Ends = "never"
     """Where the intrinsic return ends: never (RND), at terminal states, or at the end of every episode."""
     minibatch_of: MinibatchOf = "environments"
     """What a minibatch consists of: all steps of some environments (RND), or samples shuffled across steps and
     environments. With --memory gru, it is always all steps of some environments."""
-    learning_rate_end: float | None = None
+    learning_rate_end: float | None = number(None, high=MAX_COEF)
     """Learning rate after the last update, annealed linearly over the planned updates (default: constant). Extending a
     run stretches the schedule to the new length: the rate rises once, to what the longer run would have had at this
     update, and falls from there."""
-    max_grad_norm: float | None = None
+    max_grad_norm: float | None = number(None, above=True)
     """Maximum L2 norm of the gradient of the policy and value network; larger gradients are scaled down to it (default:
     no clipping). Gradients of the bonus networks are not clipped."""
-    value_coef: float = 1.0
+    value_coef: float = number(1.0, high=MAX_COEF)
     """Weight of the value loss, which is half the squared error."""
     normalize_advantages: bool = False
     """Standardise the advantages of every minibatch to mean 0 and standard deviation 1."""
@@ -86,167 +88,126 @@ class PPOConfig:
     applies to the extrinsic return and, with --intrinsic-ends episode, to the intrinsic return. Without this flag, a
     time limit counts as a terminal state (RND)."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "rollout_steps", "epochs", "minibatches", low=1, high=MAX)
-        check_numbers(self, "learning_rate", "clip", *_given(self, "max_grad_norm"), above=True)
-        check_numbers(self, *_given(self, "learning_rate_end"), "value_coef", high=1e6)
-        check_name(flag("minibatch_of"), self.minibatch_of, get_args(MinibatchOf))
-        check_numbers(self, "gamma_ext", "gamma_int", "gae_lambda", high=1)
-        coefs = ("entropy_base", "extrinsic_coef", "intrinsic_coef")
-        check_numbers(self, *_given(self, "entropy_coef"), *coefs, high=1e6)
-        check_numbers(self, *_given(self, "epsilon"), high=1)
-        check_name(flag("intrinsic_ends"), self.intrinsic_ends, get_args(Ends))
-
 
 #: Where the length of the warm-up depends on that of the run: one rollout per so many updates, and the most rollouts.
 UPDATES_PER_WARMUP, MAX_WARMUP = 100, 50
 
-#: Settings of c where it adapts: the limits in their order, and all.
+#: Settings of c where it adapts: the limits in their order, and all; and those of every action bonus.
 COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
 ADAPTS = ("target_kl", *COEF_LIMITS, "action_coef_rate")
+OF_ACTION_BONUS = ("action_coef", "action_coef_end", "normalize", *ADAPTS)
 
 
 @dataclass(frozen=True)
-class BonusConfig:
+class BonusConfig(Settings):
     """Settings that all bonuses share."""
 
-    action_coef: float | Auto | None = None
+    action_coef: float | Auto | None = number(None, high=MAX_COEF)
     """Weight c of the normalised action bonus in the logits (Eq. 5), or auto: c adapts after every rollout to keep
     KL(beta || pi) near --target-kl (default: 1; auto with --method action-balance-hash)."""
-    action_coef_end: float | None = None
+    action_coef_end: float | None = number(None, high=MAX_COEF)
     """Weight c at the last update, annealed linearly (default: constant)."""
-    target_kl: float | None = None
+    target_kl: float | None = number(None, high=MAX_COEF, above=True)
     """With --action-coef auto: target for the mean KL(beta || pi) of a rollout, in nats (default: 0.05)."""
-    action_coef_start: float = 3.0
+    action_coef_start: float = number(3.0, high=MAX_COEF, above=True)
     """With --action-coef auto: c in the first rollout."""
-    action_coef_min: float = 0.01
+    action_coef_min: float = number(0.01, high=MAX_COEF, above=True)
     """With --action-coef auto: lower limit of c."""
-    action_coef_max: float = 10.0
+    action_coef_max: float = number(10.0, high=MAX_COEF, above=True)
     """With --action-coef auto: upper limit of c."""
-    action_coef_rate: float = 0.1
+    action_coef_rate: float = number(0.1, high=MAX_COEF, above=True)
     """With --action-coef auto: largest change of log c per rollout."""
     normalize: Normalization | None = None
     """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
-    update_proportion: float = 1.0
+    update_proportion: float = number(1.0, high=1, above=True)
     """Proportion of each environment's samples, chosen at random, that the bonus networks learn from."""
-    warmup_rollouts: int | None = 50
+    warmup_rollouts: int | None = number(50, high=MAX)
     """Rollouts of a random agent that initialise the observation statistics, in addition to --steps; none means one per
     100 planned updates, at most 50."""
-    observation_clip: float = 5.0
+    observation_clip: float = number(5.0, above=True)
     """Clipping range of normalised observations: +- this value."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.action_coef, str):
-            check_name(flag("action_coef"), self.action_coef, get_args(Auto))
-        else:
-            check_numbers(self, *_given(self, "action_coef"), high=1e6)
-        check_numbers(self, *_given(self, "action_coef_end"), high=1e6)
-        check_numbers(self, *_given(self, *ADAPTS), high=1e6, above=True)
+        super().__post_init__()
         if not self.action_coef_min <= self.action_coef_start <= self.action_coef_max:
             low, start, high = (f"{flag(name)} {getattr(self, name):g}" for name in COEF_LIMITS)
             raise UserError(f"c must start within its limits: choose values with {low} <= {start} <= {high}")
-        if self.normalize is not None:
-            check_name(flag("normalize"), self.normalize, get_args(Normalization))
-        check_numbers(self, "update_proportion", high=1, above=True)
-        check_numbers(self, *_given(self, "warmup_rollouts"), high=MAX)
-        check_numbers(self, "observation_clip", above=True)
-
-
-#: Most layers of a network: the time to compile it grows with each.
-MAX_LAYERS = 100
 
 
 @dataclass(frozen=True)
-class NetConfig:
+class NetConfig(Settings):
     """Networks for vector observations."""
 
-    hidden: int = 64
+    hidden: int = count(64)
     """Width of the policy's hidden layers."""
-    layers: int = 2
-    """Number of hidden layers in the policy's trunk, at most 100."""
-    bonus_hidden: int = 128
+    layers: int = count(2, MAX_LAYERS)
+    """Number of hidden layers in the policy's trunk."""
+    bonus_hidden: int = count(128)
     """Width of the bonus networks' hidden layers."""
-    bonus_outputs: int = 32
+    bonus_outputs: int = count(32)
     """Outputs of the target and predictor networks."""
-    predictor_layers: int = 1
-    """Extra layers of a predictor compared with its target, at most 100."""
+    predictor_layers: int = number(1, high=MAX_LAYERS)
+    """Extra layers of a predictor compared with its target."""
     trunks: Trunks = "shared"
     """Hidden layers of the policy and the values: one shared trunk with a residual layer for each, or a separate trunk
     for each."""
     activation: Activation = "relu"
     """Nonlinearity of the policy's hidden layers."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "hidden", "bonus_hidden", "bonus_outputs", low=1, high=MAX)
-        check_numbers(self, "layers", low=1, high=MAX_LAYERS)
-        check_numbers(self, "predictor_layers", high=MAX_LAYERS)
-        check_name(flag("trunks"), self.trunks, get_args(Trunks))
-        check_name(flag("activation"), self.activation, get_args(Activation))
-
 
 @dataclass(frozen=True)
-class ImageConfig:
+class ImageConfig(Settings):
     """Networks for images; the defaults are those of RND (Burda et al., 2019)."""
 
-    channels: int = 32
+    channels: int = count(32)
     """Channels of the first convolution; the second and third have twice as many."""
-    small_layers: int = 3
+    small_layers: int = count(3, MAX_LAYERS)
     """Number of convolutions for images that are too small for those of RND, such as MinAtar's 10 x 10 pixels."""
-    features: int = 256
+    features: int = count(256)
     """Width of the policy's first fully connected layer."""
-    trunk: int = 448
+    trunk: int = count(448)
     """Width of the policy's other layers."""
-    bonus_features: int = 512
+    bonus_features: int = count(512)
     """Width of the bonus networks' fully connected layers, and their outputs."""
     precision: Precision = "float32"
     """Floating-point type of the convolutions in the policy and the next-state bonus; bfloat16 is faster on a GPU.
     Later layers, statistics, losses and the action bonus always use float32."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "channels", "features", "trunk", "bonus_features", low=1, high=MAX)
-        check_numbers(self, "small_layers", low=1, high=MAX_LAYERS)
-        check_name(flag("precision"), self.precision, get_args(Precision))
-
 
 @dataclass(frozen=True)
-class HostConfig:
+class HostConfig(Settings):
     """How environments on the host are stepped."""
 
-    groups: int | None = None
+    groups: int | None = count(None)
     """Number of groups of environments that take turns: one steps while the agent computes actions for another
     (default: 2; 1 with fewer than 16 environments, or if they step in this process). Results do not depend on this
     setting."""
-    lag: int | None = None
+    lag: int | None = number(None, high=1)
     """0: environments wait for each update. 1: they keep stepping with the previous policy during the update (default:
     1 on a GPU, 0 on a CPU)."""
-    threads: int = 0
+    threads: int = number(0, high=MAX)
     """Threads per group, for environments that step in threads; 0 for one per core."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, *(["groups"] if self.groups is not None else []), low=1, high=MAX)
-        check_numbers(self, *(["lag"] if self.lag is not None else []), high=1)
-        check_numbers(self, "threads", high=MAX)
 
 
 @dataclass(frozen=True)
-class AgentConfig:
+class AgentConfig(Settings):
     """How one agent is trained."""
 
-    method: str = "action-balance-rnd"
-    """Exploration method, which selects the bonuses, by its name in `METHODS`."""
-    intrinsic: str | None = None
-    """Next-state bonus that overrides the method's, by its name in `INTRINSIC_BONUSES` or as MODULE:CLASS."""
-    action_bonus: str | None = None
-    """Action bonus that overrides the method's, by its name in `ACTION_BONUSES` or as MODULE:CLASS."""
-    steps: int = 150_000
+    method: str = known("action-balance-rnd", METHODS)
+    """Exploration method, which selects the bonuses."""
+    intrinsic: str | None = known(None, (NONE, *INTRINSIC_BONUSES), own=True)
+    """Next-state bonus, overriding the method's."""
+    action_bonus: str | None = known(None, (NONE, *ACTION_BONUSES), own=True)
+    """Action bonus, overriding the method's."""
+    steps: int = count(150_000, MAX_STEPS)
     """Environment steps per seed, rounded down to whole updates."""
-    envs: int = 8
+    envs: int = count(8)
     """Number of parallel environments."""
     memory: Memory = "none"
     """Recurrent memory of the policy and the values, for environments that show only a part of their state: none, or
     gru, a gated recurrent unit between the hidden layers and the outputs. It is reset at the beginning of every episode
     and learns by backpropagation through a rollout. The bonus networks never see it."""
-    memory_units: int = 128
+    memory_units: int = count(128)
     """Units of the recurrent memory."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     bonus: BonusConfig = field(default_factory=BonusConfig)
@@ -255,20 +216,11 @@ class AgentConfig:
     net: NetConfig = field(default_factory=NetConfig)
     image: ImageConfig = field(default_factory=ImageConfig)
     host: HostConfig = field(default_factory=HostConfig)
-    preset: str | None = field(default=None, compare=False)
-    """Name of the preset that these settings started from; informational only."""
+    preset: Preset | None = field(default=None, compare=False)
+    """Named settings to start from, which flags override."""
 
     def __post_init__(self) -> None:
-        check_name("method", self.method, METHODS)
-        for name, chosen, known in (
-            ("intrinsic", self.intrinsic, INTRINSIC_BONUSES),
-            ("action_bonus", self.action_bonus, ACTION_BONUSES),
-        ):
-            if chosen is not None and ":" not in chosen:
-                check_name(flag(name), chosen, (NONE, *known))
-        check_name(flag("memory"), self.memory, get_args(Memory))
-        check_numbers(self, "steps", low=1, high=MAX_STEPS)
-        check_numbers(self, "envs", "memory_units", low=1, high=MAX)
+        super().__post_init__()
         divided = self.steps_per_update if self.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
             raise UserError(
@@ -286,40 +238,58 @@ class AgentConfig:
                 f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
             )
         self._check_products()
-        if unused := self.bonus_settings.keys() - set(self.bonus_names):
-            raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
-        for name in () if self.balances else ("action_coef", "action_coef_end", "normalize", *ADAPTS):
-            self._check_default(name, f"{self.label} has no action bonus")
-        for name in () if self.adapts else ADAPTS:
-            self._check_default(name, f"{flag(name)} needs --action-coef auto")
-        for name in ("action_coef_end",) if self.adapts else ():
-            self._check_default(name, "--action-coef auto cannot be combined with a schedule")
-        if self.adapts and self.epsilon:
-            raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
-        for name in _given(self.ppo, "epsilon", "entropy_coef") if self.uniform else ():
-            raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
-        if self.uniform and self.recurrent_units:
-            raise UserError(f"{self.label} acts at random and does not learn: leave out --memory")
+        self._check_unused()
 
     def _check_products(self) -> None:
         """Raise a `UserError` if updates or minibatches cannot be counted in 32 bits."""
-        ppo = self.ppo
         if self.updates > MAX:
             raise UserError(
                 f"--steps {self.steps} takes {self.updates} updates of {self.steps_per_update} steps, but a run has at "
                 f"most {MAX} updates: use more --envs or --rollout-steps"
             )
         for one, first, other, second in (
-            ("warmup_rollouts", self.warmup_rollouts, "rollout_steps", ppo.rollout_steps),
-            ("epochs", ppo.epochs, "minibatches", ppo.minibatches),
+            ("warmup_rollouts", self.warmup_rollouts, "rollout_steps", self.ppo.rollout_steps),
+            ("epochs", self.ppo.epochs, "minibatches", self.ppo.minibatches),
         ):
             if first * second > MAX:
                 raise UserError(f"{flag(one)} {first} times {flag(other)} {second} must be at most {MAX}")
 
-    def _check_default(self, name: str, why: str) -> None:
-        default = getattr(BonusConfig, name)
-        if getattr(self.bonus, name) != default:
-            raise UserError(f"{why}: leave out {flag(name)}, or set it to {'none' if default is None else default}")
+    def _check_unused(self) -> None:
+        """Raise a `UserError` for a setting that has no effect with these bonuses."""
+        if unused := self.bonus_settings.keys() - set(self.bonus_names):
+            raise UserError(f"{self.label} does not use the bonus {min(unused)}: remove its settings")
+        why = {"action_coef_end": "--action-coef auto cannot be combined with a schedule"} if self.adapts else {}
+        if not self.adapts:
+            why = {name: f"{flag(name)} needs --action-coef auto" for name in ADAPTS}
+        if not self.balances:
+            why = dict.fromkeys(OF_ACTION_BONUS, f"{self.label} has no action bonus")
+        for name, reason in why.items():
+            default = getattr(BonusConfig, name)
+            if getattr(self.bonus, name) != default:
+                other = "none" if default is None else default
+                raise UserError(f"{reason}: leave out {flag(name)}, or set it to {other}")
+        if self.adapts and self.epsilon:
+            raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
+        given = {
+            "epsilon": self.ppo.epsilon,
+            "entropy_coef": self.ppo.entropy_coef,
+            "memory": self.recurrent_units or None,
+        }
+        for name, value in given.items() if self.uniform else ():
+            if value is not None:
+                raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
+
+    def policy_only(self) -> "AgentConfig":
+        """The settings of an agent that has learned and only acts: no bonus rewards it or balances it."""
+        return replace(
+            self,
+            method="random" if self.uniform else "ppo",
+            intrinsic=None,
+            action_bonus=None,
+            bonus=replace(self.bonus, **{name: getattr(BonusConfig, name) for name in OF_ACTION_BONUS}),
+            bonus_settings=FrozenDict(),
+            ppo=replace(self.ppo, epsilon=None, entropy_coef=None, entropy_base=PPOConfig.entropy_base),
+        )
 
     @property
     def method_settings(self) -> Method:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
+from action_balance.config.fields import Settings, count, number
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
 from action_balance.core.options import Normalization
-from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
+from action_balance.errors import UserError, check_range
 
 #: What the predictor of pairs can learn from.
 LearnsFrom = Literal["taken", "all"]
@@ -21,7 +22,7 @@ Counter = Literal["count", "hash", "coin-flip"]
 
 
 @dataclass(frozen=True)
-class DistillationConfig:
+class DistillationConfig(Settings):
     """Distillation of state-action pairs, the action bonus of the paper."""
 
     learns_from: LearnsFrom = "taken"
@@ -30,110 +31,86 @@ class DistillationConfig:
     embedding: Embedding = "one-hot"
     """How the networks see an action: one-hot, or also as an action channel (Eq. 3; images only)."""
 
-    def __post_init__(self) -> None:
-        check_name(flag("learns_from"), self.learns_from, get_args(LearnsFrom))
-        check_name(flag("embedding"), self.embedding, get_args(Embedding))
-
 
 @dataclass(frozen=True)
-class HashConfig:
+class HashConfig(Settings):
     """Counts of hashed observations (Tang et al., 2017)."""
 
     hash_kind: HashKind = "auto"
     """What is hashed: simhash (signs of random projections), cells (a small image with few grey levels; floating-point
     values must be in 0..1), or auto: cells for 8-bit images larger than a cell image, the symbols themselves for
     symbolic grids, simhash otherwise."""
-    hash_bits: int = 64
+    hash_bits: int = count(64, 4096)
     """Number of random projections of a SimHash; with more of them, fewer observations share a count."""
-    cell_rows: int = 8
+    cell_rows: int = count(8, 1024)
     """Rows of a cell image."""
-    cell_columns: int = 11
+    cell_columns: int = count(11, 1024)
     """Columns of a cell image."""
-    grey_levels: int = 8
+    grey_levels: int = number(8, 2, 256)
     """Grey levels of a cell image."""
-    table_bits: int = 18
+    table_bits: int = count(18, 28)
     """Base-2 logarithm of the number of rows in the table; different hashes can share a row."""
-
-    def __post_init__(self) -> None:
-        check_name(flag("hash_kind"), self.hash_kind, get_args(HashKind))
-        check_numbers(self, "hash_bits", low=1, high=4096)
-        check_numbers(self, "cell_rows", "cell_columns", low=1, high=1024)
-        check_numbers(self, "grey_levels", low=2, high=256)
-        check_numbers(self, "table_bits", low=1, high=28)
 
 
 @dataclass(frozen=True)
-class CoinFlipConfig:
+class CoinFlipConfig(Settings):
     """Coin-flip network (Lobel et al., 2023), trained on samples from a memory of past visits."""
 
-    coins: int = 32
+    coins: int = count(32)
     """Coin flips per visit: the number of network outputs for a state or for an action."""
-    coin_memory: int = 16_384
+    coin_memory: int = count(16_384)
     """Number of past visits in the memory; all training samples are drawn from it, not from the newest rollout
     alone."""
-    coin_kept: int = 16
+    coin_kept: int = count(16)
     """Number of visits that the memory keeps of a common state, as a sample of all its visits; it keeps all visits of
     rare states."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "coins", "coin_memory", "coin_kept", low=1, high=MAX)
-
 
 @dataclass(frozen=True)
-class ICMConfig:
+class ICMConfig(Settings):
     """Intrinsic curiosity module (Pathak et al., 2017)."""
 
-    features: int = 32
+    features: int = count(32)
     """Number of features of an observation, which the inverse model learns and the forward model predicts."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "features", low=1, high=MAX)
 
 
 @dataclass(frozen=True)
-class NGUConfig:
+class NGUConfig(Settings):
     """Episodic novelty times RND (Never Give Up, Badia et al., 2020)."""
 
-    features: int = 32
+    features: int = count(32)
     """Number of features of an observation, which the inverse model learns."""
-    neighbours: int = 10
+    neighbours: int = count(10)
     """Number of nearest neighbours in the episode that an observation is compared with."""
-    episodic_memory: int = 1_024
+    episodic_memory: int = count(1_024)
     """Number of observations of the current episode in the memory; new ones replace the oldest."""
-    kernel_epsilon: float = 0.001
+    kernel_epsilon: float = number(0.001, above=True)
     """Kernel constant: the smaller it is, the faster similarity falls with distance."""
-    cluster_distance: float = 0.008
+    cluster_distance: float = number(0.008)
     """Normalised squared distances below this count as zero."""
-    max_similarity: float = 8.0
+    max_similarity: float = number(8.0, above=True)
     """Observations with a higher similarity get no bonus. The similarity is at most the square root of --neighbours
     (3.2 for 10), so the default, which is that of the NGU paper, has no effect with 10 neighbours."""
-    max_modulation: float = 5.0
+    max_modulation: float = number(5.0, 1)
     """Largest factor by which RND scales the episodic novelty."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "features", "episodic_memory", low=1, high=MAX)
-        check_numbers(self, "neighbours", low=1, high=self.episodic_memory)
-        check_numbers(self, "kernel_epsilon", "max_similarity", above=True)
-        check_numbers(self, "cluster_distance")
-        check_numbers(self, "max_modulation", low=1)
+        super().__post_init__()
+        check_range("--neighbours", self.neighbours, 1, self.episodic_memory)
 
 
 @dataclass(frozen=True)
-class E3BConfig:
+class E3BConfig(Settings):
     """Elliptical episodic bonus (Henaff et al., 2022)."""
 
-    features: int = 32
+    features: int = count(32)
     """Number of features of an observation, which the inverse model learns."""
-    ridge: float = 0.1
+    ridge: float = number(0.1, above=True)
     """Ridge term: the diagonal of the feature covariance at the start of an episode."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "features", low=1, high=MAX)
-        check_numbers(self, "ridge", above=True)
 
 
 @dataclass(frozen=True)
-class UCBConfig:
+class UCBConfig(Settings):
     """Upper confidence bound of every action (UCB1, Auer et al., 2002)."""
 
     #: Normalised, UCB1 is the bonus of its counter: both differ by a factor that all actions of a state share.
@@ -141,9 +118,6 @@ class UCBConfig:
 
     counter: Counter = "hash"
     """Counter of state-action pairs: count, hash or coin-flip. The counter's settings are available as flags, too."""
-
-    def __post_init__(self) -> None:
-        check_name(flag("counter"), self.counter, get_args(Counter))
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal
 
-from action_balance.errors import UserError, check_numbers, flag
+from action_balance.config.fields import Settings, count, number
+from action_balance.errors import UserError, flag
 
 #: Where runs can be trained, other than one after the other in this process.
 Backend = Literal["ray"]
@@ -13,7 +14,7 @@ MAX_PROCESSORS = 10_000
 
 
 @dataclass(frozen=True)
-class RunChoice:
+class RunChoice(Settings):
     """Train the runs of a study one by one, such as in the array jobs of a cluster."""
 
     settings_title: ClassVar[str] = "settings for single runs"
@@ -25,6 +26,7 @@ class RunChoice:
     """Train this run only, and write no report; --list-runs prints the names."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.list_runs and self.only is not None:
             raise UserError("--list-runs trains nothing: leave out --only or --list-runs")
 
@@ -39,7 +41,7 @@ class RunChoice:
 
 
 @dataclass(frozen=True)
-class ClusterConfig:
+class ClusterConfig(Settings):
     """Train runs in parallel with Ray, on this machine or on a cluster."""
 
     on: Backend | None = None
@@ -48,21 +50,17 @@ class ClusterConfig:
     address: str | None = field(default=None, metadata={"metavar": "HOST:PORT"})
     """With --on ray: address of a running Ray cluster, or auto for the one that this machine belongs to (default: a
     Ray instance of this command's own, which only this machine can reach)."""
-    cpus_per_run: float | None = None
+    cpus_per_run: float | None = number(None, high=MAX_PROCESSORS, above=True)
     """With --on ray: CPU cores that each run reserves (default: 1; with GPUs, the cores of a node per GPU)."""
-    gpus_per_run: float | None = None
+    gpus_per_run: float | None = number(None, high=MAX_PROCESSORS)
     """With --on ray: GPUs that each run reserves, such as 0.5 for two runs per GPU (default: 1, or 0 without GPUs)."""
-    max_crashes: int = 10
+    max_crashes: int = count(10, 10_000)
     """With --on ray: crashes in a row, without progress, after which a run is given up. Lost machines do not count."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "max_crashes", low=1, high=10_000)
-        if self.cpus_per_run is not None:
-            check_numbers(self, "cpus_per_run", low=0, high=MAX_PROCESSORS, above=True)
-        if self.gpus_per_run is not None:
-            check_numbers(self, "gpus_per_run", low=0, high=MAX_PROCESSORS)
-            if self.gpus_per_run > 1 and self.gpus_per_run != int(self.gpus_per_run):
-                raise UserError(f"--gpus-per-run must be at most 1, or a whole number, not {self.gpus_per_run:g}")
+        super().__post_init__()
+        if self.gpus_per_run is not None and self.gpus_per_run > 1 and self.gpus_per_run != int(self.gpus_per_run):
+            raise UserError(f"--gpus-per-run must be at most 1, or a whole number, not {self.gpus_per_run:g}")
         if self.address is not None:
             self._check_address(self.address)
         self._check_used()

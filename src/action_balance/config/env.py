@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from action_balance.config.fields import Settings
 from action_balance.errors import UserError, check_unused
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EnvConfig:
+class EnvConfig(Settings):
     """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
 
     name: str = field(metadata={"metavar": "ENV"})

@@ -41,48 +41,45 @@ AUTO: Auto = "auto"
 class Method:
     """Which bonus rewards, which bonus balances, and the settings that differ from the defaults."""
 
-    intrinsic: str = NONE
-    """Name of the next-state bonus."""
-    action_bonus: str = NONE
-    """Name of the bonus that balances the policy."""
-    uniform: bool = False
-    """Act uniformly at random and learn nothing."""
-    bonus_settings: FrozenDict = field(default_factory=FrozenDict)
-    """Settings of the bonuses that differ from their defaults, by name of the bonus."""
-    action_coef: float | Auto = 1.0
-    """c, the weight of the action bonus (Eq. 5)."""
-    target_kl: float = 0.05
-    """KL(beta || pi) that c is adapted to, where it adapts."""
-    entropy_factor: float = 1.0
-    """What the weight of the entropy is multiplied by, unless it is set."""
-    epsilon: float = 0.0
-    """Probability of a uniformly random action."""
+    about: str = field(default="", compare=False)
+    intrinsic: str = NONE  # name of the next-state bonus
+    action_bonus: str = NONE  # name of the bonus that balances the policy
+    uniform: bool = False  # act uniformly at random and learn nothing
+    bonus_settings: FrozenDict = field(default_factory=FrozenDict)  # what differs from the defaults, by bonus
+    action_coef: float | Auto = 1.0  # c, the weight of the action bonus (Eq. 5)
+    target_kl: float = 0.05  # KL(beta || pi) that c is adapted to, where it adapts
+    entropy_factor: float = 1.0  # what the weight of the entropy is multiplied by, unless it is set
+    epsilon: float = 0.0  # probability of a uniformly random action
 
 
 #: The methods of the paper and their baselines.
 METHODS: dict[str, Method] = {
-    "random": Method(uniform=True),
+    "random": Method("acts uniformly at random and learns nothing", uniform=True),
     # Schulman et al., 2017
-    "ppo": Method(),
+    "ppo": Method("PPO without a bonus"),
     # what action balance is an alternative to: random actions at all times, or a policy that stays random
-    "epsilon-greedy": Method(epsilon=0.1),
-    "entropy": Method(entropy_factor=10.0),
-    # PPO with 1 / sqrt(1 + N(s')), where states can be enumerated
-    "count": Method(intrinsic="count"),
-    # the same with counts of hashed observations, in any environment (Tang et al., 2017)
-    "hash": Method(intrinsic="hash"),
-    # Burda et al., 2019; the paper's baseline
-    "rnd": Method(intrinsic="rnd"),
-    # Section III-D of the paper alone, as in its heat maps (Figure 5)
-    "action-balance": Method(action_bonus="distillation"),
-    # Algorithm 1 of the paper
-    "action-balance-rnd": Method(intrinsic="rnd", action_bonus="distillation"),
-    # the same with the action channel (Section IV-C)
+    "epsilon-greedy": Method("PPO with 10 % random actions", epsilon=0.1),
+    "entropy": Method("PPO with ten times the preset's entropy weight", entropy_factor=10.0),
+    # 1 / sqrt(1 + N(s')), and the same with hashes (Tang et al., 2017)
+    "count": Method("PPO with exact state counts, where states can be enumerated", "count"),
+    "hash": Method("PPO with counts of hashed observations", "hash"),
+    # Burda et al., 2019
+    "rnd": Method("PPO with random network distillation, the paper's baseline", "rnd"),
+    # as in the paper's heat maps (Figure 5)
+    "action-balance": Method("PPO with action balance alone (Section III-D)", NONE, "distillation"),
+    "action-balance-rnd": Method(
+        "action balance with RND: Algorithm 1 of the paper, the default", "rnd", "distillation"
+    ),
     "action-balance-rnd-channel": Method(
-        intrinsic="rnd",
-        action_bonus="distillation",
+        "action balance with RND and the action channel (Section IV-C), for images",
+        "rnd",
+        "distillation",
         bonus_settings=FrozenDict(distillation={"embedding": "channel"}),
     ),
-    # action balance with counts in place of the learned error, and a coefficient that adapts
-    "action-balance-hash": Method(intrinsic="rnd", action_bonus="hash", action_coef="auto"),
+    "action-balance-hash": Method(
+        "action balance with RND, counts of hashed state-action pairs, and an adaptive coefficient",
+        "rnd",
+        "hash",
+        action_coef="auto",
+    ),
 }

@@ -33,14 +33,10 @@ _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*"
 class Condition:
     """A metric compared with a number."""
 
-    text: str
-    """As it was written."""
+    text: str  # as it was written
     metric: str
-    """Name of the metric."""
     comparison: str
-    """``>=``, ``<=``, ``>`` or ``<``."""
     value: float
-    """The number."""
 
     @classmethod
     def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "Condition":

@@ -4,16 +4,16 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from action_balance.arguments import as_whole
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
+from action_balance.config.fields import Settings, count
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.stopping import Condition
 from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
-from action_balance.errors import MAX, UserError, check_numbers, check_unused
+from action_balance.errors import UserError, check_unused
 
 if TYPE_CHECKING:
     import jax
@@ -27,32 +27,31 @@ CHECKPOINT_EVERY = 50
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """Settings of one training run."""
 
     env: EnvConfig
     agent: AgentConfig = field(default_factory=AgentConfig)
     seed: int = 0
     """Random seed of the first agent; the others use the seeds that follow."""
-    seeds: int = 1
+    seeds: int = count(1)
     """Number of agents to train together, one per seed; each is trained as it would be alone."""
-    checkpoint_every: int | None = None
+    checkpoint_every: int | None = count(None)
     """Number of updates between checkpoints (default: 50, or five minutes where checkpoints are large)."""
     stop_when: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "CONDITION"})
     """Stop the run early once the mean of a metric over the seeds meets a condition, e.g.
     "return>=0.9"; can be repeated, and the first condition that is met stops the run."""
-    devices: int | Literal["all"] | None = None
+    devices: int | Literal["all"] | None = count(None)
     """Number of devices, such as GPUs, to split the seeds over, or the environments of each seed if there are fewer
     seeds than devices (default: one GPU, or one core per seed)."""
 
     def __post_init__(self) -> None:
-        counts = ["seeds"] if self.checkpoint_every is None else ["seeds", "checkpoint_every"]
-        check_numbers(self, *counts, low=1, high=MAX)
-        as_whole("--seed", self.seed)
+        super().__post_init__()
         if not 0 <= self.seed < 2**31 - self.seeds:
             raise UserError(f"--seed must be 0 or more and below {2**31 - self.seeds}, not {self.seed}")
         _ = self.conditions
-        self._check_devices()
+        if self.devices is not None and isinstance(self.env, HostEnvConfig):
+            raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
         self.env.check_host(self.agent.host)
         if self.agent.recurrent_units:
             self.env.check_memory()
@@ -63,14 +62,6 @@ class TrainConfig:
         """What `stop_when` says, checked."""
         own = any(":" in name for name in self.agent.bonus_names)
         return [Condition.parse(text, own, self.env.info_names) for text in self.stop_when]
-
-    def _check_devices(self) -> None:
-        if self.devices is None:
-            return
-        if self.devices != "all":
-            check_numbers(self, "devices", low=1, high=MAX)
-        if isinstance(self.env, HostEnvConfig):
-            raise UserError(f"{self.env.name} runs on the host, so its environments cannot be split: omit --devices")
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have."""

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act_with_memory
+from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor
 from action_balance.config.agent import AgentConfig
 
@@ -102,7 +102,7 @@ def decide_with_memory(
     mask: Bool[Array, " A"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
-    (logits, _, bonus), memory = act_with_memory(actor, memory, observation, index, context, mask)
+    logits, _, bonus, memory = act(actor, observation, index, context, mask, memory)
     behaviour = context.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]

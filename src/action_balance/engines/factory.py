@@ -2,27 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import cast
-
-import jax
 
 from action_balance.agent.state import TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
-from action_balance.distributed import channel, is_leader, process_count
 from action_balance.engines.base import Trainer
 from action_balance.engines.device import evaluate as on_device
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.evaluate import ActionMode, Evaluation, Report
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.engines.leading import lead
 from action_balance.engines.memory_needs import check_agents, check_training
 from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -78,11 +72,7 @@ def make_trainer(
     config.env.check_spec(spec)
     config.check_spec(spec)
     (check_training if trains else check_agents)(config, spec)
-    if jax.process_count() > process_count():
-        raise UserError("several processes are for the command line: action-balance train --coordinator HOST:PORT ...")
-    make = partial(ENGINES[config.env.engine].make_trainer, config, on_message)
-    others = channel() if trains and is_leader() else None
-    return make() if others is None else lead(config, spec, make, others)
+    return ENGINES[config.env.engine].make_trainer(config, on_message)
 
 
 def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:

@@ -1,13 +1,17 @@
 """Replays of recorded episodes, for what environments do not report while agents play: pictures and rooms.
 
-Axis: T steps.
+The recorded actions are taken again with the same random numbers. Axis: T steps.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray, Shaped, UInt8
+
+from action_balance.errors import UserError
 
 
 class EpisodeRecord(NamedTuple):
@@ -20,59 +24,90 @@ class EpisodeRecord(NamedTuple):
     terminated: bool  # whether the task ended it
 
 
-class Moment(Protocol):
-    """A game before its first step, or after a step."""
+class Moment(NamedTuple):
+    """An episode before its first step, or after a step."""
 
-    @property
-    def score(self) -> float:
-        """Score so far."""
-
-    @property
-    def room(self) -> int | None:
-        """Number of the room; None if it is not known."""
-
-    @property
-    def screen(self) -> UInt8[np.ndarray, "..."]:
-        """The screen, (H, W, 3)."""
-
-    @property
-    def info(self) -> Mapping[str, float]:
-        """Numbers of the episode so far, by name, as `Step.info` has them."""
+    screen: UInt8[np.ndarray, "..."]  # (H, W, 3); (0,) where it was not asked for
+    score: float = 0.0  # so far
+    room: int | None = None  # None if it is not known
+    info: Mapping[str, float] = {}  # numbers of the episode so far, by name, as `Step.info` has them
+    reward: float = 0.0  # of the step
+    terminated: bool = False
+    truncated: bool = False
 
 
-class Visit(Protocol):
+@dataclass(frozen=True)
+class Visit:
     """The first visit of a room."""
 
-    @property
-    def room(self) -> int:
-        """Number of the room."""
-
-    @property
-    def step(self) -> int:
-        """Steps until then."""
+    room: int
+    step: int  # 0 at the beginning
 
 
-class Replay(Protocol):
-    """A recorded episode that can be played again."""
+@dataclass(frozen=True)
+class Replay:
+    """A recorded episode that can be played again. A family has `play`, `action_names` and `steps_per_second`."""
+
+    name: str  # of the environment
+    actions: Shaped[np.ndarray, "T *c"]
+    rewards: Shaped[np.ndarray, " T"]
+    terminated: bool  # whether the task ended it, and not the time limit
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """What the actions do, in words."""
+        raise NotImplementedError
 
     @property
     def steps_per_second(self) -> int:
         """Speed of a film of it."""
+        raise NotImplementedError
 
     @property
     def pixel_aspect(self) -> float:
         """How much wider than high a pixel of the screen is drawn."""
+        return 1.0
 
     @property
     def room_byte(self) -> int | None:
         """The byte of the memory that holds the number of the room; None if it is not known."""
+        return None
 
-    def moments(self) -> Iterator[Moment]:
-        """Play the episode again."""
+    def play(self, pictures: bool) -> Iterator[Moment]:
+        """Reset the environment and take the recorded actions: T + 1 moments, without their scores."""
+        raise NotImplementedError
 
     def visits(self) -> Sequence[Visit] | None:
         """Play the episode again for its rooms."""
+        return None
+
+    def moments(self, pictures: bool = True) -> Iterator[Moment]:
+        """Play the episode again.
+
+        Every reward and the end are compared with the record. A difference is a `UserError`: nothing is shown that was
+        not played.
+        """
+        total = 0.0
+        for step, moment in enumerate(self.play(pictures)):
+            if step:
+                self._check(step, moment)
+                total += float(self.rewards[step - 1])
+            yield moment._replace(score=total)
+
+    def _check(self, step: int, moment: Moment) -> None:
+        steps = len(self.actions)
+        ended = moment.terminated or moment.truncated
+        same = moment.terminated == self.terminated if step == steps else not ended
+        if not same or not math.isclose(moment.reward, float(self.rewards[step - 1]), rel_tol=1e-5, abs_tol=1e-6):
+            raise UserError(
+                f"{self.name} does not repeat an episode with the same random numbers and actions (step {step:,} of "
+                f"{steps:,} differs): it must draw them from its random key, or from self.np_random in Gymnasium"
+            )
+
+
+def checked_picture(picture: object, name: str) -> UInt8[np.ndarray, "H W 3"]:
+    """A picture that an environment drew, without transparency."""
+    found = np.asarray(picture)
+    if found.ndim != 3 or found.shape[2] not in (3, 4) or found.dtype != np.uint8:
+        raise UserError(f"render() of {name} returns {found.dtype} {found.shape}, not an RGB picture, (H, W, 3)")
+    return found[..., :3]

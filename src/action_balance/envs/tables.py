@@ -11,10 +11,9 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Bool, Float32, Int, Int32
 
-from action_balance.envs.deep_sea.size import check_size
+from action_balance.envs.deep_sea.config import check_size
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
-from action_balance.envs.grid.view import View
-from action_balance.envs.grid.world import Cell, GridWorld
+from action_balance.envs.grid.world import Cell, CellView, GridWorld
 from action_balance.errors import UserError, check_name
 
 
@@ -42,22 +41,19 @@ class Transitions:
 
     @property
     def states(self) -> int:
-        """S."""
         return len(self.successor)
 
     @property
     def actions(self) -> int:
-        """A."""
         return self.successor.shape[1]
 
     def step(self, state: Any, time: Any, action: Any) -> tuple[Any, Any, Any, Any]:
-        """Take one step."""
         terminated = self.terminated[state, action]
         truncated = ~terminated & (time + 1 >= self.episode_steps)
         return self.successor[state, action], self.reward[state, action], terminated, truncated
 
 
-def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal: Cell | None = None) -> Transitions:
+def grid(size: int = 40, episode_steps: int = 200, view: CellView = "one-hot", goal: Cell | None = None) -> Transitions:
     """The paper's square, with a goal or without (Sections IV-A and IV-B)."""
     if goal is None:
         return _of_grid(open_world(size, episode_steps), view)
@@ -66,13 +62,13 @@ def grid(size: int = 40, episode_steps: int = 200, view: View = "one-hot", goal:
     return _of_grid(goal_world((int(goal[0]), int(goal[1])), size, episode_steps), view)
 
 
-def corridor(size: int = 11, length: int = 9, episode_steps: int = 200, view: View = "one-hot") -> Transitions:
+def corridor(size: int = 11, length: int = 9, episode_steps: int = 200, view: CellView = "one-hot") -> Transitions:
     """Two rooms joined by a corridor, with a treasure in the right one (Figure 1)."""
     return _of_grid(corridor_world(size, length, episode_steps), view)
 
 
-def _of_grid(world: GridWorld, view: View) -> Transitions:
-    check_name("view", view, get_args(View))
+def _of_grid(world: GridWorld, view: CellView) -> Transitions:
+    check_name("view", view, get_args(CellView))
     goals, successor = np.asarray(world.goals), np.asarray(world.successor)
     y, x = np.divmod(np.arange(world.cells), world.width)
     shape = (world.height, world.width)
@@ -98,7 +94,7 @@ def _of_grid(world: GridWorld, view: View) -> Transitions:
     )
 
 
-def _observation_parts(width: int, height: int, view: View) -> tuple[np.ndarray, np.ndarray]:
+def _observation_parts(width: int, height: int, view: CellView) -> tuple[np.ndarray, np.ndarray]:
     """What each column and each row adds to an observation, (width, D) and (height, D)."""
     if view == "one-hot":
         both = np.eye(width + height, dtype=np.float32)
@@ -120,7 +116,6 @@ def deep_sea(n: int = 20, seed: int = 0) -> Transitions:
 
 
 def sea_of(right_is: Int[np.ndarray, " N"]) -> Transitions:
-    """The deep sea with given actions."""
     size = len(right_is)
     states = size * size
     row, column = np.divmod(np.arange(states), size)

@@ -12,7 +12,7 @@ import numpy as np
 from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
-from action_balance.envs.gymnasium.view import ObsLayout
+from action_balance.envs.gymnasium.leaves import ObsLayout
 from action_balance.errors import UserError
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces, padded
@@ -20,7 +20,6 @@ from action_balance.interop.learner import Learner
 from action_balance.interop.minibatches import Minibatches
 from action_balance.interop.module import Module, counted, cut
 from action_balance.interop.settings import BalanceSettings, RNDSettings, check_number, default_width
-from action_balance.interop.small import SmallShift
 from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
@@ -41,11 +40,6 @@ class ActionBalance(Module):
         self._settings = settings
         self._shifts = compiled.shifts(settings.bonus, settings.normalize)
         self._replace(state)
-
-    def _replace(self, learner: Learner) -> None:
-        super()._replace(learner)
-        kind, nvec = self._settings.normalize, self._settings.bonus.spec.nvec
-        self._small = SmallShift(learner, kind, nvec) if SmallShift.fits(learner, nvec) else None
 
     @classmethod
     def create(
@@ -181,8 +175,6 @@ class ActionBalance(Module):
         self, seen: np.ndarray, lead: tuple[int, ...], allowed: np.ndarray | None, coef: float | None
     ) -> np.ndarray:
         strength = self._settings.coef if coef is None else check_number("coef", coef, 0, 1e6)
-        if self._small is not None and self._small.is_for(len(seen)):
-            return self._small(seen, allowed, strength).reshape(*lead, -1)
         mask = None if allowed is None else padded(allowed)
         return cut(self._shifts(self._acting, padded(seen), mask, strength), lead)
 

@@ -13,8 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from action_balance.envs import tables as transitions
-from action_balance.envs.grid.view import View
-from action_balance.envs.grid.world import Cell
+from action_balance.envs.grid.world import Cell, CellView
 from action_balance.envs.tables import Transitions
 
 RENDERING: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}
@@ -84,7 +83,7 @@ class Grid(GymWorld):
         self,
         size: int = 40,
         episode_steps: int = 200,
-        view: View = "one-hot",
+        view: CellView = "one-hot",
         goal: Cell | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -107,7 +106,7 @@ class Corridor(GymWorld):
         size: int = 11,
         length: int = 9,
         episode_steps: int = 200,
-        view: View = "one-hot",
+        view: CellView = "one-hot",
         render_mode: str | None = None,
     ) -> None:
         super().__init__(transitions.corridor(size, length, episode_steps, view), render_mode)

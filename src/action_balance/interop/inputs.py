@@ -12,9 +12,16 @@ import numpy as np
 
 from action_balance.config.serialization import from_dict
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import Leaf, array_leaf, find_leaves, kind_of, short
+from action_balance.envs.gymnasium.leaves import (
+    LayoutSettings,
+    Leaf,
+    ObsLayout,
+    array_leaf,
+    find_leaves,
+    kind_of,
+    short,
+)
 from action_balance.envs.gymnasium.spaces import LARGEST, Choices
-from action_balance.envs.gymnasium.view import ObsLayout, View
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data
@@ -136,13 +143,13 @@ def padded(batch: np.ndarray) -> np.ndarray:
 def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
     """The arrays of an observation."""
     if kind_of(space):
-        leaves, _ = find_leaves(space, View(layout))
+        leaves, _ = find_leaves(space, LayoutSettings(layout))
         if not leaves:
             raise UserError(f"obs_space {short(space)} contains no numbers: use a Box, a Discrete, or a Dict of them")
         return tuple(leaves)
     if not isinstance(space, (tuple, list)) or not all(_is_whole(size) and size >= 1 for size in space):
         raise UserError(f"obs_space {short(space)} is not supported: use a Gymnasium space or a shape such as (4,)")
-    return (array_leaf(space, View(layout)),)
+    return (array_leaf(space, LayoutSettings(layout)),)
 
 
 def _actions(space: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -13,10 +13,8 @@ import numpy as np
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
 from action_balance.interop.tensors import to_numpy
-from action_balance.reading import parse_json
-from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
-from action_balance.runs.leaves import Leaf, difference
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.array_file import DamagedArrays, as_entry, read_described, write_arrays
+from action_balance.runs.tree_file import Leaf, OtherTree, to_arrays, to_tree
 
 #: Version of the file. A change that older programs cannot read is a new one.
 FORMAT = 2
@@ -26,38 +24,35 @@ _SETTINGS = "settings.json"
 _ARRAYS = "arrays"
 
 Settings = TypeVar("Settings")
+#: The state of a bonus with some settings, or a tree of its shapes.
+Like = Callable[[Settings], Any]
 
 
 def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) -> None:
     """Write a file, or replace one, whole or not at all."""
-    header = json.dumps(_header(kind, settings)).encode()
-    arrays = {**to_arrays(state), _SETTINGS: np.frombuffer(header, np.uint8)}
+    arrays = {**to_arrays(state), _SETTINGS: as_entry(_header(kind, settings))}
     write_atomically(Path(path), partial(write_arrays, arrays=arrays))
 
 
 def load(
-    path: str | os.PathLike[str], kind: str, settings_of: Callable[[Data], Settings], like: Callable[[Settings], Any]
+    path: str | os.PathLike[str], kind: str, settings_of: Callable[[Data], Settings], like: Like[Settings]
 ) -> tuple[Settings, Any]:
     """Read a file."""
     try:
-        arrays = read_arrays(Path(path))
-        header = parse_json(arrays.pop(_SETTINGS).tobytes())
-    except (DamagedArrays, KeyError, ValueError):
+        header, arrays = read_described(Path(path), _SETTINGS)
+    except DamagedArrays:
         raise _foreign(path) from None
     return _restore(str(path), kind, header, arrays, settings_of, like)
 
 
 def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
     """Copy everything to a dictionary."""
-    plain: dict[str, Any] = json.loads(json.dumps(_header(kind, settings)))
+    plain: Data = json.loads(json.dumps(_header(kind, settings)))
     return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
 
 
 def from_dict(
-    state: Mapping[str, Any],
-    kind: str,
-    settings_of: Callable[[Data], Settings],
-    like: Callable[[Settings], Any],
+    state: Mapping[str, Any], kind: str, settings_of: Callable[[Data], Settings], like: Like[Settings]
 ) -> tuple[Settings, Any]:
     """Read a dictionary of `to_dict`, whose arrays may have become tensors."""
     name = "the state"
@@ -68,7 +63,7 @@ def from_dict(
     return _restore(name, kind, state, arrays, settings_of, like)
 
 
-def _header(kind: str, settings: Data) -> dict[str, Any]:
+def _header(kind: str, settings: Data) -> Data:
     return {"action_balance": kind, "format": FORMAT, "settings": settings}
 
 
@@ -78,7 +73,7 @@ def _restore(
     header: Any,
     arrays: dict[str, np.ndarray],
     settings_of: Callable[[Data], Settings],
-    like: Callable[[Settings], Any],
+    like: Like[Settings],
 ) -> tuple[Settings, Any]:
     """The settings and the state from what a file or a dictionary holds."""
     try:
@@ -96,11 +91,11 @@ def _restore(
         wanted = like(settings)
     except (KeyError, TypeError, ValueError, AttributeError, UserError):
         raise _foreign(source) from None
-    found = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]
-    other = difference(found, describe(wanted))
-    if other is not None:
-        raise UserError(f"{source} does not match its settings ({other}): use another copy of it")
-    return settings, to_tree(arrays, found, wanted)
+    table = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]
+    try:
+        return settings, to_tree(arrays, table, wanted)
+    except OtherTree as other:
+        raise UserError(f"{source} does not match its settings ({other}): use another copy of it") from None
 
 
 def _foreign(source: str | os.PathLike[str]) -> UserError:

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from action_balance.nets.gru import GRU
-from action_balance.nets.layers import Linear
-from action_balance.nets.policy import PolicyNet, make_memory
+from action_balance.nets.layers import Linear, make_layers
+from action_balance.nets.policy import PolicyNet, ResidualPolicy, make_heads, make_memory
 
 Activation = Callable[[Array], Array]
 
@@ -17,15 +17,8 @@ Activation = Callable[[Array], Array]
 ACTIVATIONS: dict[str, Activation] = {"relu": jax.nn.relu, "tanh": jax.numpy.tanh}
 
 
-def _hidden_layers(inputs: int, hidden: int, layers: int, key: PRNGKeyArray) -> list[Linear]:
-    """Layers with orthogonal weights and gain sqrt(2)."""
-    widths = [inputs] + [hidden] * layers
-    keys = jax.random.split(key, layers)
-    return [Linear(a, b, gain=2**0.5, key=k) for a, b, k in zip(widths[:-1], widths[1:], keys, strict=True)]
-
-
 def _hidden_outputs(layers: list[Linear], observation: Shaped[Array, "..."], nonlinear: Activation) -> Array:
-    """What the last of some layers finds in an observation.
+    """What the last of some layers finds in an observation of any shape.
 
     One-hot observations are Booleans. Their products with the weights of the first layer, by far the largest, use the
     default precision of the device: the inputs are exact, so that it rounds the weights alone, which is the same
@@ -41,7 +34,7 @@ def _hidden_outputs(layers: list[Linear], observation: Shaped[Array, "..."], non
     return x
 
 
-class ActorCritic(PolicyNet):
+class ActorCritic(ResidualPolicy):
     """A shared trunk, then one residual layer each for actor and critic, as in the networks for images.
 
     Gains of the orthogonal initialisation: sqrt(2) in the trunk, 0.1 in the residual layers, 0.01 in the heads.
@@ -50,8 +43,8 @@ class ActorCritic(PolicyNet):
     trunk: list[Linear]
     actor: Linear
     critic: Linear
-    policy_head: Linear  # (A,)
-    value_head: Linear  # (2,): intrinsic, extrinsic
+    policy_head: Linear
+    value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
 
@@ -66,26 +59,18 @@ class ActorCritic(PolicyNet):
         memory: int = 0,
         key: PRNGKeyArray,
     ) -> None:
-        """For vectors of so many numbers; with a memory of so many units, or none."""
-        trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 5)
-        self.trunk = _hidden_layers(inputs, hidden, layers, trunk_key)
+        trunk_key, *head_keys = jax.random.split(key, 5)
+        widths = [inputs] + [hidden] * layers
+        self.trunk = make_layers(widths, trunk_key)
         self.activation = activation
-        self.memory, width = make_memory(memory, hidden if layers else inputs, 1, key)
-        self.actor = Linear(width, width, gain=0.1, key=actor_key)
-        self.critic = Linear(width, width, gain=0.1, key=critic_key)
-        self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
-        self.value_head = Linear(width, 2, gain=0.01, key=value_key)
+        self.memory, width = make_memory(memory, widths[-1], 1, key)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys)
+
+    def nonlinear(self, x: Array) -> Array:
+        return ACTIVATIONS[self.activation](x)
 
     def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
-        """See `PolicyNet.trunk_outputs`; an observation may have any shape."""
-        return (_hidden_outputs(self.trunk, observation, ACTIVATIONS[self.activation]),)
-
-    def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
-        """See `PolicyNet.head_outputs`."""
-        (x,), nonlinear = parts, ACTIVATIONS[self.activation]
-        actor = x + nonlinear(self.actor(x))
-        critic = x + nonlinear(self.critic(x))
-        return self.policy_head(actor), self.value_head(critic)
+        return (_hidden_outputs(self.trunk, observation, self.nonlinear),)
 
 
 class SeparateActorCritic(PolicyNet):
@@ -97,8 +82,8 @@ class SeparateActorCritic(PolicyNet):
 
     policy_trunk: list[Linear]
     value_trunk: list[Linear]
-    policy_head: Linear  # (A,)
-    value_head: Linear  # (2,): intrinsic, extrinsic
+    policy_head: Linear
+    value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
 
@@ -113,22 +98,20 @@ class SeparateActorCritic(PolicyNet):
         memory: int = 0,
         key: PRNGKeyArray,
     ) -> None:
-        """For vectors of so many numbers; with a memory of so many units, or none."""
         trunk_key, other_key, policy_key, value_key = jax.random.split(key, 4)
-        self.policy_trunk = _hidden_layers(inputs, hidden, layers, trunk_key)
-        self.value_trunk = _hidden_layers(inputs, hidden, layers, other_key)
-        self.memory, width = make_memory(memory, hidden if layers else inputs, 2, key)
+        widths = [inputs] + [hidden] * layers
+        self.policy_trunk = make_layers(widths, trunk_key)
+        self.value_trunk = make_layers(widths, other_key)
+        self.memory, width = make_memory(memory, widths[-1], 2, key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
         self.value_head = Linear(width, 2, gain=1.0, key=value_key)
         self.activation = activation
 
     def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
-        """See `PolicyNet.trunk_outputs`; an observation may have any shape."""
         nonlinear = ACTIVATIONS[self.activation]
         policy = _hidden_outputs(self.policy_trunk, observation, nonlinear)
         return policy, _hidden_outputs(self.value_trunk, observation, nonlinear)
 
     def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
-        """See `PolicyNet.head_outputs`."""
         policy, value = parts
         return self.policy_head(policy), self.value_head(value)

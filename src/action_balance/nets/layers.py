@@ -1,11 +1,16 @@
 """Linear layers with orthogonal weights, optionally with an action as a further input. Axes: A actions."""
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+#: Gain of the weights of layers before a ReLU.
+GAIN = 2**0.5
 
 
 @partial(jax.jit, static_argnums=(0, 1))  # layers of the same size are traced once
@@ -47,7 +52,6 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Float[Array, " in"], action: Int[Array, ""] | None = None) -> Float[Array, " out"]:
-        """Output for one input."""
         y = self.weight @ x + self.bias
         if self.action_weight is None:
             if action is not None:
@@ -59,7 +63,15 @@ class Linear(eqx.Module):
         return y + jax.nn.one_hot(action, len(self.action_weight)) @ self.action_weight
 
     def all_actions(self, x: Float[Array, " in"] | Float[Array, "A in"]) -> Float[Array, "A out"]:
-        """Outputs for all actions."""
         if self.action_weight is None:
             raise TypeError("this layer has no actions")
         return x @ self.weight.T + self.bias + self.action_weight
+
+
+def make_layers(widths: Sequence[int], key: PRNGKeyArray, actions: int = 0) -> list[Linear]:
+    """Layers from each width to the next."""
+    keys = jax.random.split(key, len(widths) - 1)
+    return [
+        Linear(inputs, outputs, gain=GAIN, actions=actions, key=k)
+        for (inputs, outputs), k in zip(pairwise(widths), keys, strict=True)
+    ]

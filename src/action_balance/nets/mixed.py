@@ -9,15 +9,13 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
+from jaxtyping import Array, Float, PRNGKeyArray, Real
 
+from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.gru import GRU
-from action_balance.nets.image import ImageEncoder
-from action_balance.nets.layers import Linear
-from action_balance.nets.policy import PolicyNet, make_memory
-
-_GAIN = 2**0.5
-_SLOPE = 0.2
+from action_balance.nets.image import ImageEncoder, stack_channels
+from action_balance.nets.layers import GAIN, Linear, make_layers
+from action_balance.nets.policy import ResidualPolicy, make_heads, make_memory
 
 
 class MixedObs(NamedTuple):
@@ -30,19 +28,14 @@ class MixedObs(NamedTuple):
 class MixedSizes(NamedTuple):
     """The layers of a `MixedActorCritic`."""
 
-    channels: int
-    """Of the first convolution of each image."""
-    features: int
-    """Width of the layer after the convolutions of each image."""
-    hidden: int
-    """Width of the layer of the vector."""
-    trunk: int
-    """Width of the layers that see all of them."""
-    small_layers: int = 3
-    """Number of convolutions of small images."""
+    channels: int  # of the first convolution of each image
+    features: int  # width of the layer after the convolutions of each image
+    hidden: int  # width of the layer of the vector
+    trunk: int  # width of the layers that see all of them
+    small_layers: int = 3  # convolutions of small images
 
 
-class MixedActorCritic(PolicyNet):
+class MixedActorCritic(ResidualPolicy):
     """The policy and its two values: encoders side by side, then the trunk and the heads as in `ImageActorCritic`."""
 
     encoders: list[ImageEncoder]
@@ -51,8 +44,8 @@ class MixedActorCritic(PolicyNet):
     trunk: Linear
     actor: Linear
     critic: Linear
-    policy_head: Linear  # (A,)
-    value_head: Linear  # (2,): intrinsic, extrinsic
+    policy_head: Linear
+    value_head: Linear
     memory: GRU | None
 
     def __init__(
@@ -67,65 +60,45 @@ class MixedActorCritic(PolicyNet):
         memory: int = 0,
         key: PRNGKeyArray,
     ) -> None:
-        """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers; with a memory of so many
-        units, or none."""
-        image_key, vector_key, trunk_key, actor_key, critic_key, policy_key, value_key = jax.random.split(key, 7)
+        """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers."""
+        image_key, vector_key, trunk_key, *head_keys = jax.random.split(key, 7)
         keys = jax.random.split(image_key, (len(images), 2))
+        layers = sizes.small_layers
         self.encoders = [
-            ImageEncoder(
-                (height, width, stack * colours),
-                sizes.channels,
-                4,
-                0.0,
-                dtype,
-                small_layers=sizes.small_layers,
-                key=pair[0],
-            )
-            for (height, width, colours), pair in zip(images, keys, strict=True)
+            ImageEncoder((h, w, stack * colours), sizes.channels, 4, 0.0, dtype, small_layers=layers, key=pair[0])
+            for (h, w, colours), pair in zip(images, keys, strict=True)
         ]
         self.dense = [
-            Linear(one.features, sizes.features, gain=_GAIN, key=pair[1])
+            Linear(one.features, sizes.features, gain=GAIN, key=pair[1])
             for one, pair in zip(self.encoders, keys, strict=True)
         ]
-        self.vector = Linear(stack * numbers, sizes.hidden, gain=_GAIN, key=vector_key) if numbers else None
-        inputs, width = sizes.features * len(images) + (sizes.hidden if numbers else 0), sizes.trunk
-        self.trunk = Linear(inputs, width, gain=_GAIN, key=trunk_key)
-        self.memory, width = make_memory(memory, width, 1, key)
-        self.actor = Linear(width, width, gain=0.1, key=actor_key)
-        self.critic = Linear(width, width, gain=0.1, key=critic_key)
-        self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
-        self.value_head = Linear(width, 2, gain=0.01, key=value_key)
+        self.vector = Linear(stack * numbers, sizes.hidden, gain=GAIN, key=vector_key) if numbers else None
+        inputs = sizes.features * len(images) + (sizes.hidden if numbers else 0)
+        self.trunk = Linear(inputs, sizes.trunk, gain=GAIN, key=trunk_key)
+        self.memory, width = make_memory(memory, sizes.trunk, 1, key)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys)
 
     @property
     def precision(self) -> str:
-        """See `PolicyNet.precision`; with convolutions of another number type, the device's default."""
         exact = all(one.dtype == jnp.float32 for one in self.encoders)
         return "highest" if exact else "default"
 
     def trunk_outputs(self, observation: MixedObs) -> tuple[Array, ...]:
-        """See `PolicyNet.trunk_outputs`."""
-        parts = []
-        for encoder, dense, stack in zip(self.encoders, self.dense, observation.images, strict=True):
-            image = jnp.moveaxis(stack, 0, -1)
-            parts.append(dense(encoder(image.reshape(*image.shape[:2], -1))))
+        parts = [
+            dense(encoder(stack_channels(stack)))
+            for encoder, dense, stack in zip(self.encoders, self.dense, observation.images, strict=True)
+        ]
         if self.vector is not None:
             parts.append(self.vector(observation.vector.ravel()))
         return (jax.nn.relu(self.trunk(jax.nn.relu(jnp.concatenate(parts)))),)
 
-    def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
-        """See `PolicyNet.head_outputs`."""
-        (x,) = parts
-        actor = x + jax.nn.relu(self.actor(x))
-        critic = x + jax.nn.relu(self.critic(x))
-        return self.policy_head(actor), self.value_head(critic)
 
-
-class MixedBonusNet(eqx.Module):
+class MixedBonusNet(JoinedNet):
     """A target or a predictor: encoders side by side, then fully connected layers, as in `ImageBonusNet`."""
 
     encoders: list[ImageEncoder]
     vector: Linear | None  # None where there is no vector
-    joined: list[Linear]  # of features and, in the network of a pair, the action
+    joined: list[Linear]
     images: tuple[tuple[int, int, int], ...] = eqx.field(static=True)
 
     def __init__(
@@ -150,39 +123,21 @@ class MixedBonusNet(eqx.Module):
         image_key, vector_key, joined_key = jax.random.split(key, 3)
         keys = jax.random.split(image_key, len(images))
         self.encoders = [
-            ImageEncoder(shape, channels, 3, _SLOPE, dtype, small_layers=small_layers, key=k)
+            ImageEncoder(shape, channels, 3, SLOPE, dtype, small_layers=small_layers, key=k)
             for shape, k in zip(images, keys, strict=True)
         ]
-        self.vector = Linear(numbers, hidden, gain=_GAIN, key=vector_key) if numbers else None
+        self.vector = Linear(numbers, hidden, gain=GAIN, key=vector_key) if numbers else None
         inputs = sum(one.features for one in self.encoders) + (hidden if numbers else 0)
-        widths = [inputs] + [width] * (layers - 1) + [width if outputs is None else outputs]
-        joined_keys = jax.random.split(joined_key, layers)
-        self.joined = [
-            Linear(a, b, gain=_GAIN, actions=actions, key=k)
-            for a, b, k in zip(widths[:-1], widths[1:], joined_keys, strict=True)
-        ]
+        widths = [inputs] + [width] * (layers - 1)
+        self.joined = make_layers([*widths, width if outputs is None else outputs], joined_key, actions)
         self.images = tuple(images)
 
-    def __call__(self, observation: Float[Array, " n"], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
-        """Output of a normalised frame, or of a pair."""
-        y = self.joined[0](self._features(observation), action)
-        for layer in self.joined[1:]:
-            y = layer(jax.nn.relu(y), action)
-        return y
-
-    def all_actions(self, observation: Float[Array, " n"]) -> Float[Array, "A D"]:
-        """Outputs of all actions of a frame; what they share is computed once."""
-        y = self.joined[0].all_actions(self._features(observation))
-        for layer in self.joined[1:]:
-            y = layer.all_actions(jax.nn.relu(y))
-        return y
-
-    def _features(self, observation: Array) -> Array:
+    def features(self, observation: Float[Array, " n"]) -> Array:
         parts, begin = [], 0
         for encoder, (height, width, channels) in zip(self.encoders, self.images, strict=True):
             end = begin + height * width * channels
             parts.append(encoder(observation[begin:end].reshape(height, width, channels)))
             begin = end
         if self.vector is not None:
-            parts.append(jax.nn.leaky_relu(self.vector(observation[begin:]), _SLOPE))
+            parts.append(jax.nn.leaky_relu(self.vector(observation[begin:]), SLOPE))
         return jnp.concatenate(parts)

@@ -4,6 +4,7 @@ Axes: P parts of what the trunk finds, F numbers of each, U units of the memory,
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.core.keys import named_key
 from action_balance.nets.gru import GRU
+from action_balance.nets.layers import Linear
 
 
 class PolicyNet(eqx.Module):
@@ -31,7 +33,8 @@ class PolicyNet(eqx.Module):
     @property
     def precision(self) -> str:
         """Precision of matrix products. Full float32, also on devices that default to less: the first ratio of an
-        update is 1 only if the policy computes the same numbers when it acts and when it learns."""
+        update is 1 only if the policy computes the same numbers when it acts and when it learns. Networks with
+        convolutions of another number type use the device's default."""
         return "highest"
 
     def __call__(self, observation: Any) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
@@ -42,12 +45,10 @@ class PolicyNet(eqx.Module):
             return self.head_outputs(self.trunk_outputs(observation))
 
     def features(self, observation: Any) -> Float[Array, "P F"]:
-        """What the trunk finds in an observation, as the memory takes it."""
         with jax.default_matmul_precision(self.precision):
             return jnp.stack(self.trunk_outputs(observation))
 
     def heads(self, state: Float[Array, "P U"]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
-        """Logits of pi, and the intrinsic and extrinsic values, of a state of the memory."""
         with jax.default_matmul_precision(self.precision):
             return self.head_outputs(tuple(state))
 
@@ -61,6 +62,35 @@ class PolicyNet(eqx.Module):
             raise TypeError("this policy has a memory: pass its state")
         state = self.memory.advance(self.memory.project(self.features(observation)), state)
         return *self.heads(state), state
+
+
+class ResidualPolicy(PolicyNet):
+    """A policy with one residual layer each for actor and critic, and a head after each of them."""
+
+    actor: eqx.AbstractVar[Linear]
+    critic: eqx.AbstractVar[Linear]
+    policy_head: eqx.AbstractVar[Linear]  # (A,)
+    value_head: eqx.AbstractVar[Linear]  # (2,): intrinsic, extrinsic
+
+    def nonlinear(self, x: Array) -> Array:
+        return jax.nn.relu(x)
+
+    def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
+        (x,) = parts
+        actor = x + self.nonlinear(self.actor(x))
+        critic = x + self.nonlinear(self.critic(x))
+        return self.policy_head(actor), self.value_head(critic)
+
+
+def make_heads(width: int, actions: int, keys: Sequence[PRNGKeyArray]) -> tuple[Linear, Linear, Linear, Linear]:
+    """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
+    actor, critic, policy, value = keys
+    return (
+        Linear(width, width, gain=0.1, key=actor),
+        Linear(width, width, gain=0.1, key=critic),
+        Linear(width, actions, gain=0.01, key=policy),
+        Linear(width, 2, gain=0.01, key=value),
+    )
 
 
 def make_memory(units: int, width: int, parts: int, key: PRNGKeyArray) -> tuple[GRU | None, int]:

@@ -30,14 +30,10 @@ from action_balance.files import (
 from action_balance.reading import Damaged, Missing, Unreadable, entries, is_folder, read_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
-from action_balance.runs.leaves import Leaf, difference
 from action_balance.runs.owned import is_below
-from action_balance.tasks import critical_section
 
-#: The file of a checkpoint that describes the others.
-CONTENTS = "checkpoint.json"
-#: The file of a checkpoint that holds the arrays.
-ARRAYS = "arrays.npz"
+#: The file of a checkpoint that describes the others, and the file that holds the arrays.
+CONTENTS, ARRAYS = "checkpoint.json", "arrays.npz"
 
 #: Number of the newest checkpoints of a run that are kept, besides the best.
 KEEP = 3
@@ -58,26 +54,20 @@ class _Damaged(Exception):
 class Restored:
     """A state that was read."""
 
-    update: int
-    """The update after which it was saved."""
-    state: Any
-    """The requested tree, with the values of the checkpoint."""
-    warnings: tuple[str, ...]
-    """A line for everything that the user should know, such as a damaged checkpoint that was skipped."""
+    update: int  # the update after which it was saved
+    state: Any  # the requested tree, with the values of the checkpoint
+    warnings: tuple[str, ...]  # a line for everything that the user should know, such as a damaged checkpoint
 
 
 def _read_contents(folder: Path) -> Data:
     """The description of a checkpoint; an `Unreadable` where the system does not let us read it."""
     try:
         found = read_json(folder / CONTENTS, "the description of a checkpoint")
-    except (Missing, Damaged):
-        raise _Damaged(f"{CONTENTS} is missing or damaged") from None
-    contents: Data = found.get("contents") or {}
-    try:
-        fine = found.get("sha256") == fingerprint(contents) and contents["update"] == int(folder.name)
-        fine = fine and isinstance(contents["files"], dict) and isinstance(contents["score"], (int, float, NoneType))
-        _ = [Leaf.from_dict(leaf) for leaf in contents["leaves"]]
-    except (KeyError, TypeError, ValueError, AttributeError):
+        contents: Data = found["contents"]
+        fine = found["sha256"] == fingerprint(contents) and contents["update"] == int(folder.name)
+        fine = fine and isinstance(contents["files"], dict) and isinstance(contents["leaves"], list)
+        fine = fine and isinstance(contents["score"], (int, float, NoneType))
+    except (Missing, Damaged, KeyError, TypeError):
         fine = False
     if not fine:
         raise _Damaged(f"{CONTENTS} is missing or damaged")
@@ -102,7 +92,6 @@ class Checkpoints:
     """The checkpoints of a run. One process writes them; any process may read them."""
 
     def __init__(self, path: Path, keep: int = KEEP) -> None:
-        """Nothing is read or written yet."""
         self.path, self._keep = path.absolute(), keep
 
     def _folder(self, update: int) -> Path:
@@ -113,13 +102,12 @@ class Checkpoints:
         folders = [path for path in entries(self.path) if re.fullmatch(r"[0-9]{8}|[1-9][0-9]{8,11}", path.name)]
         return sorted(int(folder.name) for folder in folders if is_folder(folder))
 
-    @critical_section()
     def save(self, update: int, state: Any, score: float | None = None) -> None:
         """Write a checkpoint, which is on the disk when this returns, and delete those that are no longer needed.
 
         An intact checkpoint of the same update stays as it is; a damaged one is moved aside.
         """
-        from action_balance.runs import trees
+        from action_balance.runs import tree_file
 
         folder, prepared = self._folder(update), self.path / f".partial-{update:08d}"
         check_inside(self.path.parent, self.path)
@@ -130,12 +118,12 @@ class Checkpoints:
         contents: Data = {
             "update": update,
             "score": float(score) if score is not None and math.isfinite(score) else None,
-            "leaves": [leaf.to_dict() for leaf in trees.describe(state)],
+            "leaves": tree_file.as_data(tree_file.describe(state)),
         }
         try:
             self._clean()
             prepared.mkdir(parents=True)
-            write_durably(prepared / ARRAYS, partial(write_arrays, arrays=trees.to_arrays(state)))
+            write_durably(prepared / ARRAYS, partial(write_arrays, arrays=tree_file.to_arrays(state)))
             contents["files"] = {ARRAYS: digest(prepared / ARRAYS)}
             write_durably(prepared / CONTENTS, to_json({"contents": contents, "sha256": fingerprint(contents)}))
             sync_folder(prepared)
@@ -158,28 +146,26 @@ class Checkpoints:
         Only a wrong checksum, or a description that is missing or wrong, is damage. A checkpoint that this user may not
         read is not: that is an error, and no other is used in its place.
         """
-        from action_balance.runs import trees
+        from action_balance.runs.tree_file import OtherTree, from_data, to_tree
 
-        expected = trees.describe(like)
         warnings = []
         for update in self._candidates(which):
             folder = self._folder(update)
             try:
-                table = [Leaf.from_dict(leaf) for leaf in _verify(folder)["leaves"]]
+                contents = _verify(folder)
             except _Damaged as damage:
                 # The process that trains may have deleted it meanwhile, because there are newer ones.
                 if folder.exists():
                     warnings.append(f"the checkpoint {folder} is damaged ({damage}) and was not used")
                 continue
             try:
-                arrays = read_arrays(folder / ARRAYS)
-                different = difference(table, expected)
-                if different is not None:
-                    raise NoCheckpoint(
-                        f"the checkpoint {folder} does not match: {different}; it was written with another config, "
-                        f"environment or version"
-                    )
-                return Restored(update, trees.to_tree(arrays, table, like), tuple(warnings))
+                state = to_tree(read_arrays(folder / ARRAYS), from_data(contents["leaves"]), like)
+                return Restored(update, state, tuple(warnings))
+            except OtherTree as other:
+                raise NoCheckpoint(
+                    f"the checkpoint {folder} does not match: {other}; it was written with another config, environment "
+                    f"or version"
+                ) from None
             except (DamagedArrays, OSError, TypeError, ValueError) as error:
                 raise UserError(f"the checkpoint {folder} is intact, but cannot be read: {reason(error)}") from None
         if warnings:
@@ -187,7 +173,6 @@ class Checkpoints:
         raise NoCheckpoint(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:
-        """The updates to try, in order."""
         updates = self.updates()[::-1]
         if which == "best":
             scores = self._scores()  # damaged ones come first, to be named in the warnings
@@ -204,7 +189,6 @@ class Checkpoints:
         return scores
 
     def after(self, update: int) -> list[Path]:
-        """The checkpoints of later updates, damaged or not."""
         return [self._folder(other) for other in self.updates() if other > update]
 
     def _drop_old(self) -> None:
@@ -213,18 +197,15 @@ class Checkpoints:
         Only what is known to be intact, and nothing else than a checkpoint, is deleted.
         """
         scores = self._scores(Unreadable)
-        updates = sorted(scores)
-        kept = {*updates[-self._keep :], max(scores, key=lambda update: (scores[update], update))}
-        for update in updates:
-            if update not in kept:
-                with contextlib.suppress(OSError, Unreadable, _Damaged):
-                    self._remove(self._folder(update))
+        kept = {*sorted(scores)[-self._keep :], max(scores, key=lambda update: (scores[update], update))}
+        for update in scores.keys() - kept:
+            with contextlib.suppress(OSError, Unreadable, _Damaged):
+                self._remove(self._folder(update))
 
     def _remove(self, folder: Path) -> None:
         """Delete an intact checkpoint in a way that never leaves a part of it under its name."""
         names = {CONTENTS, *_verify(folder)["files"]}
-        files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-        if folder.is_symlink() or any(str(file.relative_to(folder)) not in names for file in files):
+        if folder.is_symlink() or {path.name for path in folder.iterdir()} - names:
             return  # somebody keeps other files there
         doomed = folder.with_name(f".old-{folder.name}")
         shutil.rmtree(doomed, ignore_errors=True)
@@ -232,7 +213,6 @@ class Checkpoints:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _clean(self) -> None:
-        """Delete what a killed process has left."""
         for leftover in entries(self.path):
             if re.fullmatch(r"\.(partial|old)-[0-9]{8,}", leftover.name):
                 shutil.rmtree(leftover, ignore_errors=True)

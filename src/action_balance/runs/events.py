@@ -46,7 +46,7 @@ class EventLog:
 
     def forget_from(self, step: int) -> None:
         """Make TensorBoard forget what earlier starts wrote at ``step`` and later."""
-        self._purge_step = min(step, 2**62)  # a record holds no more, whatever somebody wrote into the metrics
+        self._purge_step = step
 
     def write(self, run: str, step: int, values: Mapping[str, Any]) -> None:
         """Add scalars; a list becomes one scalar per entry, nan and inf are skipped."""

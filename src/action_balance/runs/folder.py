@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import shlex
-import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -23,39 +22,36 @@ from typing import Any, Literal, Self
 from action_balance.config.trust import leads_to
 from action_balance.errors import UserError
 from action_balance.files import Data, cannot_write, check_inside, fingerprint, load_json, reason, to_json
-from action_balance.reading import Damaged, Missing, entries, is_folder, read_json, status
+from action_balance.reading import Damaged, Missing, is_file, is_folder, read_json, status
 from action_balance.runs.aside import ASIDE, move_aside, new_aside
 from action_balance.runs.checkpoints import Checkpoints, Restored
 from action_balance.runs.evaluation import EVALUATION, EvaluationFolder
 from action_balance.runs.manifest import changes, describe_start, now
 from action_balance.runs.metrics import TENSORBOARD, MetricsLog
 from action_balance.runs.owned import OwnedFolder, remove_empty
-from action_balance.runs.rows import METRICS, TIMING, VISITS, compressed, kept
+from action_balance.runs.rows import METRICS, TIMING, VISITS, kept
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
 
-#: The value that marks ``config.json`` as that of a run, and the version of the whole folder that is written.
-FORMAT = "action-balance run"
-VERSION = 3
+#: The value that marks ``config.json`` as that of a run, and the version of the whole folder.
+FORMAT, VERSION = "action-balance run", 3
 
 #: The files of rows.
 ROWS = (METRICS, TIMING, VISITS)
-NUMBERS = (*ROWS, compressed(Path(METRICS)).name)
 #: What a study measures while a run is trained, and may keep in place of metrics and checkpoints.
 RECORD = "record.npz"
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, *NUMBERS, TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, RECORD, CONFIG)
+CONTENTS = (MANIFEST, *ROWS, f"{METRICS}.gz", TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, RECORD, CONFIG)
 
 #: Where the manifest has the condition that has ended the run before all its steps were made.
 ENDED_EARLY = "ended_early"
 
-Status = Literal["finished", "interrupted", "failed"]
+RunStatus = Literal["finished", "interrupted", "failed"]
 
 
 def read_config(path: Path) -> Data:
-    """The config of a run as plain data."""
     file = path / CONFIG if is_folder(path) else path
     damaged = UserError(f"{file} is damaged: restore a copy of it, or train again with another --out")
     try:
@@ -80,7 +76,6 @@ def read_config(path: Path) -> Data:
 
 
 def resume_command(path: Path, config: Data) -> str:
-    """The command that resumes a run, as it is typed into a shell."""
     return f"action-balance resume {shlex.quote(str(path))}{' --trust' if leads_to(config) else ''}"
 
 
@@ -102,7 +97,6 @@ class RunFolder(OwnedFolder):
         about: Data | None = None,
         packages: Sequence[str] = (),
     ) -> Self:
-        """Begin a run."""
         start = describe_start(command, packages)
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
         try:
@@ -117,22 +111,25 @@ class RunFolder(OwnedFolder):
         folder.acquire()
         try:
             folder._refuse_others(overwrite)  # again: another process may have begun and finished a run meanwhile
+            folder._begin(content)
         except UserError:
             folder.release()
+            remove_empty(made)
             raise
+        return folder
+
+    def _begin(self, config: bytes) -> None:
+        """Write the first files in place of those of an earlier run; a `UserError` leaves nothing of them."""
         try:
-            folder.clear()
-            folder.write(CONFIG, content)
-            folder._save_manifest()
-            (path / CHECKPOINTS).mkdir()
+            self.clear()
+            self.write(CONFIG, config)
+            self._save_manifest()
+            (self.path / CHECKPOINTS).mkdir()
         except (UserError, OSError) as error:
             with contextlib.suppress(UserError):
-                folder.clear()
-            folder.release()
-            remove_empty(made)
-            hint = str(error) if isinstance(error, UserError) else f"cannot write to {path}: {reason(error)}"
+                self.clear()
+            hint = str(error) if isinstance(error, UserError) else f"cannot write to {self.path}: {reason(error)}"
             raise UserError(f"{hint}; choose another --out") from None
-        return folder
 
     @staticmethod
     def holds_run(path: Path) -> bool:
@@ -156,11 +153,9 @@ class RunFolder(OwnedFolder):
         return cls(path, read_config(path), load_json(path / MANIFEST) or {})
 
     def contents(self) -> Iterable[str]:
-        """Everything that a run may hold."""
         return CONTENTS
 
     def checkpoints(self) -> Checkpoints:
-        """The checkpoints of the run."""
         return Checkpoints(self.path / CHECKPOINTS)
 
     def metrics(self) -> MetricsLog:
@@ -190,13 +185,9 @@ class RunFolder(OwnedFolder):
 
         self.acquire()
         try:
-            damaged = self._read_manifest()
+            self._read_manifest(say)
             start = describe_start(command, packages)
             restored, metrics = self._go_back(initial, [*self._changes(start), *notes], say)
-            if damaged:
-                file = self.path / MANIFEST
-                say(f"{file} is damaged and was moved to {self.path / ASIDE}; a new one is written")
-                move_aside(file, new_aside(self.path, "damaged"))
             self._record_start(start | {"warnings": lines}, about or {})
         except BaseException:
             self.release()
@@ -222,31 +213,30 @@ class RunFolder(OwnedFolder):
         metrics.truncate_after(restored.update, say)
         return restored, metrics
 
-    def _read_manifest(self) -> bool:
+    def _read_manifest(self, say: Callable[[str], None]) -> None:
         """Read the manifest again: another process may have written to the run until the lock was ours."""
-        self.manifest, damaged = {}, False
+        file = self.path / MANIFEST
+        self.manifest = {}
         try:
-            self.manifest = read_json(self.path / MANIFEST, "the manifest of a run")
+            self.manifest = read_json(file, "the manifest of a run")
         except Missing:
             pass
         except Damaged:
-            damaged = True
-        return damaged
+            say(f"{file} is damaged and was moved to {self.path / ASIDE}; a new one is written")
+            move_aside(file, new_aside(self.path, "damaged"))
 
     def _changes(self, start: Data) -> list[str]:
-        """What has changed since the last start and may change the numbers."""
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
-            return changes(self._starts[-1], start)
+            return changes(self._listed("starts")[-1], start)
         return []
 
-    @property
-    def _starts(self) -> list[Data]:
-        """The starts in the manifest, which somebody else may have written."""
-        starts = self.manifest.get("starts")
-        return [one for one in starts if isinstance(one, dict)] if isinstance(starts, list) else []
+    def _listed(self, name: str) -> list[Data]:
+        """Entries of the manifest, which somebody else may have written: its starts, or the history of its settings."""
+        found = self.manifest.get(name)
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def _record_start(self, start: Data, about: Data) -> None:
-        starts = [*self._starts, start]
+        starts = [*self._listed("starts"), start]
         fresh = {"format": FORMAT, "status": "running", "start": start["time"]}
         self.manifest = {**fresh, **self.manifest, **about, "status": "running", "end": None}
         self.manifest |= {"resumes": len(starts) - 1, "starts": starts}
@@ -255,14 +245,16 @@ class RunFolder(OwnedFolder):
     @property
     def is_copy(self) -> bool:
         """Whether it has metrics or a record, but no folder for checkpoints: somebody left them out of a copy."""
-        numbers = [status(kept(self.path / name)) for name in (METRICS, TIMING, RECORD)]
-        return not is_folder(self.path / CHECKPOINTS) and any(found is not None and found.st_size for found in numbers)
+        return not is_folder(self.path / CHECKPOINTS) and any(map(self._has_rows, (METRICS, TIMING, RECORD)))
 
     @property
     def is_untrained(self) -> bool:
         """Whether it holds no update: neither a checkpoint nor a row of metrics."""
-        rows = status(kept(self.path / METRICS))
-        return not self.checkpoints().updates() and not (rows and rows.st_size)
+        return not self.checkpoints().updates() and not self._has_rows(METRICS)
+
+    def _has_rows(self, name: str) -> bool:
+        found = status(kept(self.path / name))
+        return found is not None and found.st_size > 0
 
     def check_resumable(self) -> None:
         """Raise a `UserError` if the run is a copy whose metrics would be lost, or if its files are somewhere else."""
@@ -273,11 +265,8 @@ class RunFolder(OwnedFolder):
             )
         for folder in (CHECKPOINTS, TENSORBOARD, ASIDE):
             check_inside(self.path, self.path / folder)
-        for curves in entries(self.path / TENSORBOARD):
-            check_inside(self.path, curves)
-        for name in ROWS:
-            file = self.path / name
-            if os.path.lexists(file) and not stat.S_ISREG(file.lstat().st_mode):
+        for file in (self.path / name for name in ROWS):
+            if os.path.lexists(file) and (file.is_symlink() or not is_file(file)):
                 raise UserError(
                     f"{file} is not a regular file, so the run cannot be resumed: replace it with the file itself"
                 )
@@ -288,9 +277,10 @@ class RunFolder(OwnedFolder):
 
     def check_unchanged(self) -> None:
         """Raise a `UserError` if the config is not the one that the run began with."""
-        known = [self.manifest.get("config_sha256", fingerprint(self.config))]
-        known += [entry.get("config_sha256") for entry in self._history[-1:]]  # a change may have been killed half-way
-        if fingerprint(self.config) not in known:
+        ours = fingerprint(self.config)
+        known = [self.manifest.get("config_sha256", ours)]
+        known += [entry.get("config_sha256") for entry in self._listed("history")[-1:]]  # of a change that was killed
+        if ours not in known:
             raise UserError(
                 f"{self.path / CONFIG} was changed after the run started, so the run cannot be resumed: restore it, or "
                 f"start a new run with --config {shlex.quote(str(self.path / CONFIG))} --out FOLDER"
@@ -305,20 +295,13 @@ class RunFolder(OwnedFolder):
         entry = {"time": now(), **before, "config_sha256": fingerprint(self.config)}
         if ENDED_EARLY in self.manifest:
             entry[ENDED_EARLY] = self.manifest.pop(ENDED_EARLY)
-        self.manifest["history"] = [*self._history, entry]
+        self.manifest["history"] = [*self._listed("history"), entry]
         self.manifest["config_sha256"] = fingerprint(config)
         self._save_manifest()
         self.write(CONFIG, to_json({**header, "config": config}))
         self.config = config
 
-    @property
-    def _history(self) -> list[Data]:
-        """Earlier settings, of a manifest that somebody else may have written."""
-        history = self.manifest.get("history")
-        return [one for one in history if isinstance(one, dict)] if isinstance(history, list) else []
-
     def record(self, about: Data) -> None:
-        """Keep more plain data in the manifest."""
         self.manifest |= about
         self._save_manifest()
 
@@ -328,7 +311,7 @@ class RunFolder(OwnedFolder):
         start["warnings"] = [*start.get("warnings", []), line]
         self._save_manifest()
 
-    def finish(self, status: Status) -> None:
+    def finish(self, status: RunStatus) -> None:
         """Record how the run ended, and let other processes write to it."""
         self.manifest |= {"status": status, "end": now()}
         try:
@@ -347,11 +330,12 @@ class RunFolder(OwnedFolder):
         self.write(MANIFEST, to_json(self.manifest))
 
     def _refuse_others(self, overwrite: bool) -> None:
-        """Raise a `UserError` if the folder holds something that must not be replaced."""
         present = [name for name in CONTENTS if os.path.lexists(self.path / name)]
         if present and not self.holds_run(self.path):
             raise UserError(f"{self.path} contains {present[0]}, which does not belong to a run: choose another --out")
-        if present and not overwrite:
+        found = load_json(self.path / MANIFEST) or {}
+        was_killed = found.get("status") == "running" and self.is_untrained and not os.path.lexists(self.path / ASIDE)
+        if present and not overwrite and not was_killed:  # before its first update: nothing is lost
             config = (load_json(self.path / CONFIG) or {}).get("config")
             command = resume_command(self.path, config if isinstance(config, dict) else {})
             raise UserError(

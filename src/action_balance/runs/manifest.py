@@ -2,13 +2,16 @@
 
 import os
 import platform
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 
 from action_balance import __version__
+from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.runs.commit import commit
+from action_balance.reading import exists, read_text
 
 #: Packages that the numbers of a run may depend on.
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
@@ -31,7 +34,6 @@ def versions(packages: Sequence[str]) -> Data:
 
 
 def hardware() -> Data:
-    """The machine and its devices."""
     import jax
 
     return {
@@ -43,8 +45,35 @@ def hardware() -> Data:
 
 
 def now() -> str:
-    """The time in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def commit(folder: Path | None = None) -> str | None:
+    """The commit of a folder, by default the current one; files that differ from it are not noticed.
+
+    Git itself is not called: the settings of a repository, which may be a stranger's, name programs that Git runs.
+    """
+
+    def text(path: Path) -> str:
+        return read_text(path, "a file of a Git repository").strip()
+
+    try:
+        where = (folder or Path.cwd()).resolve()
+        git = next(one / ".git" for one in (where, *where.parents) if exists(one / ".git"))
+        if not git.is_dir():  # of a worktree or a submodule
+            git = git.parent / text(git).removeprefix("gitdir:").strip()
+        found = text(git / "HEAD")
+        if found.startswith("ref:"):
+            branch = found.removeprefix("ref:").strip()
+            common = git / text(git / "commondir") if exists(git / "commondir") else git
+            if exists(common / branch):
+                found = text(common / branch)
+            else:
+                packed = (line.partition(" ") for line in text(common / "packed-refs").splitlines())
+                found = next(one for one, _, name in packed if name == branch)
+        return found if re.fullmatch("[0-9a-f]{40}([0-9a-f]{24})?", found) else None
+    except (UserError, OSError, ValueError, StopIteration):
+        return None
 
 
 def describe_start(command: Sequence[str], packages: Sequence[str] = ()) -> Data:

@@ -19,10 +19,9 @@ from jaxtyping import Int
 
 from action_balance.files import Data, cannot_write, open_to_append, sync_folder
 from action_balance.packing import packed
-from action_balance.runs.aside import ASIDE, new_aside
+from action_balance.runs.aside import ASIDE, Cut, new_aside, plan_cut
 from action_balance.runs.events import event_log
 from action_balance.runs.rows import METRICS, TIMING, VISITS
-from action_balance.runs.truncation import Truncation, plan
 
 TENSORBOARD = "tensorboard"
 
@@ -31,7 +30,6 @@ KEYS = ("update", "seed", "steps")
 
 
 def _plain(row: Mapping[str, Any]) -> Data:
-    """Numbers and arrays as Python's own numbers."""
     return {
         name: value if isinstance(value, (int, float)) else np.asarray(value).tolist() for name, value in row.items()
     }
@@ -105,7 +103,7 @@ class MetricsLog:
 
         Every intact row up to it stays. The rows after it, half of a line and damaged lines are moved aside.
         """
-        cuts = [plan(self.path / name, update) for name in (METRICS, TIMING, VISITS)]
+        cuts = [plan_cut(self.path / name, update) for name in (METRICS, TIMING, VISITS)]
         for line in self._describe(cuts, update):
             say(line)
         if any(cut.dropped for cut in cuts):
@@ -119,7 +117,7 @@ class MetricsLog:
         if self._events is not None:
             self._events.forget_from(row["steps"] + 1 if row else 0)
 
-    def _describe(self, cuts: Sequence[Truncation], update: int) -> Iterator[str]:
+    def _describe(self, cuts: Sequence[Cut], update: int) -> Iterator[str]:
         for cut in cuts:
             if cut.damaged:
                 lines = "1 damaged line is" if cut.damaged == 1 else f"{cut.damaged:,} damaged lines are"

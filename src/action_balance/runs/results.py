@@ -20,7 +20,7 @@ import numpy as np
 
 from action_balance.errors import UserError
 from action_balance.files import Content, Data, load_json, to_json
-from action_balance.reading import Damaged, Missing, Unreadable, exists, read_json
+from action_balance.reading import Damaged, Missing, exists, read_json
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.manifest import versions
 from action_balance.runs.owned import PATIENCE, OwnedFolder, is_below
@@ -80,7 +80,6 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Open an existing result."""
         folder = cls(path, {})
         found = folder._read()
         if found is None:
@@ -123,8 +122,6 @@ class ResultFolder(OwnedFolder):
             return None
         except Damaged:
             raise damaged from None
-        except Unreadable as error:
-            raise UserError(f"{error}; choose another --out") from None
         if not all(isinstance(found.get(key), dict) for key in ("ours", "timings")):
             raise damaged
         files = found.get("files")
@@ -140,11 +137,9 @@ class ResultFolder(OwnedFolder):
 
     @property
     def figures(self) -> Path:
-        """Where the figures are."""
         return self.path / "figures"
 
     def save(self) -> None:
-        """Write the summary as it now is."""
         super().write(SUMMARY, to_json(self.summary))
         self._saved = copy.deepcopy(self.summary)
 
@@ -161,7 +156,6 @@ class ResultFolder(OwnedFolder):
         super().write(name, content)
 
     def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Write a table; nan becomes an empty field."""
         self.write(name, to_csv(header, rows))
 
     def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:

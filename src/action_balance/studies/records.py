@@ -22,13 +22,15 @@ from action_balance.files import Data
 from action_balance.reading import Missing, entries, is_folder
 from action_balance.runs import Place, RunFolder, read_numbers
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
-from action_balance.runs.aside import ASIDE
-from action_balance.runs.folder import CHECKPOINTS, NUMBERS, RECORD
-from action_balance.runs.metrics import TENSORBOARD
+from action_balance.runs.evaluation import EVALUATION
+from action_balance.runs.folder import CONFIG, CONTENTS, MANIFEST, RECORD
 from action_balance.runs.rows import METRICS, TIMING
 
 #: The folder of a study that holds its runs.
 RUNS = "runs"
+
+#: What is left of a run whose record replaces the rest.
+KEPT = {CONFIG, MANIFEST, RECORD, EVALUATION}
 
 #: Arrays by name.
 Arrays = dict[str, np.ndarray]
@@ -101,7 +103,7 @@ class RunRecord(ABC):
             arrays = read_record(path)
             if not cls.axes.keys() <= arrays.keys():
                 write_record(folder, arrays | cls.extract(path, config))
-            for name in (*NUMBERS, TENSORBOARD, CHECKPOINTS, ASIDE):
+            for name in {*CONTENTS} - KEPT:
                 if is_folder(path / name):
                     shutil.rmtree(path / name, ignore_errors=True)
                 else:

@@ -70,21 +70,18 @@ def train(
     on_message: Callable[[str], None],
     trust: bool = False,
     track: TrackConfig | None = None,
-    measure: Measure = no_measure,
-) -> None:
-    """Train what is missing of a run."""
+    callbacks: Sequence[Callback] = (),
+) -> bool:
+    """Train what is missing of a run; whether it is finished, and no callback has ended it."""
     if is_finished(path, config):
-        return
-    callbacks = measure(path, config)
+        return True
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        loop.resume(
-            folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message, callbacks=callbacks
-        )
-    else:
-        loop.begin(
-            path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
-        )
+        stored = TrainConfig.from_dict(folder.config, trust)
+        return loop.resume(folder, stored, command, report, on_message, callbacks=callbacks)
+    return loop.begin(
+        path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
+    )
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,8 @@ class RunJob:
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         """Train what is missing."""
-        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, self.measure)
+        measured = self.measure(self.folder, self.config)
+        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, measured)
         self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.session import check_cluster, check_installed
 from action_balance.cluster.worker import wait_until_free
@@ -37,7 +38,6 @@ from action_balance.studies.run_job import (
     same_command,
     train,
 )
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress
@@ -147,12 +147,6 @@ def unfinished(out: Path, plan: Mapping[str, TrainConfig]) -> list[str]:
     return missing
 
 
-def train_shown(path: Path, config: TrainConfig, label: str, console: Console, measure: Measure = no_measure) -> None:
-    """Train what is missing of a run with its progress on the screen, after a label."""
-    with training_progress(console, config, label) as report:
-        train(path, config, command_line(), report, partial(say, console), measure=measure)
-
-
 def _finish(record: type[RunRecord] | None, after: After, path: Path, config: TrainConfig, console: Console) -> bool:
     """What is done with every finished run."""
     changed = after(path, config, console)
@@ -211,7 +205,7 @@ class _Campaign:
         if not is_finished(path, config):
             _check_installed([config])
             wait_until_free(RunJob(name, path, config, ()).claim)
-            train_shown(path, config, f"{name}: ", self.console, self.study.measure)
+            self._train_shown(path, config, f"{name}: ")
         self.done(path, config, self.console)
         say(self.console, f"{path} is finished")
 
@@ -235,18 +229,20 @@ class _Campaign:
             there = f"{out} already has {len(plan) - len(missing)} of {len(plan)} runs"
             say(self.console, f"{there}: continuing with {missing[0]}" if missing else there)
         rest = f"{same_command(wanted.overwrite)} continues from there"
-        with task(Task(lambda: f"runs are kept in {out / RUNS}; {rest}")):
-            try:
+        kept = partial(signals.kept, lambda: f"runs are kept in {out / RUNS}; {rest}")
+        try:
+            with kept():
                 return self._train_on_cluster(missing, everything) if wanted.cluster.is_wanted else self._train_here()
-            except KeyboardInterrupt:
-                if wanted.train_only or not self.records():
-                    raise KeyboardInterrupt(f"runs are kept in {out / RUNS}; {rest}") from None
-                self.report()
-                raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
-            except Exception:  # such as a full disk: the report is written before the error is shown
-                with contextlib.suppress(UserError, OSError):
-                    self.report()
+        except KeyboardInterrupt:
+            if wanted.train_only or not self.records():
                 raise
+            with kept():
+                self.report()
+            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
+        except Exception:  # such as a full disk: the report is written before the error is shown
+            with contextlib.suppress(UserError, OSError):
+                self.report()
+            raise
 
     def _train_here(self) -> dict[str, str]:
         """Train the runs that are not finished and that no other process trains."""
@@ -256,8 +252,7 @@ class _Campaign:
             try:
                 trains = not is_finished(path, config)
                 if trains:
-                    label = f"{place}/{len(self.plan)} {name}: "
-                    train_shown(path, config, label, self.console, self.study.measure)
+                    self._train_shown(path, config, f"{place}/{len(self.plan)} {name}: ")
                 if self.done(path, config, self.console) or trains:
                     self.report_sometimes()
             except FolderBusy:
@@ -271,6 +266,12 @@ class _Campaign:
                 say(self.console, f"{name} could not be trained: {why}")
                 failed[name] = why
         return failed
+
+    def _train_shown(self, path: Path, config: TrainConfig, label: str) -> None:
+        """Train what is missing of a run, with its progress on the screen after a label."""
+        measured = self.study.measure(path, config)
+        with training_progress(self.console, config, label) as shown:
+            train(path, config, command_line(), shown, partial(say, self.console), callbacks=measured)
 
     def _train_on_cluster(self, missing: Sequence[str], everything: bool) -> dict[str, str]:
         """Train runs in parallel."""

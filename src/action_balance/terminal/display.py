@@ -1,4 +1,4 @@
-"""The progress of a training on the screen: a bar on a terminal, plain lines elsewhere, one line in a notebook."""
+"""The progress of a training on the screen: a bar on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -17,7 +17,6 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import as_duration
 from action_balance.printable import printable
 from action_balance.terminal.console import say
-from action_balance.terminal.notebook import notebook_line
 from action_balance.terminal.progress import LINE_EVERY
 from action_balance.terminal.summary import compiling, end_lines, score, start_lines
 
@@ -67,16 +66,12 @@ class Display(Shown):
         self._first: tuple[int, float] | None = None  # steps and time of the first update: compiling does not count
         self._best = -math.inf
         self._bar: Bar | None = None
-        self._replace: Callable[[str, str], None] | None = None  # the line in a notebook
         self._open = ExitStack()
 
     def begin(self) -> None:
         """Say what is trained, and that it compiles; on a terminal, the time runs meanwhile."""
         self._began = time.perf_counter()
         text = f"{self._name}{compiling(self._config)}"
-        if self._console.is_jupyter:
-            self._replace = self._open.enter_context(notebook_line(text))
-            return
         if self._path is not None:
             say(self._console, *start_lines(self._config, self._path))
         if not self._console.is_terminal:
@@ -99,9 +94,6 @@ class Display(Shown):
         if self._bar is not None:
             self._bar.update(TaskID(0), total=self._total, completed=now.update, description=text, left="left")
             return
-        if self._replace is not None:
-            self._replace(line, f"update {now.update} of {self._total}: {self._describe(now, timed=False)}")
-            return
         if is_first:
             waited = as_duration(time.perf_counter() - self._began)
             say(self._console, f"{self._name}first update after {waited}, including compilation")
@@ -114,15 +106,15 @@ class Display(Shown):
         self._open.close()
 
     def finish(self) -> None:
-        """Say how it ended, and which commands come next; a notebook shows its one line only."""
-        if self._path is not None and not self._console.is_jupyter:
+        """Say how it ended, and which commands come next."""
+        if self._path is not None:
             say(self._console, *end_lines(self._config, self._path, time.perf_counter() - self._began))
 
-    def _describe(self, now: Progress, timed: bool = True) -> str:
+    def _describe(self, now: Progress) -> str:
         self._best = max(self._best, now.best_return)  # nan is never larger
         self._first = self._first or (now.steps, time.perf_counter())
         seconds = time.perf_counter() - self._first[1]
-        rate = f"{(now.steps - self._first[0]) / seconds:,.0f}/s, " if timed and now.steps > self._first[0] else ""
+        rate = f"{(now.steps - self._first[0]) / seconds:,.0f}/s, " if now.steps > self._first[0] else ""
         found = f"best {score(self._best)}" if now.states is None else f"states {now.states:,.0f}"
         bonus = "" if now.bonus is None else f", bonus {now.bonus:.3g}"
         seeds = self._config.seeds

@@ -10,7 +10,6 @@ import numpy as np
 
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import leads_to
-from action_balance.distributed import process_count
 from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.errors import as_duration
 from action_balance.machine import cores
@@ -47,13 +46,11 @@ def device(config: TrainConfig | None = None) -> str:
     """The device that trains, in words."""
     first = jax.devices()[0]
     text = f"CPU, {cores()} {'core' if cores() == 1 else 'cores'}" if first.platform == "cpu" else first.device_kind
-    processes = process_count()
-    if config is None or (config.devices is None and processes == 1):
+    if config is None or config.devices is None:
         return text
     chosen = choose_devices(config)
     what = "environments" if splits_environments(config, chosen) else "seeds"
-    hosts = f" of {processes} processes" if processes > 1 else ""
-    return text if len(chosen) == 1 else f"{text}; {what} split over {len(chosen)} devices{hosts}"
+    return text if len(chosen) == 1 else f"{text}; {what} split over {len(chosen)} devices"
 
 
 def compiling(config: TrainConfig) -> str:

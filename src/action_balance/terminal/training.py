@@ -9,9 +9,8 @@ from typing import Literal
 
 from rich.console import Console
 
-from action_balance.config.hosts import HostsConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines import following, loop
+from action_balance.engines import loop
 from action_balance.engines.device.devices import for_resume
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
@@ -29,20 +28,8 @@ def command_line() -> list[str]:
     return ["action-balance", *sys.argv[1:]]
 
 
-def train(
-    config: TrainConfig,
-    out: Path,
-    overwrite: bool,
-    track: TrackConfig,
-    console: Console,
-    hosts: HostsConfig | None = None,
-) -> None:
-    """Train a new run, perhaps with other processes."""
-    alone = partial(_train, config, out, overwrite, track, console)
-    following.run(hosts or HostsConfig(), alone, partial(following.same_settings, config))
-
-
-def _train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
+def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
+    """Train a new run."""
     with training_progress(console, config, path=out) as shown:
         messages = partial(say, console)
         loop.begin(out, config, command_line(), shown, overwrite, messages, track, on_start=shown.begin)
@@ -57,22 +44,8 @@ def resume(
     steps: int | None = None,
     track: TrackConfig | None = None,
     devices: int | Literal["all"] | None = None,
-    hosts: HostsConfig | None = None,
 ) -> None:
-    """Train the rest of a run, or extend it, perhaps with other processes, which need not have its folder."""
-    alone = partial(_resume, path, trust, console, env, steps, track, devices)
-    following.run(hosts or HostsConfig(), alone, partial(TrainConfig.of_run, trust=trust, env=env))
-
-
-def _resume(
-    path: Path,
-    trust: bool,
-    console: Console,
-    env: str | None,
-    steps: int | None,
-    track: TrackConfig | None,
-    devices: int | Literal["all"] | None,
-) -> None:
+    """Train the rest of a run, or extend it."""
     check_installed(track.names if track else ())
     folder = RunFolder.open(path)
     config, notes = for_resume(TrainConfig.of_run(folder.config, trust, env), devices)
@@ -92,11 +65,13 @@ def show_progress(
     progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None], path: Path
 ) -> Iterator[Shown]:
     """Show the progress of a training that a program has begun."""
-    console = OutputConsole()
+    in_notebook = OutputConsole().is_jupyter
+    # Lines of text, which a notebook keeps together; it claims to be a terminal.
+    console = OutputConsole(force_jupyter=False, force_terminal=False) if in_notebook else OutputConsole()
     if callable(progress):
         shown = Shown(progress, report)
-    elif progress or (progress is None and (console.is_terminal or console.is_jupyter)):
-        shown = Display(console, config, "", path, report)
+    elif progress or (progress is None and (console.is_terminal or in_notebook)):
+        shown = Display(console, config, "", None if in_notebook else path, report)
     else:
         shown = Shown(report)
     try:

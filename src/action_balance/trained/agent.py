@@ -17,13 +17,12 @@ from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode
 from action_balance.envs.masks import BadMask, allowed, mask_rows, mask_vector
-from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name
 from action_balance.interop.inputs import padded
 from action_balance.trained import agent_file
 from action_balance.trained.agent_file import SavedAgent
 from action_balance.trained.observations import Translator
-from action_balance.trained.programs import Keys, View, choose, state_bonus, view
+from action_balance.trained.programs import Keys, Outputs, choose, state_bonus, view
 
 #: How actions are chosen: a sample of pi, the mode of pi, or a sample of beta (Eq. 5), as in training.
 Mode = Literal["sample", "greedy", "behaviour"]
@@ -72,12 +71,19 @@ class Agent:
     """
 
     def __init__(self, saved: SavedAgent) -> None:
-        """Prepare an agent for use.
-
-        Args:
-            saved: the agent as `action_balance.load` has read it.
-        """
         self._saved = saved
+        self.config = saved.config
+        """Settings of its run, of this agent alone."""
+        self.spec = saved.spec
+        """Observations and actions that it was built for."""
+        self.method = saved.method
+        """Name of the method that it was trained with."""
+        self.seed = saved.config.seed
+        """The seed that it was trained with."""
+        self.update = int(saved.state.updates)
+        """Number of updates that it was trained for."""
+        self.policy_only = saved.policy_only
+        """Whether it was saved without its bonuses."""
         self._context = AgentContext(saved.config.agent, saved.spec)
         self._actor = _make_actor(saved.state, self._context)
         self._translator = Translator.of(saved.spec, saved.spaces)
@@ -91,36 +97,6 @@ class Agent:
     def __repr__(self) -> str:
         about = f"{self.method} in {self.config.env.name}, seed {self.seed}, after {self.update:,} updates"
         return f"<Agent: {about}{', policy only' if self.policy_only else ''}>"
-
-    @property
-    def config(self) -> TrainConfig:
-        """Settings of its run, of this agent alone."""
-        return self._saved.config
-
-    @property
-    def spec(self) -> EnvSpec:
-        """Observations and actions that it was built for."""
-        return self._saved.spec
-
-    @property
-    def method(self) -> str:
-        """Name of the method that it was trained with."""
-        return self._saved.method
-
-    @property
-    def seed(self) -> int:
-        """The seed that it was trained with."""
-        return self.config.seed
-
-    @property
-    def update(self) -> int:
-        """Number of updates that it was trained for."""
-        return int(self._saved.state.updates)
-
-    @property
-    def policy_only(self) -> bool:
-        """Whether it was saved without its bonuses."""
-        return self._saved.policy_only
 
     def reset(self, seed: int | None = None) -> None:
         """Discard the frames kept by `stack` and the recurrent memory, and restart the random numbers.
@@ -283,7 +259,7 @@ class Agent:
             return np.zeros(len(observations), np.int32)
         return self._number_states(observations[:, -1] if self.spec.is_stack else observations)
 
-    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[View, tuple[int, ...]]:
+    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[Outputs, tuple[int, ...]]:
         seen, lead = self._translator.observations(obs)
         filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):

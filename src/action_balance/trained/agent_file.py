@@ -4,7 +4,6 @@ The file is an ``.npz`` that `numpy.load` reads: one array for each leaf of `Tra
 ``agent.json``, as bytes.
 """
 
-import json
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.learner import init_agent
 from action_balance.agent.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
-from action_balance.config.policy_only import policy_only
 from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import check_trusted
@@ -27,40 +25,38 @@ from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
-from action_balance.reading import parse_json
-from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
-from action_balance.runs.leaves import Leaf, difference
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.array_file import DamagedArrays, as_entry, read_described, write_arrays
+from action_balance.runs.tree_file import OtherTree, as_data, describe, from_data, to_arrays, to_tree
 
 #: What marks the file, and the version that is written. A change that older programs cannot read is a new one.
 KIND, FORMAT = "action-balance agent", 1
-#: The entry with the settings.
+#: The entry with the settings, and the types of what is in it.
 ABOUT = "agent.json"
+_TYPES: dict[str, Any] = {
+    "config": dict,
+    "env_spec": dict,
+    "spaces": dict | None,
+    "method": str,
+    "policy_only": bool,
+    "leaves": list,
+}
 
 
 @dataclass(frozen=True)
 class SavedAgent:
     """One agent and everything that is needed to use it."""
 
-    config: TrainConfig
-    """Settings of its run, of this agent alone; without bonuses where only its policy is kept."""
-    spec: EnvSpec
-    """What it was built for."""
-    spaces: Data | None
-    """The environment's own spaces, where the spec does not say it all."""
+    config: TrainConfig  # of its run, of this agent alone; without bonuses where only its policy is kept
+    spec: EnvSpec  # what it was built for
+    spaces: Data | None  # the environment's own spaces, where the spec does not say it all
     state: TrainedAgent
-    """Its networks and statistics."""
-    method: str
-    """What it was trained with."""
-    policy_only: bool = False
-    """Whether it has no bonuses although it was trained with them, or may have been."""
+    method: str  # what it was trained with
+    policy_only: bool = False  # whether it has no bonuses although it was trained with them, or may have been
 
     def without_bonuses(self) -> "SavedAgent":
-        """The policy alone."""
-        state, agent = self.state, policy_only(self.config.agent)
-        kept = TrainedAgent(
-            Params(state.params.policy, {}), {}, state.obs_stats, state.updates, None, state.reward_unit
-        )
+        state, agent = self.state, self.config.agent.policy_only()
+        params = Params(state.params.policy, {})
+        kept = TrainedAgent(params, {}, state.obs_stats, state.updates, None, state.reward_unit)
         return replace(self, config=replace(self.config, agent=agent), state=kept, policy_only=True)
 
 
@@ -75,33 +71,30 @@ def save(path: Path, agent: SavedAgent) -> None:
         "config": agent.config.to_dict(),
         "env_spec": agent.spec.to_dict(),
         "spaces": agent.spaces,
-        "leaves": [leaf.to_dict() for leaf in describe(agent.state)],
+        "leaves": as_data(describe(agent.state)),
     }
-    arrays = {**to_arrays(agent.state), ABOUT: np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)}
+    arrays = {**to_arrays(agent.state), ABOUT: as_entry(about)}
     write_atomically(path, partial(write_arrays, arrays=arrays, compress=True))
 
 
 def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) -> SavedAgent:
     """Read a file, which somebody else may have made."""
     about, arrays = _read(path)
-    data = about["config"]
     if plays:
-        config = TrainConfig.of_run(data, trust, env)
+        config = TrainConfig.of_run(about["config"], trust, env)
     else:
         if not trust:
-            check_trusted(data)
-        config = _without_packages(data)
+            check_trusted(about["config"])
+        config = _without_packages(about["config"])
     spec = EnvSpec.from_dict(about["env_spec"])
     if spec is None or config.seeds != 1:
         raise _foreign(path)
     context = AgentContext(config.agent, spec)
-    wanted = jax.eval_shape(lambda: _empty(context))
-    table = about["leaves"]
-    other = difference(table, describe(wanted))
-    if other is not None:
-        raise UserError(f"{path} does not match its settings ({other}): use another copy of it")
+    wanted = jax.eval_shape(lambda: TrainedAgent.of(init_agent(context, empty_stats(spec), jax.random.key(0))))
     try:
-        state = to_tree(arrays, table, wanted)
+        state = to_tree(arrays, from_data(about["leaves"]), wanted)
+    except OtherTree as other:
+        raise UserError(f"{path} does not match its settings ({other}): use another copy of it") from None
     except DamagedArrays:
         raise _foreign(path) from None
     return SavedAgent(config, spec, about["spaces"], state, about["method"], about["policy_only"])
@@ -120,20 +113,13 @@ def _without_packages(data: Data) -> TrainConfig:
         return from_dict(TrainConfig, plain, lambda kind, _: UnloadedEnvConfig if kind is EnvConfig else kind)
 
 
-def _empty(context: AgentContext) -> TrainedAgent:
-    return TrainedAgent.of(init_agent(context, empty_stats(context.spec), jax.random.key(0)))
-
-
 def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
     """What is in a file, if its checksums are right."""
     try:
-        arrays = read_arrays(path)
-        about: Any = parse_json(arrays.pop(ABOUT).tobytes())
-        kinds = {"config": dict, "env_spec": dict, "spaces": dict | None, "method": str, "policy_only": bool}
-        fine = about["format"] == KIND and all(isinstance(about[name], kind) for name, kind in kinds.items())
-        about["leaves"] = [Leaf.from_dict(leaf) for leaf in about["leaves"]]
+        about, arrays = read_described(path, ABOUT)
+        fine = about["format"] == KIND and all(isinstance(about[name], kind) for name, kind in _TYPES.items())
         version = about["version"]
-    except (DamagedArrays, KeyError, TypeError, ValueError, AttributeError):
+    except (DamagedArrays, KeyError, TypeError):
         raise _foreign(path) from None
     if not fine:
         raise _foreign(path)

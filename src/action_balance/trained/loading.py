@@ -52,17 +52,7 @@ def load(
 def of_run(
     folder: RunFolder, config: TrainConfig, checkpoint: Literal["newest", "best"] | int, seed: int | None
 ) -> Agent:
-    """Load an agent of a run whose settings are trusted.
-
-    Args:
-        folder: the folder of the run.
-        config: settings of the run.
-        checkpoint: ``newest``, ``best``, or the number of an update.
-        seed: the seed of the agent; None for the first.
-
-    Returns:
-        The agent.
-    """
+    """Load an agent of a run whose settings are trusted; by default the first."""
     number = config.seed if seed is None else as_whole("seed", seed)
     if not config.seed <= number < config.seed + config.seeds:
         last = config.seed + config.seeds - 1

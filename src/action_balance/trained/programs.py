@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act_with_memory
+from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, TrainedAgent
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
 from action_balance.engines.evaluate import decide_with_memory
@@ -21,7 +21,7 @@ from action_balance.engines.evaluate import decide_with_memory
 Keys = Literal["stream", "batch", "each"]
 
 
-class View(eqx.Module):
+class Outputs(eqx.Module):
     """What an agent makes of observations."""
 
     pi: Float[Array, "B A"]  # logits of pi
@@ -69,13 +69,13 @@ def view(
     memory: Float[Array, "B P U"] | None,
     *,
     context: AgentContext,
-) -> View:
+) -> Outputs:
     """Policies, values and the action bonus of observations."""
-    (logits, values, bonus), _ = jax.vmap(
-        lambda one, i, allowed, before: act_with_memory(actor, before, one, i, context, allowed)
-    )(obs, index, mask, memory)
+    logits, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, context, m, before))(
+        obs, index, mask, memory
+    )
     beta = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
-    return View(logits, beta, values, bonus)
+    return Outputs(logits, beta, values, bonus)
 
 
 @partial(jax.jit, static_argnames="context")

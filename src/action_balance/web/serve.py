@@ -1,11 +1,7 @@
 """A server for this machine alone: one page, the files that it shows, and news for a page that is live."""
 
-import io
 import json
 import os
-import socket
-import threading
-import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,7 +10,6 @@ from http import HTTPStatus
 from http.client import HTTP_PORT
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from rich.console import Console
@@ -27,10 +22,8 @@ from action_balance.web.render import as_bytes, render, served_policy
 
 ADDRESS = "127.0.0.1"
 
-#: Seconds in which a request must be complete, counted from the answer before, and a part of an answer must be taken.
+#: Seconds for which a connection may stay silent.
 PATIENCE = 20.0
-#: Connections at a time; others are closed at once.
-CONNECTIONS = 64
 
 #: Bytes of a file that are read at once.
 CHUNK = 1 << 20
@@ -61,15 +54,10 @@ def serve(site: Site, port: int, opens: bool, console: Console) -> None:
             say(console, "stopped")
 
 
-def listening(site: Site, port: int, patience: float = PATIENCE, connections: int = CONNECTIONS) -> ThreadingHTTPServer:
+def listening(site: Site, port: int) -> ThreadingHTTPServer:
     """A server that listens on this machine alone; it answers once `serve_forever` is called."""
-    offered, seconds = site, patience
-
-    class Handler(_Handler):
-        site, patience = offered, seconds
-
     try:
-        return _Server((ADDRESS, port), Handler, connections)
+        return _Server((ADDRESS, port), type("Handler", (_Handler,), {"site": site}))
     except OSError as error:
         raise UserError(f"cannot serve at port {port}: {reason(error)}; choose another --port, or 0 for any") from None
 
@@ -78,67 +66,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = False
 
-    def __init__(self, address: tuple[str, int], handler: type["_Handler"], connections: int) -> None:
-        super().__init__(address, handler)
-        self._free = threading.Semaphore(connections)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, unless there are too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and make room for another connection."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
     def handle_error(self, *_: object) -> None:
         """A reader that goes away is not an error."""
-
-
-class _Requests(io.RawIOBase):
-    """What a browser sends. A request must be complete in time, however little of it comes at once."""
-
-    def __init__(self, connection: socket.socket, patience: float) -> None:
-        super().__init__()
-        self._connection, self._patience, self._deadline = connection, patience, 0.0
-
-    def expect(self) -> None:
-        """Wait for another request from now on."""
-        self._deadline = time.monotonic() + self._patience
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what has come; a `TimeoutError` if time is up."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left)
-        return self._connection.recv_into(buffer)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     site: Site
-    patience: float
-
-    def setup(self) -> None:
-        """Read requests with a deadline."""
-        super().setup()
-        self._requests = _Requests(self.connection, self.patience)
-        self.rfile = io.BufferedReader(self._requests)
-
-    def handle_one_request(self) -> None:
-        """Wait for a request, not for long, and answer it."""
-        self._requests.expect()
-        super().handle_one_request()
+    timeout = PATIENCE
 
     def do_GET(self) -> None:
         """Answer with the page, news or a file. Files are looked up by their whole URL path, so no other is found."""
@@ -217,13 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def end_headers(self) -> None:
-        """Add what every answer has, also the errors of the base class; now it is the browser that must be in time."""
+        """Add what every answer has, also the errors of the base class."""
         headers = {"Content-Security-Policy": served_policy(), "Referrer-Policy": "no-referrer"}
         headers |= {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"}
         headers |= {"Cross-Origin-Resource-Policy": "same-origin"}
         for name, value in headers.items():
             self.send_header(name, value)
-        self.connection.settimeout(self.patience)
         super().end_headers()
 
     def version_string(self) -> str:

@@ -12,7 +12,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.trees import to_arrays
+from action_balance.runs.tree_file import to_arrays
 
 LEARNING = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),

@@ -24,7 +24,7 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate, GradAccumulator, PackedLearner, PreparedUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.atari.emulator import Atari
-from action_balance.envs.atari.replay import Record, visits
+from action_balance.envs.atari.replay import AtariReplay
 from action_balance.envs.spec import EnvSpec
 
 STEPS, ENVS, ACTIONS = 6, 8, 18
@@ -438,11 +438,11 @@ def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated:
 def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stacks: np.ndarray) -> None:
     forward = jax.jit(lambda seen: act(played.actor, seen, 0, ALGORITHM))
     seen = stacks[-1, 3]
-    logits, values, bonus = forward(seen)
+    logits, values, bonus = forward(seen)[:3]
     for place in range(4):
         other = seen.copy()
         other[place, 20:60, 20:60] = 255 - other[place, 20:60, 20:60]
-        other_logits, other_values, other_bonus = forward(other)
+        other_logits, other_values, other_bonus = forward(other)[:3]
         assert np.abs(np.asarray(other_logits - logits)).max() > 1e-6
         assert np.abs(np.asarray(other_values - values)).max() > 1e-6
         if place < 3:
@@ -483,7 +483,7 @@ def rooms() -> list[np.ndarray]:
         scores.append(step.score[0])
     environment.close()
     seed = int(environment.seeds[0, 0])
-    found = visits(Record("pitfall", seed, np.full(100, left), np.array(scores), False, episode_frames=400))
+    found = AtariReplay("pitfall", np.full(100, left), np.array(scores), False, seed, episode_frames=400).visits()
     assert found is not None
     assert [visit.room for visit in found] == [196, 226, 113]
     places = [visit.step for visit in found]

@@ -156,7 +156,7 @@ def opinions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits, values and bonus of everything that is seen, (2 T + 1, N, ...)."""
     function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, AgentContext(CONFIG, SPEC)))(seen))
     flat = jax.device_get(function(actor(), stacks().reshape(-1, *SHAPE)))
-    logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat)
+    logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat[:3])
     return logits, values, bonus
 
 

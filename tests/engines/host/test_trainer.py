@@ -31,7 +31,7 @@ from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.host_base import EnvironmentsLost, HostStep
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.trees import describe, to_arrays, to_tree
+from action_balance.runs.tree_file import describe, to_arrays, to_tree
 
 UPDATES, STEPS, ENVS = 4, 5, 8
 SPEC = HostWorld(ENVS).spec

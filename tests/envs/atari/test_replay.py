@@ -9,14 +9,15 @@ import pytest
 from ale_py import ALEInterface, roms
 
 from action_balance.envs.atari.emulator import Atari
-from action_balance.envs.atari.replay import Record, Visit, replay, visits
+from action_balance.envs.atari.replay import AtariReplay
+from action_balance.envs.replay import Visit
 from action_balance.errors import UserError
 
 LEFT = 4
 
 
 @cache
-def recorded(game: str, limit: int = 18_000, action: int | None = None, envs: int = 2) -> list[Record]:
+def recorded(game: str, limit: int = 18_000, action: int | None = None, envs: int = 2) -> list[AtariReplay]:
     """The first game of each emulator, with random actions or always the same."""
     environment = Atari(game, envs, seed=7, threads=1, episode_frames=limit)
     generator = np.random.default_rng(3)
@@ -35,7 +36,8 @@ def recorded(game: str, limit: int = 18_000, action: int | None = None, envs: in
         end = next(time for time, step in enumerate(steps, 1) if step.ended[env])
         played = np.array([[one[env], step.score[env]] for one, step in zip(actions[:end], steps, strict=False)])
         over = bool(steps[end - 1].terminated[env])
-        records.append(Record(game, int(seed), played[:, 0].astype(int), played[:, 1], over, episode_frames=limit))
+        taken = played[:, 0].astype(int), played[:, 1]
+        records.append(AtariReplay(game, *taken, over, int(seed), episode_frames=limit))
     return records
 
 
@@ -46,12 +48,12 @@ def recorded(game: str, limit: int = 18_000, action: int | None = None, envs: in
 )
 def test_a_replay_scores_and_ends_as_the_vector_environment_did(game: str, limit: int, terminated: bool) -> None:
     for record in recorded(game, limit):
-        moments = list(replay(record, pictures=False))
+        moments = list(record.moments(pictures=False))
         assert record.terminated == terminated
-        assert [moment.score for moment in moments] == [0, *np.cumsum(record.scores)]
-        assert moments[-1].score == record.score
-        assert len(moments) == record.steps + 1
-    assert game != "breakout" or any(record.score > 0 for record in recorded(game, limit))
+        assert [moment.score for moment in moments] == [0, *np.cumsum(record.rewards)]
+        assert moments[-1].score == record.rewards.sum()
+        assert len(moments) == len(record.actions) + 1
+    assert game != "breakout" or any(record.rewards.sum() > 0 for record in recorded(game, limit))
 
 
 def test_a_picture_is_the_brighter_of_the_last_two_frames() -> None:
@@ -61,16 +63,16 @@ def test_a_picture_is_the_brighter_of_the_last_two_frames() -> None:
     emulator.setInt("random_seed", record.seed)
     emulator.loadROM(str(roms.get_rom_path("pitfall")))
     emulator.reset_game()
-    moments = list(replay(record))
+    moments = list(record.moments())
     np.testing.assert_array_equal(moments[0].screen, emulator.getScreenRGB())
-    assert moments[0].actions[:5] == ("NOOP", "FIRE", "UP", "RIGHT", "LEFT")
+    assert record.action_names[:7] == ("no-op", "fire", "up", "right", "left", "down", "up right")
     for action, moment in zip(record.actions, moments[1:], strict=True):
         frames = []
         for _ in range(4):
             emulator.act(emulator.getMinimalActionSet()[action])
             frames.append(emulator.getScreenRGB())
         np.testing.assert_array_equal(moment.screen, np.maximum(frames[2], frames[3]))
-        np.testing.assert_array_equal(moment.memory, emulator.getRAM())
+        assert moment.room == emulator.getRAM()[1]
     assert moments[0].screen.shape == (210, 160, 3)
 
 
@@ -80,7 +82,7 @@ def to_the_left(room: int) -> int:
 
 
 def test_running_left_in_pitfall_leads_through_its_rooms() -> None:
-    found = visits(recorded("pitfall", 400, LEFT)[0])
+    found = recorded("pitfall", 400, LEFT)[0].visits()
     assert found is not None
     rooms = [visit.room for visit in found]
     assert rooms == [196, to_the_left(196), to_the_left(to_the_left(196))] == [196, 226, 113]
@@ -88,29 +90,28 @@ def test_running_left_in_pitfall_leads_through_its_rooms() -> None:
 
 
 def test_montezuma_begins_in_room_1_and_other_games_have_no_rooms() -> None:
-    assert visits(recorded("montezuma_revenge", 40)[0]) == (Visit(1, 0),)
-    assert visits(recorded("venture", 18)[0]) is None
-    assert {moment.room for moment in replay(recorded("venture", 18)[0])} == {None}
+    assert recorded("montezuma_revenge", 40)[0].visits() == (Visit(1, 0),)
+    assert recorded("venture", 18)[0].visits() is None
+    assert {moment.room for moment in recorded("venture", 18)[0].moments()} == {None}
 
 
 def test_a_record_that_was_not_so_is_an_error() -> None:
     record = recorded("pitfall", 400)[0]
-    wrong = record.scores.copy()
+    wrong = record.rewards.copy()
     wrong[6] += 100
-    with pytest.raises(RuntimeError, match="differs from the record at step 7 of 100"):
-        list(replay(replace(record, scores=wrong)))
-    with pytest.raises(RuntimeError, match=r"step 100 of 100.*and reaches the time limit.*and ends"):
-        list(replay(replace(record, terminated=True)))
-    with pytest.raises(RuntimeError, match=r"step 99 of 99: .* and continues"):
-        list(replay(replace(record, actions=record.actions[:-1], scores=record.scores[:-1])))
-    with pytest.raises(RuntimeError, match=r"step 5 of 100: .* and reaches the time limit"):
-        list(replay(replace(record, episode_frames=18)))
+    for changes, step in (
+        ({"rewards": wrong}, "step 7 of 100"),
+        ({"terminated": True}, "step 100 of 100"),
+        ({"episode_frames": 18}, "step 5 of 100"),
+    ):
+        with pytest.raises(UserError, match=f"does not repeat an episode .*{step} differs"):
+            list(replace(record, **changes).moments())
 
 
 def test_what_cannot_be_replayed_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     record = recorded("venture", 18)[0]
     with pytest.raises(UserError, match="unknown game 'ventura': did you mean venture"):
-        next(replay(replace(record, game="ventura")))
+        next(replace(record, name="ventura").moments())
     monkeypatch.setitem(sys.modules, "ale_py", None)
     with pytest.raises(UserError, match=r'ale-py is not installed.*pip install -c constraints\.txt "\.\[atari\]"'):
-        next(replay(record))
+        next(record.moments())

@@ -8,8 +8,7 @@ import pytest
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.environment import GridEnvironment
-from action_balance.envs.grid.view import View
-from action_balance.envs.grid.world import GridWorld
+from action_balance.envs.grid.world import CellView, GridWorld
 from action_balance.errors import UserError
 
 LEFT, RIGHT, UP, DOWN = range(4)
@@ -18,7 +17,7 @@ KEY = jax.random.key(0)
 #: 3 wide, 2 high, a goal in the upper right corner, four steps an episode.
 WORLD = GridWorld.create(3, 2, goals=[(2, 1)], episode_steps=4)
 #: The cells 0 to 5 row by row from the bottom.
-SEEN: dict[View, list[list[float]]] = {
+SEEN: dict[CellView, list[list[float]]] = {
     "coordinates": [[-1, -1], [0, -1], [1, -1], [-1, 1], [0, 1], [1, 1]],
     "one-hot": [
         [1, 0, 0, 1, 0],
@@ -45,7 +44,7 @@ def follow(environment: Environment, actions: jax.Array) -> tuple[GridState, Ste
 
 
 @both_views
-def test_every_cell_is_seen_by_its_coordinates_or_one_hot(view: View) -> None:
+def test_every_cell_is_seen_by_its_coordinates_or_one_hot(view: CellView) -> None:
     environment = GridEnvironment(WORLD, view)
     np.testing.assert_allclose(jax.jit(jax.vmap(environment.observe))(jnp.arange(6)), SEEN[view])
     assert environment.spec.shape == (len(SEEN[view][0]),)
@@ -53,7 +52,7 @@ def test_every_cell_is_seen_by_its_coordinates_or_one_hot(view: View) -> None:
 
 @both_views
 @pytest.mark.parametrize(("width", "height"), [(3, 2), (40, 40), (1, 7), (7, 1), (257, 3)])
-def test_the_index_inverts_what_is_seen(view: View, width: int, height: int) -> None:
+def test_the_index_inverts_what_is_seen(view: CellView, width: int, height: int) -> None:
     environment = GridEnvironment(GridWorld.create(width, height), view)
     # Compiled apart, as one program might never round what is seen.
     seen = jax.jit(jax.vmap(environment.observe))(jnp.arange(width * height))
@@ -63,7 +62,7 @@ def test_the_index_inverts_what_is_seen(view: View, width: int, height: int) -> 
 
 
 @both_views
-def test_the_episode_begins_at_the_start(view: View) -> None:
+def test_the_episode_begins_at_the_start(view: CellView) -> None:
     environment = GridEnvironment(GridWorld.create(3, 2, start=(1, 1)), view)
     state, observation = environment.reset(KEY)
     assert (int(state.cell), int(state.time)) == (4, 0)
@@ -71,7 +70,7 @@ def test_the_episode_begins_at_the_start(view: View) -> None:
 
 
 @both_views
-def test_at_a_goal_the_goal_is_reached_and_the_start_is_seen(view: View) -> None:
+def test_at_a_goal_the_goal_is_reached_and_the_start_is_seen(view: CellView) -> None:
     states, steps = follow(GridEnvironment(WORLD, view), jnp.array([RIGHT, UP, RIGHT, UP]))
     seen = np.array(SEEN[view])
     np.testing.assert_array_equal(states.cell, [0, 1, 4, 0])
@@ -83,7 +82,7 @@ def test_at_a_goal_the_goal_is_reached_and_the_start_is_seen(view: View) -> None
 
 
 @both_views
-def test_at_the_time_limit_the_last_cell_is_reached_and_the_start_is_seen(view: View) -> None:
+def test_at_the_time_limit_the_last_cell_is_reached_and_the_start_is_seen(view: CellView) -> None:
     _, steps = follow(GridEnvironment(WORLD, view), jnp.array([RIGHT, LEFT, RIGHT, RIGHT, UP]))
     seen = np.array(SEEN[view])
     np.testing.assert_allclose(steps.next_obs, seen[[1, 0, 1, 2, 3]])
@@ -107,4 +106,4 @@ def test_sizes_are_four_actions_and_all_cells() -> None:
 
 def test_an_unknown_view_is_named_with_the_nearest() -> None:
     with pytest.raises(UserError, match="unknown view 'onehot': did you mean one-hot\\?"):
-        GridEnvironment(WORLD, cast(View, "onehot"))
+        GridEnvironment(WORLD, cast(CellView, "onehot"))

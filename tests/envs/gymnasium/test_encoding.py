@@ -5,9 +5,8 @@ import pytest
 from gymnasium import spaces
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import find_leaves
+from action_balance.envs.gymnasium.leaves import LayoutSettings, find_leaves
 from action_balance.envs.gymnasium.spaces import Layout
-from action_balance.envs.gymnasium.view import View
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -26,7 +25,7 @@ def test_images_come_first_and_those_of_equal_size_are_channels_of_one() -> None
     layout = Layout.of(SEEN)
     assert layout.encoding.images == ((44, 44, 4), (50, 44, 1))
     pixels = 44 * 44 * 4 + 50 * 44
-    assert (layout.shape, layout.dtype) == ((pixels + 4 * 4,), "uint8")
+    assert (layout.encoding.shape, layout.encoding.dtype) == ((pixels + 4 * 4,), "uint8")
     assert layout.describe() == (
         "images of 44 x 44 pixels with 4 channels (depth, left) and images of 50 x 44 pixels (map) and "
         "vectors of 4 numbers: a_speed 0-1, gate 2-3"
@@ -44,7 +43,7 @@ def test_images_come_first_and_those_of_equal_size_are_channels_of_one() -> None
     assert frame[pixels:].view(np.float32).tolist() == [1.5, -2, 0, 1]
     np.testing.assert_array_equal(layout.encoding.numbers(frame[None]), [[1.5, -2, 0, 1]])
     low, high = layout.limits()
-    assert (low.tolist(), high.tolist()) == ([-9, -9, 0, 0], [9, 9, 1, 1])
+    assert (low.tolist(), high.tolist()) == ([-9, -9, -1, -1], [9, 9, 1, 1])
 
 
 def test_the_specification_says_where_everything_is() -> None:
@@ -61,8 +60,12 @@ def test_images_alone_are_images() -> None:
 
 
 def test_a_dictionary_may_be_one_vector_as_before() -> None:
-    flat = Layout.of(SEEN, View("flat"))
-    assert (flat.shape, flat.dtype, flat.exact) == ((2 + 44 * 44 + 2 + 44 * 44 * 3 + 50 * 44,), "float32", False)
+    flat = Layout.of(SEEN, LayoutSettings("flat"))
+    assert (flat.encoding.shape, flat.encoding.dtype, flat.exact) == (
+        (2 + 44 * 44 + 2 + 44 * 44 * 3 + 50 * 44,),
+        "float32",
+        False,
+    )
 
 
 def test_discrete_observations_are_known_to_be_discrete() -> None:
@@ -75,9 +78,11 @@ def test_discrete_observations_are_known_to_be_discrete() -> None:
 
 
 def test_a_stack_of_the_environment_is_one_of_the_agent() -> None:
-    stacked = Layout.of(spaces.Box(0, 255, (4, 84, 84), np.uint8), View("stack"))
+    stacked = Layout.of(spaces.Box(0, 255, (4, 84, 84), np.uint8), LayoutSettings("stack"))
     assert stacked.spec(1, (6,)) == EnvSpec("image-stack", (4, 84, 84), (6,), dtype="uint8")
-    frames = stacked.frames(np.arange(4, dtype=np.uint8)[None, :, None, None] * np.ones((1, 1, 84, 84), np.uint8))
+    frames = stacked.encoding.encode(
+        [np.arange(4, dtype=np.uint8)[None, :, None, None] * np.ones((1, 1, 84, 84), np.uint8)]
+    )
     assert (frames.shape, np.unique(frames).tolist()) == ((1, 84, 84), [3])
     with pytest.raises(UserError, match="leave out --stack"):
         stacked.spec(2, (6,))

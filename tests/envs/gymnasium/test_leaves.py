@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from action_balance.envs.gymnasium.leaves import CODE, Leaf, array_leaf, find_leaves
-from action_balance.envs.gymnasium.view import View
+from action_balance.envs.gymnasium.leaves import CODE, LayoutSettings, Leaf, array_leaf, find_leaves
 from action_balance.errors import UserError
 
 
-def only(space: Any, view: View | None = None) -> Leaf:
-    (leaf,), _ = find_leaves(space, view or View())
+def only(space: Any, view: LayoutSettings | None = None) -> Leaf:
+    (leaf,), _ = find_leaves(space, view or LayoutSettings())
     return leaf
 
 
@@ -31,21 +30,21 @@ def only(space: Any, view: View | None = None) -> Leaf:
     ],
 )
 def test_a_layout_says_which_axes_are_channels(shape: tuple[int, ...], layout: Any, seen: tuple[int, ...]) -> None:
-    leaf = only(spaces.Box(0, 255, shape, np.uint8), View(layout))
+    leaf = only(spaces.Box(0, 255, shape, np.uint8), LayoutSettings(layout))
     assert leaf.image_shape == seen
-    assert array_leaf(shape, View(layout)).image_shape == seen
+    assert array_leaf(shape, LayoutSettings(layout)).image_shape == seen
 
 
 def test_all_colours_count_and_of_a_stack_the_newest_image() -> None:
     images = np.random.default_rng(0).integers(255, size=(2, 3, 84, 84), dtype=np.uint8)
     space = spaces.Box(0, 255, (3, 84, 84), np.uint8)
     np.testing.assert_array_equal(only(space).pixels(images), images.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(only(space, View("stack")).pixels(images)[..., 0], images[:, 2])
+    np.testing.assert_array_equal(only(space, LayoutSettings("stack")).pixels(images)[..., 0], images[:, 2])
 
 
 def test_small_arrays_are_vectors_unless_the_layout_says_otherwise() -> None:
     assert not only(spaces.Box(0, 255, (7, 7, 3), np.uint8)).is_image
-    assert not only(spaces.Box(0, 255, (84, 84), np.uint8), View("vector")).is_image
+    assert not only(spaces.Box(0, 255, (84, 84), np.uint8), LayoutSettings("vector")).is_image
 
 
 @pytest.mark.parametrize(
@@ -60,18 +59,18 @@ def test_small_arrays_are_vectors_unless_the_layout_says_otherwise() -> None:
 )
 def test_what_is_ambiguous_or_does_not_fit_is_refused(shape: tuple[int, ...], layout: Any, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        find_leaves(spaces.Box(0, 255, shape, np.uint8), View(layout))
+        find_leaves(spaces.Box(0, 255, shape, np.uint8), LayoutSettings(layout))
 
 
 def test_large_images_become_means_of_blocks() -> None:
-    leaf = only(spaces.Box(0, 255, (45, 90), np.uint8), View("hwc", max_side=30))
+    leaf = only(spaces.Box(0, 255, (45, 90), np.uint8), LayoutSettings("hwc", max_side=30))
     assert (leaf.shrink, leaf.image_shape) == (3, (15, 30, 1))
     image = np.zeros((1, 45, 90), np.uint8)
     image[0, :3, :3] = [[0, 10, 20], [30, 40, 50], [60, 70, 86]]  # whose mean is 40 + 2 / 3
     image[0, 44, 89] = 255  # whose mean is 28 + 1 / 3
     found = leaf.pixels(image)[0, :, :, 0]
     assert (found[0, 0], found[14, 29], found.sum(dtype=int)) == (41, 28, 69)
-    odd = only(spaces.Box(0, 255, (44, 46), np.uint8), View("hwc", max_side=23))
+    odd = only(spaces.Box(0, 255, (44, 46), np.uint8), LayoutSettings("hwc", max_side=23))
     assert odd.pixels(np.full((1, 44, 46), 7, np.uint8)).shape == (1, 22, 23, 1)
 
 
@@ -92,7 +91,7 @@ def test_a_million_values_have_codes_of_fixed_size_that_all_differ() -> None:
     # Two codes agree in about half of their numbers.
     assert np.abs(codes[:200] @ codes[:200].T - CODE * np.eye(200)).max() < 0.4 * CODE
     np.testing.assert_array_equal(codes[7], leaf.numbers(np.array([4]))[0])
-    assert only(spaces.Discrete(1_000_000), View("flat")).size == 1_000_000
+    assert only(spaces.Discrete(1_000_000), LayoutSettings("flat")).size == 1_000_000
 
 
 def test_many_components_are_binary_digits() -> None:

@@ -1,17 +1,13 @@
 """Gymnasium environments by name: what is wrong with one is reported before a run begins."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import gymnasium
-import numpy as np
 import pytest
-from gymnasium import spaces
 
 from action_balance.envs.gymnasium import make as gym_make
-from action_balance.envs.gymnasium.make import examine, find, load_maker
+from action_balance.envs.gymnasium.make import find, load_maker
 from action_balance.errors import UserError
-
-T = TypeVar("T")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +19,6 @@ T = TypeVar("T")
             "gym:gym_cases:NoOptions",
             "unexpected keyword argument 'options'.*: add the arguments seed and opt",
         ),
-        ("gym:gym_cases:OldStep-v0", "old Gym interface"),  # behind Gymnasium's own wrappers
         ("gym:gym_cases:Continuous", "its actions are continuous"),
         ("gym:gym_cases:Sequences", "observations in Sequence"),
         ("gym:gym_cases:NaN", "an observation has NaN"),
@@ -73,42 +68,6 @@ def test_a_wrong_environment_is_one_line(name: str, message: str) -> None:
 def test_a_wrapper_that_is_none_is_one_line(wrapper: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         find("CartPole-v1", {}, (wrapper,), "sync")
-
-
-@pytest.fixture
-def old_gym() -> type:
-    """The class of Gym 0.26, as far as anything here looks at it, in a module of that name."""
-
-    class Env(Generic[T]):
-        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-            return np.zeros(1), {"seed": seed, "options": options}
-
-        def step(self, action: Any) -> Any:
-            return np.zeros(1), 0.0, False, False, {"action": action}
-
-    Env.__module__, Env.__qualname__ = "gym.core", "Env"
-    return Env
-
-
-def test_environments_of_the_package_that_gymnasium_replaces_are_one_line(old_gym: Any) -> None:
-    class Mine(old_gym):  # type: ignore[misc]  # of a fixture
-        observation_space, action_space = spaces.Box(0, 1, (1,)), spaces.Discrete(2)
-
-    class Older(Mine):
-        def reset(self) -> Any:
-            return np.zeros(1)
-
-    new = "not a gymnasium.Env: it is from gym; .* write import gymnasium as gym instead of import gym"
-    with pytest.raises(UserError, match=new):
-        examine("gym:mine", Mine)
-    with pytest.raises(UserError, match="it is from gym; it has the old Gym interface: reset\\(\\) must return"):
-        examine("gym:older", Older)
-    gymnasium.register("Mine26-v0", entry_point=Mine)
-    try:
-        with pytest.raises(UserError, match="write import gymnasium as gym instead of import gym"):
-            find("Mine26-v0", {}, (), "sync")
-    finally:
-        del gymnasium.registry["Mine26-v0"]
 
 
 def test_functions_may_be_decorated_and_have_arguments() -> None:

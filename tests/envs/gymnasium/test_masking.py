@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gymnasium.config import GymnasiumConfig
-from action_balance.envs.gymnasium.make import Task, examine, examine_own
+from action_balance.envs.gymnasium.make import ExaminedEnv, examine, examine_own
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import EnvironmentFailed, MaskedEnvironment, first_masks
 from action_balance.envs.masks import sample_allowed
@@ -22,7 +22,7 @@ FIRST = [False, True, False]  # at the beginning of an episode
 LATER = {1: [True, False, True], 2: [True, True, False]}
 
 
-def guide(make: Callable[[], Any] = gym_cases.Guide) -> Task:
+def guide(make: Callable[[], Any] = gym_cases.Guide) -> ExaminedEnv:
     return examine("gym:guide", make)
 
 

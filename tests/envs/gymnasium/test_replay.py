@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.make import examine
-from action_balance.envs.gymnasium.replay import GymRecord
+from action_balance.envs.gymnasium.replay import GymReplay
 from action_balance.errors import UserError
 
 DRAWS: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 50}
@@ -58,10 +58,10 @@ class Flat(Drawn):
         return np.zeros((4, 6))
 
 
-def record(make: Any, **changes: Any) -> GymRecord:
+def record(make: Any, **changes: Any) -> GymReplay:
     """An episode with an odd seed: three steps, and reward 1 for action 1."""
     given = {"actions": np.array([0, 1, 1]), "rewards": np.array([0.0, 1.0, 1.0], np.float32), "terminated": True}
-    return GymRecord(examine("gym:drawn", make), 3, **{**given, **changes})
+    return GymReplay("gym:drawn", **{**given, **changes}, examined=examine("gym:drawn", make), seed=3)
 
 
 @pytest.mark.parametrize("make", [Drawn, without_argument, partial(Drawn, render_mode="rgb_array")])
@@ -83,7 +83,7 @@ def test_a_replay_draws_every_step_however_the_environment_is_made(make: Any) ->
         (Counter, r"no render mode rgb_array \(it has: none\)"),
         (Broken, "cannot be drawn: ZeroDivisionError: no brush"),
         (Flat, r"returns float64 \(4, 6\), not an RGB picture"),
-        (Moody, "does not repeat an episode with the same seed"),
+        (Moody, "does not repeat an episode with the same random numbers"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(make: Any, message: str) -> None:
@@ -119,7 +119,7 @@ def test_wrappers_and_ids_are_drawn_too() -> None:
     env = gymnasium.make("CartPole-v1")
     env.reset(seed=4)
     rewards = np.array([env.step(1)[1] for _ in range(2)])
-    (first, *_) = GymRecord(config.task, 4, np.array([1, 1]), rewards, False).moments()
+    (first, *_) = GymReplay("gym:cart", np.array([1, 1]), rewards, False, config.examined, 4).moments()
 
     assert first.screen.shape == (400, 600, 3)
     assert len(np.unique(first.screen)) > 2

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout, check
+from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 
 def test_a_vector_is_a_frame_as_it_is() -> None:
     layout = Layout.of(spaces.Box(-1, 1, (2, 3), np.float64))
-    assert (layout.shape, layout.dtype, layout.plain) == ((6,), "float32", True)
+    assert (layout.encoding.shape, layout.encoding.dtype, layout.plain) == ((6,), "float32", True)
     assert layout.describe() == "vectors of 6 numbers: observation 0-5"
     batch = np.arange(12, dtype=np.float64).reshape(2, 2, 3)
-    frames = layout.frames(batch)
+    frames = layout.encoding.encode([batch])
     np.testing.assert_array_equal(frames, [range(6), range(6, 12)])
     assert frames.dtype == np.float32
 
@@ -52,9 +52,9 @@ def test_parts_of_a_dictionary_stand_one_after_the_other() -> None:
 )
 def test_images_have_their_channels_last(shape: tuple[int, ...], frame: tuple[int, ...]) -> None:
     layout = Layout.of(spaces.Box(0, 255, shape, np.uint8))
-    assert (layout.shape, layout.dtype) == (frame, "uint8")
+    assert (layout.encoding.shape, layout.encoding.dtype) == (frame, "uint8")
     batch = np.random.default_rng(0).integers(255, size=(2, *shape), dtype=np.uint8)
-    found = layout.frames(batch)
+    found = layout.encoding.encode([batch])
     order = [axis + 1 for axis, size in enumerate(shape) if size >= 50]
     order += [axis + 1 for axis, size in enumerate(shape) if size < 50]
     np.testing.assert_array_equal(found, batch.transpose(0, *order).reshape(2, *frame))
@@ -62,17 +62,17 @@ def test_images_have_their_channels_last(shape: tuple[int, ...], frame: tuple[in
 
 
 def test_small_images_are_vectors() -> None:
-    assert Layout.of(spaces.Box(0, 255, (7, 7, 3), np.uint8)).shape == (147,)
-    assert Layout.of(spaces.Box(0, 255, (43, 90), np.uint8)).dtype == "float32"
+    assert Layout.of(spaces.Box(0, 255, (7, 7, 3), np.uint8)).encoding.shape == (147,)
+    assert Layout.of(spaces.Box(0, 255, (43, 90), np.uint8)).encoding.dtype == "float32"
 
 
 def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
     layout = Layout.of(spaces.Box(-1, 1, (44, 44), np.float32))
     image = np.full((1, 44, 44), -1, np.float32)
     image[0, 0, :3] = 0, 0.5, 1
-    assert layout.frames(image)[0, 0, :4].tolist() == [128, 191, 255, 0]
+    assert layout.encoding.encode([image])[0, 0, :4].tolist() == [128, 191, 255, 0]
     few = Layout.of(spaces.Box(0, 10, (44, 44), np.uint8))
-    assert few.frames(np.full((1, 44, 44), 4, np.uint8))[0, 0, 0] == 102
+    assert few.encoding.encode([np.full((1, 44, 44), 4, np.uint8)])[0, 0, 0] == 102
     with pytest.raises(UserError, match=r"need bounds.*--layout vector"):
         Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
 
@@ -141,9 +141,9 @@ def test_actions_that_cannot_be_balanced_are_refused(space: Any, message: str) -
 )
 def test_an_observation_outside_its_space_is_refused(space: Any, seen: Any, message: str) -> None:
     with pytest.raises(BadObservation, match=message):
-        check(space, seen)
+        Layout.of(space).check(seen)
 
 
 def test_numbers_of_another_width_are_in_their_space() -> None:
-    check(spaces.Box(0, 1, (2,), np.float32), np.array([0.0, 1.0], np.float64))
-    check(spaces.Box(0, 255, (1,), np.uint8), np.array([3]))
+    Layout.of(spaces.Box(0, 1, (2,), np.float32)).check(np.array([0.0, 1.0], np.float64))
+    Layout.of(spaces.Box(0, 255, (1,), np.uint8)).check(np.array([3]))

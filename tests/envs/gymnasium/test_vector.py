@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gymnasium import vector as gym_vector
 from action_balance.envs.gymnasium.config import GymnasiumConfig
-from action_balance.envs.gymnasium.make import Task, examine, examine_own
-from action_balance.envs.gymnasium.single import Silent
+from action_balance.envs.gymnasium.make import ExaminedEnv, examine, examine_own
+from action_balance.envs.gymnasium.single import Single
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.gymnasium.workers import Workers
 from action_balance.envs.host_base import EnvironmentFailed
@@ -23,7 +23,7 @@ from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 
-def counter(**options: Any) -> Task:
+def counter(**options: Any) -> ExaminedEnv:
     return examine("gym:counter", partial(gym_cases.Counter, **options))
 
 
@@ -173,7 +173,7 @@ def test_what_a_worker_raises_is_one_line() -> None:
     [
         ("ends", r"gym:counter failed: SystemExit: the wheel came off \(gym_cases.py, line \d+\)"),
         ("raises", r"gym:counter failed: ZeroDivisionError: the wheel came off \(gym_cases.py, line \d+\)"),
-        ("nan", "gym:counter: an observation has NaN"),
+        ("nan", "gym:counter failed: an observation has NaN"),
         ("shape", "gym:counter failed: an observation differs from its observation_space"),
         ("reward", "gym:counter: a reward is not finite"),
     ],
@@ -210,7 +210,9 @@ def test_a_number_out_of_its_bounds_in_a_part_is_reported_once() -> None:
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:
     def own(envs: int) -> Any:
-        return SyncVectorEnv([lambda: Silent(gym_cases.Counter())] * envs, autoreset_mode=AutoresetMode.SAME_STEP)
+        return SyncVectorEnv(
+            [lambda: Single(gym_cases.Counter(), counter(), False)] * envs, autoreset_mode=AutoresetMode.SAME_STEP
+        )
 
     environment = GymEnvironment(examine_own("gym:counter", gym_cases.Counter, own), 2, 1, 3, "own")
     seeds = environment.reset()[0, :, 0]

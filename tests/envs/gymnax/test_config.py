@@ -8,8 +8,7 @@ import pytest
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import is_of_script, leads_to
-from action_balance.envs.gymnax.config import GymnaxConfig
-from action_balance.envs.gymnax.names import NAMES
+from action_balance.envs.gymnax.config import NAMES, GymnaxConfig
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 

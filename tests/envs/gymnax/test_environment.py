@@ -20,7 +20,7 @@ KEY, RIGHT = jax.random.key(0), jnp.ones((), jnp.int32)
 def environment(env: Any, **settings: Any) -> LibraryEnvironment:
     """One with the interface of gymnax."""
     adapter = GymnaxAdapter("gymnax:it", env, **settings)
-    return LibraryEnvironment(adapter, adapter.episode_steps, adapter.ends_alike)
+    return LibraryEnvironment(adapter, adapter.episode_steps)
 
 
 def walk(one: LibraryEnvironment, actions: list[int]) -> list[Step]:

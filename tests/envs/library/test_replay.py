@@ -9,7 +9,6 @@ from ladder import Ladder
 
 from action_balance.envs.library.environment import LibraryEnvironment
 from action_balance.envs.library.replay import LibraryReplay
-from action_balance.envs.replay import EpisodeRecord
 from action_balance.errors import UserError
 
 #: Keys with which ladders begin on rung 0.
@@ -28,8 +27,8 @@ class Painted(Ladder):
 
 def replay(adapter: Ladder, actions: list[int], rewards: list[float], terminated: bool = True) -> LibraryReplay:
     keys = jax.random.split(jax.random.key(1), len(actions))
-    record = EpisodeRecord(BELOW, keys, np.array(actions, np.int32), np.array(rewards, np.float32), terminated)
-    return LibraryReplay("ladder", LibraryEnvironment(adapter, max_steps=5), record)
+    played = np.array(actions, np.int32), np.array(rewards, np.float32), terminated
+    return LibraryReplay("ladder", *played, LibraryEnvironment(adapter, max_steps=5), BELOW, keys)
 
 
 def test_a_replay_shows_every_state_also_the_last_one() -> None:

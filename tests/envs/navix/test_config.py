@@ -1,13 +1,14 @@
 import pytest
 
 from action_balance.config.registry import env_config
-from action_balance.envs.navix.config import NavixConfig
-from action_balance.envs.navix.names import NAMES, Observation
+from action_balance.envs.library.adapter import quiet
+from action_balance.envs.navix.config import NAMES, NavixConfig, NavixObservation
 from action_balance.errors import UserError
 
 
 def test_all_names_of_the_library_are_known_without_it() -> None:
-    from action_balance.envs.navix.library import navix
+    with quiet():
+        import navix
 
     assert sorted(NAMES) == sorted(navix.registry())
     assert "navix:Navix-DoorKey-8x8-v0" in NavixConfig.names()
@@ -45,7 +46,7 @@ def test_a_task_without_a_solution_is_announced() -> None:
     ],
 )
 def test_observations_are_symbols_or_images(
-    observation: Observation, shape: tuple[int, ...], categories: tuple[int, ...]
+    observation: NavixObservation, shape: tuple[int, ...], categories: tuple[int, ...]
 ) -> None:
     spec = NavixConfig("navix:Navix-Empty-5x5-v0", observation=observation).spec
     assert (spec.shape, spec.categories, spec.dtype, spec.nvec) == (shape, categories, "uint8", (7,))

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from action_balance.envs.base import Step
+from action_balance.envs.library.adapter import quiet
 from action_balance.envs.library.environment import LibraryEnvironment, LibraryState
 from action_balance.envs.navix.config import NavixConfig
-from action_balance.envs.navix.environment import Navix
+
+with quiet():
+    from action_balance.envs.navix.environment import Navix, encode
 
 LEFT, RIGHT, FORWARD, PICK_UP, TOGGLE = 0, 1, 2, 3, 5
 #: From (1, 1), where the agent looks east at the door: the key is below, and the goal in the lower right corner.
@@ -90,3 +93,13 @@ def test_a_picture_shows_the_whole_grid(adapter: Navix) -> None:
     assert picture.shape == (40, 40, 3)
     assert picture.dtype == np.uint8
     assert len(np.unique(picture[:8, :8].reshape(-1, 3), axis=0)) == 1  # a wall
+
+
+def test_walls_and_what_is_outside_of_the_grid_are_one_category() -> None:
+    seen = jnp.array([[-1, 0], [100, 10]])
+    assert encode(seen, (11,)).tolist() == [[[2], [0]], [[2], [10]]]
+
+
+def test_every_symbol_is_below_its_number_of_categories() -> None:
+    seen = jnp.array([[[4, 4, 254], [10, 0, 3]]], jnp.uint8)
+    assert encode(seen, (11, 6, 4)).tolist() == [[[4, 4, 3], [10, 0, 3]]]

@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 
 from action_balance.config.registry import env_config
-from action_balance.envs.xminigrid.config import XMiniGridConfig
-from action_balance.envs.xminigrid.names import NAMES, OWN
+from action_balance.envs.xminigrid.config import NAMES, OWN, XMiniGridConfig
 from action_balance.errors import UserError
 
 DOOR_KEY = "xminigrid:MiniGrid-DoorKey-5x5"

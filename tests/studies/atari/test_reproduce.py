@@ -21,7 +21,7 @@ from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.runs.folder import Status
+from action_balance.runs.folder import RunStatus
 from action_balance.studies import campaign, run_job
 from action_balance.studies.atari.reproduce import reproduce_atari
 from action_balance.studies.atari.settings import AtariSettings
@@ -170,7 +170,7 @@ def trainer(trained: list[str], stop_at: str = "") -> Train:
         assert not run_job.is_finished(path, config)
         trained.append(path.name)
         RunFolder.delete(path)
-        status: Status = "interrupted" if path.name == stop_at else "finished"
+        status: RunStatus = "interrupted" if path.name == stop_at else "finished"
         make_run(path.parents[1], config, SEVEN[:1] if status == "interrupted" else SEVEN, status)
         on_message(f"trained by {command[0]}")
         report(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))

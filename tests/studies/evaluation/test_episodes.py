@@ -2,7 +2,6 @@
 
 import csv
 import io
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,15 +11,9 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ActionMode, Evaluation
+from action_balance.envs.replay import Visit
 from action_balance.studies.evaluation import episodes
 from action_balance.studies.evaluation.episodes import Rooms
-
-
-@dataclass(frozen=True)
-class Visit:
-    room: int
-    step: int
-
 
 SEA = TrainConfig(env_config("deep-sea", size=4), AgentConfig(method="rnd"), seed=5, seeds=2)
 GAME = TrainConfig(env_config("atari:pitfall"), AgentConfig(method="rnd"), seed=5, seeds=2)

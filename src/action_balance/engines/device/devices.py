@@ -24,22 +24,15 @@ def use_all_cores() -> None:
         return
 
 
-def all_devices() -> list[jax.Device]:
-    """The devices of all processes, those of the first process first."""
-    return sorted(jax.devices(), key=lambda device: (device.process_index, device.id))
-
-
 def choose_devices(config: TrainConfig) -> list[jax.Device]:
     """The devices of a run whose settings say how many."""
-    there = all_devices()
-    if config.devices is None and jax.process_count() == 1:
+    there = jax.local_devices()
+    if config.devices is None:
         # At least two cores, even for one seed: a program for a single device is rounded differently.
         return there[: max(2, config.seeds)] if there[0].platform == "cpu" else there[:1]
-    wanted = len(there) if config.devices in (None, "all") else int(config.devices or 0)
+    wanted = len(there) if config.devices == "all" else config.devices
     if wanted > len(there):
         raise UserError(f"--devices {wanted} is more than the {_how_many(len(there))} of this machine: {_more(wanted)}")
-    if jax.process_count() > 1 and wanted < len(there):
-        raise UserError(f"{jax.process_count()} processes use all their devices: use --devices all, not {wanted}")
     if wanted > config.seeds and config.agent.envs % wanted:
         raise UserError(
             f"{config.agent.envs} environments cannot be split over {wanted} devices: use --envs "
@@ -50,14 +43,14 @@ def choose_devices(config: TrainConfig) -> list[jax.Device]:
 
 def splits_environments(config: TrainConfig, devices: list[jax.Device]) -> bool:
     """Whether the devices share the environments of every seed, because there are fewer seeds than devices."""
-    return (config.devices is not None or jax.process_count() > 1) and len(devices) > config.seeds
+    return config.devices is not None and len(devices) > config.seeds
 
 
 def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tuple[TrainConfig, list[str]]:
     """The settings of a run that is resumed, possibly on another number of devices."""
     if devices is not None:
         return replace(config, devices=devices), []
-    there, envs = len(all_devices()), config.agent.envs
+    there, envs = len(jax.local_devices()), config.agent.envs
     if not isinstance(config.devices, int) or config.devices <= there:
         return config, []
     most = max(count for count in range(1, there + 1) if count <= config.seeds or envs % count == 0)
@@ -70,6 +63,6 @@ def _how_many(count: int) -> str:
 
 
 def _more(wanted: int) -> str:
-    if all_devices()[0].platform == "cpu":
+    if jax.local_devices()[0].platform == "cpu":
         return f"use --devices all, or set {CPU_DEVICES}={wanted} to divide the CPU into more devices"
     return "use --devices all"

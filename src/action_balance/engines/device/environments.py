@@ -12,7 +12,6 @@ from jaxtyping import Key, PRNGKeyArray, PyTree
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.sharding import ENVS
-from action_balance.engines.device.placement import put
 
 #: From settings to the function from the key of a seed to its first state.
 Init = Callable[[TrainConfig], Callable[[PRNGKeyArray], PyTree]]
@@ -39,7 +38,7 @@ class Environments:
         self.keys = self._keys(config.seed)
 
     def _keys(self, first: int) -> Key[jax.Array, " S"]:
-        placed: jax.Array = put(jax.vmap(jax.random.key)(first + jnp.arange(self.count)), self._all)
+        placed: jax.Array = jax.device_put(jax.vmap(jax.random.key)(first + jnp.arange(self.count)), self._all)
         return placed
 
     def beginning_with(self, first: int) -> "Environments":
@@ -54,7 +53,7 @@ class Environments:
 
     def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to the devices."""
-        return put(states, self._states)
+        return jax.device_put(states, self._states)
 
     def cut(self, results: PyTree) -> PyTree:
         """The results of all seeds, (S, ...)."""

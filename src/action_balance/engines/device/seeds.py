@@ -10,7 +10,6 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import Key, PyTree
 
 from action_balance.core.stacked import first, take
-from action_balance.engines.device.placement import put
 
 
 class Seeds:
@@ -31,11 +30,11 @@ class Seeds:
         self._mesh = jax.make_mesh((len(devices),), ("seeds",), (AxisType.Auto,), devices=devices)
         self._split = PartitionSpec("seeds")
         self._placed = NamedSharding(self._mesh, self._split)
-        self._spare = put(spare, self._placed)
+        self._spare = jax.device_put(spare, self._placed)
         self.keys = self._keys(first)
 
     def _keys(self, first: int) -> Key[jax.Array, " P"]:
-        placed: jax.Array = put(jax.vmap(jax.random.key)(first + self._seed), self._placed)
+        placed: jax.Array = jax.device_put(jax.vmap(jax.random.key)(first + self._seed), self._placed)
         return placed
 
     def beginning_with(self, first: int) -> "Seeds":
@@ -46,7 +45,7 @@ class Seeds:
 
     def place(self, states: PyTree) -> PyTree:
         """Move states of the seeds, (S, ...), to their places, (P, ...)."""
-        return put(take(states, self._seed), self._placed)
+        return jax.device_put(take(states, self._seed), self._placed)
 
     def cut(self, results: PyTree) -> PyTree:
         """The results in the places, (P, ...), without the spare ones, (S, ...)."""

@@ -21,7 +21,6 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer, never
 from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.engines.device.environments import Environments
-from action_balance.engines.device.placement import gather
 from action_balance.engines.device.seeds import Seeds
 from action_balance.engines.metrics_rows import HostMetrics
 
@@ -87,7 +86,7 @@ class DeviceTrainer(Trainer):
         """See `Trainer.init_state`; one program, which is not interrupted."""
         if stopped():
             raise KeyboardInterrupt
-        states: TrainState = gather(self.seeds.cut(self._init()))
+        states: TrainState = self.seeds.cut(self._init())
         return states
 
     def start(self, states: TrainState) -> None:
@@ -97,16 +96,16 @@ class DeviceTrainer(Trainer):
     def advance(self) -> HostMetrics:
         """See `Trainer.advance`."""
         self._state, metrics = self.step(self._state)
-        return {name: np.asarray(values)[: self.seeds.count] for name, values in gather(metrics).items()}
+        return {name: np.asarray(values)[: self.seeds.count] for name, values in metrics.items()}
 
     def state(self) -> TrainState:
         """See `Trainer.state`."""
-        states: TrainState = gather(self.seeds.cut(self._state))
+        states: TrainState = self.seeds.cut(self._state)
         return states
 
     def visits(self) -> Int[np.ndarray, "states choices"] | None:
         """See `Trainer.visits`."""
-        return np.asarray(gather(self.seeds.cut(self._state.visits))).sum(axis=0) if self.spec.states else None
+        return np.asarray(self.seeds.cut(self._state.visits)).sum(axis=0) if self.spec.states else None
 
     def close(self) -> None:
         """Nothing has to be stopped."""

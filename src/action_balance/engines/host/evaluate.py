@@ -71,7 +71,7 @@ def decide_all(
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
     if bonuses == "first":
         own = None if mask is None else mask[0]
-        bonus = act(actor, stacks[0], 0, context, own)[2]
+        bonus = act(actor, stacks[0], 0, context, own).scores
         behaviour = context.behaviour_logits(first.logits, bonus, actor.coef, own)
         first = replace(first, behaviour=behaviour, action_bonus=bonus)
     return stacks, made.action, first

@@ -163,7 +163,7 @@ def decide(
     """Choose the next actions of a group."""
     buffer = buffer.see(frame, ends)
     distribution = context.distribution
-    logits, values, bonus = jax.vmap(lambda obs, m: act(actor, obs, 0, context, m))(buffer.stacks(), mask)
+    logits, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, context, m))(buffer.stacks(), mask)
     behaviour = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
     noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
     action = jax.vmap(distribution.sample)(behaviour, noise)

@@ -44,6 +44,7 @@ class AtariConfig(HostEnvConfig):
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
             raise UserError(f"{self.name} needs a game, e.g. {PREFIX}pitfall")
+        super().__post_init__()
         check_game(self.game)
 
     @classmethod
@@ -53,7 +54,6 @@ class AtariConfig(HostEnvConfig):
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
-        """The game of the paper with this name."""
         return f"{PREFIX}{name}" if name in PAPER_GAMES else None
 
     @property
@@ -63,12 +63,10 @@ class AtariConfig(HostEnvConfig):
 
     @property
     def short_name(self) -> str:
-        """The emulator's name of the game."""
         return self.game
 
     @property
     def title(self) -> str:
-        """The title of the game."""
         return title(self.game)
 
     @property
@@ -89,7 +87,6 @@ class AtariConfig(HostEnvConfig):
         threads: int = 0,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
-        """Start N emulators in G groups; see `HostEnvConfig.make`."""
         from action_balance.envs.atari.emulator import Atari
 
         del on_message
@@ -98,8 +95,7 @@ class AtariConfig(HostEnvConfig):
     def replay(
         self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
     ) -> "Replay":
-        """A game that was recorded during an evaluation; see `HostEnvConfig.replay`."""
         from action_balance.envs.atari.emulator import emulator_seeds
-        from action_balance.envs.atari.replay import Record
+        from action_balance.envs.atari.replay import AtariReplay
 
-        return Record(self.game, int(emulator_seeds(seed, number + 1)[number]), actions, rewards, terminated)
+        return AtariReplay(self.game, actions, rewards, terminated, int(emulator_seeds(seed, number + 1)[number]))

@@ -52,7 +52,6 @@ class Atari:
         sticky: float = 0.25,
         episode_frames: int = 18_000,
     ) -> None:
-        """Start the emulators."""
         check_game(game)
         if groups < 1 or envs < groups or envs % groups:
             raise UserError(f"{envs} environments cannot be split into {groups} equal groups: use a divisor of {envs}")
@@ -60,7 +59,6 @@ class Atari:
         self._pools = _yielding(
             lambda: [_pool(game, envs // groups, threads, sticky, episode_frames) for _ in range(groups)]
         )
-        self._under_way = [False] * groups
         self._actions = len(self._pools[0].ale.get_action_set())
 
     @property
@@ -70,44 +68,32 @@ class Atari:
 
     @property
     def groups(self) -> int:
-        """G."""
         return self.seeds.shape[0]
 
     @property
     def envs_per_group(self) -> int:
-        """M."""
         return self.seeds.shape[1]
 
     def reset(self, seed: tuple[int, ...] | None = None) -> UInt8[np.ndarray, "G M 84 84"]:
-        """Begin a game in every environment; see `HostEnvironment.reset`."""
-        if any(self._under_way):
-            raise RuntimeError("reset while a step is in progress: receive it first")
         if seed is not None:
             self.seeds = emulator_seeds(seed, self.seeds.size).reshape(self.seeds.shape)
         return np.stack([pool.reset(seed=own)[0][:, 0] for pool, own in zip(self._pools, self.seeds, strict=True)])
 
     def send(self, group: int, actions: Integer[np.ndarray, " M"]) -> None:
-        """Begin a step of one group; see `HostEnvironment.send`."""
-        if self._under_way[group]:
-            raise RuntimeError(f"group {group} has a step in progress: receive it first")
         # After an unknown action, the emulator would wait forever.
         if actions.shape != (self.envs_per_group,) or actions.min() < 0 or actions.max() >= self._actions:
             raise ValueError(f"{self.envs_per_group} actions from 0 to {self._actions - 1} are needed, not {actions}")
         self._pools[group].send(actions.astype(np.int32, copy=False))
-        self._under_way[group] = True
 
     def receive(self, group: int) -> HostStep:
-        """Wait for the step of a group; see `HostEnvironment.receive`. The reward is the sign of the score.
+        """The reward is the sign of the score.
 
         When a game ends, ale-py stops recording: the last frame is made of the emulator frames until then.
         """
-        if not self._under_way[group]:
-            raise RuntimeError(f"group {group} has no step in progress: send actions first")
         try:
             stacks, score, terminated, truncated, info = self._pools[group].recv()
         except Exception as error:  # whatever it is, the emulators cannot continue
             raise EnvironmentsLost(f"an emulator has stopped: {reason(error)}") from error
-        self._under_way[group] = False
         frame = next_obs = stacks[:, 0]
         ended = terminated | truncated
         if ended.any():
@@ -116,7 +102,6 @@ class Atari:
         return HostStep(frame, next_obs, np.sign(score), score, terminated, truncated)
 
     def close(self) -> None:
-        """Stop the emulators."""
         self._pools.clear()
 
 

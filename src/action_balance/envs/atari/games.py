@@ -36,7 +36,6 @@ def games() -> list[str]:
 
 
 def check_game(game: str) -> str:
-    """Check the name of a game."""
     if game in FOR_SEVERAL:
         raise UserError(f"{game} needs several players, but an agent plays alone: choose another game")
     # The paper's games are known without ale-py, so that runs of other machines can be read.
@@ -44,12 +43,10 @@ def check_game(game: str) -> str:
 
 
 def title(game: str) -> str:
-    """The title of a game."""
     return TITLES.get(game, game.replace("_", " ").title())
 
 
 def vector_class() -> type[AtariVectorEnv]:
-    """ale-py's class for many emulators."""
     games()  # reports a missing ale-py
     try:
         from ale_py.vector_env import AtariVectorEnv
@@ -59,7 +56,6 @@ def vector_class() -> type[AtariVectorEnv]:
 
 
 def count_actions(game: str) -> int:
-    """Number of actions of a game."""
     check_game(game)
     vector_class()
     from ale_py import ALEInterface, LoggerMode, roms

@@ -1,46 +1,33 @@
-"""Replays of recorded Atari games, for what the vector environment does not report: pictures and memory.
-
-Axis: T steps.
-"""
+"""Replays of recorded Atari games, for what the vector environment does not report: pictures and rooms."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Integer, Shaped, UInt8
 
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, games
+from action_balance.envs.replay import Moment, Replay, Visit
 from action_balance.errors import check_name
 from action_balance.files import missing
 
+if TYPE_CHECKING:
+    from ale_py import ALEInterface
+
 
 @dataclass(frozen=True)
-class Record:
-    """One whole game as `Atari` played it, with everything that a replay needs."""
+class AtariReplay(Replay):
+    """One whole game as `Atari` played it; the emulator draws the same sticky actions."""
 
-    game: str
     seed: int  # of its emulator
-    actions: Integer[np.ndarray, " T"]
-    scores: Shaped[np.ndarray, " T"]  # of each step
-    terminated: bool  # whether the game ended, and not the time limit
     sticky: float = 0.25
     episode_frames: int = 18_000
 
-    @property
-    def score(self) -> float:
-        """The final score."""
-        return float(self.scores.sum(dtype=np.float64))
-
-    @property
-    def steps(self) -> int:
-        """T."""
-        return len(self.actions)
-
-    @property
+    @cached_property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions do, in words: ``up right fire``."""
-        return tuple(in_words(name) for name in next(replay(self, pictures=False)).actions)
+        return tuple(in_words(button.name) for button in self._started().getMinimalActionSet())
 
     @property
     def steps_per_second(self) -> int:
@@ -54,118 +41,57 @@ class Record:
 
     @property
     def room_byte(self) -> int | None:
-        """The byte of the memory that holds the number of the room; None if it is not known."""
-        return ROOM_BYTE.get(self.game)
+        return ROOM_BYTE.get(self.name)
 
-    def moments(self) -> "Iterator[Moment]":
-        """All T + 1 moments of the game, with pictures."""
-        return replay(self)
+    def play(self, pictures: bool) -> Iterator[Moment]:
+        emulator, byte = self._started(), self.room_byte
+        buttons = emulator.getMinimalActionSet()
+        # Some games begin after a few frames, which do not count towards the time limit.
+        limit = self.episode_frames + emulator.getEpisodeFrameNumber()
+        screens = [emulator.getScreenRGB()]
 
-    def visits(self) -> "tuple[Visit, ...] | None":
-        """The rooms of the game; see `visits`."""
-        return visits(self)
+        def moment(**outcome: Any) -> Moment:
+            room = None if byte is None else int(emulator.getRAM()[byte])
+            # Some games draw half of their objects on every other frame.
+            screen = np.maximum(screens[0], screens[-1]) if pictures else np.zeros(0, np.uint8)
+            return Moment(screen, room=room, **outcome)
 
+        yield moment()
+        for action in self.actions.tolist():
+            score, over, late = 0.0, False, False
+            for frame in range(SKIP):
+                score += emulator.act(buttons[action])
+                over, late = emulator.game_over(), emulator.getEpisodeFrameNumber() >= limit
+                if pictures and (over or late or frame >= SKIP - 2):
+                    screens = [*screens[-1:], emulator.getScreenRGB()]
+                if over or late:
+                    break
+            yield moment(reward=score, terminated=over, truncated=late and not over)
 
-@dataclass(frozen=True)
-class Moment:
-    """The game before its first step, or after a step."""
-
-    score: float  # so far
-    memory: UInt8[np.ndarray, "128"]
-    room: int | None  # None if it is not known which byte holds it
-    screen: UInt8[np.ndarray, "..."]  # (H, W, 3), the maximum of the last two frames; (0,) without pictures
-    actions: tuple[str, ...]  # names of the game's actions, e.g. UPFIRE
-    info: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Visit:
-    """The first visit of a room."""
-
-    room: int
-    step: int  # 0 at the beginning
-
-
-def replay(record: Record, pictures: bool = True) -> Iterator[Moment]:
-    """Play a recorded game again.
-
-    The emulator draws the same sticky actions. Every score and the end are compared with the record, and a difference
-    is an error: nothing is shown that was not played.
-    """
-    console = _Console(record)
-    score = 0.0
-    yield console.moment(score, pictures)
-    for step, (action, recorded) in enumerate(zip(record.actions.tolist(), record.scores.tolist(), strict=True), 1):
-        scored, ending = console.step(action, pictures)
-        expected = "continues"
-        if step == record.steps:
-            expected = "ends" if record.terminated else "reaches the time limit"
-        if (scored, ending) != (recorded, expected):
-            raise RuntimeError(
-                f"the replay of {record.game} differs from the record at step {step} of {record.steps}: it scores "
-                f"{scored:g} and {ending}, but the record scores {recorded:g} and {expected}"
-            )
-        score += scored
-        yield console.moment(score, pictures)
-
-
-def visits(record: Record) -> tuple[Visit, ...] | None:
-    """The rooms of a game."""
-    if record.game not in ROOM_BYTE:
-        return None
-    first: dict[int, int] = {}
-    for step, moment in enumerate(replay(record, pictures=False)):
-        if moment.room is not None:
+    def visits(self) -> tuple[Visit, ...] | None:
+        if self.room_byte is None:
+            return None
+        first: dict[int, int] = {}
+        for step, moment in enumerate(self.moments(pictures=False)):
+            assert moment.room is not None
             first.setdefault(moment.room, step)
-    return tuple(Visit(room, step) for room, step in first.items())
+        return tuple(Visit(room, step) for room, step in first.items())
 
-
-def in_words(action: str) -> str:
-    """What an action does, in words: ``up right fire`` for ``UPRIGHTFIRE``."""
-    return "no-op" if action == "NOOP" else " ".join(re.findall("UP|DOWN|LEFT|RIGHT|FIRE", action)).lower()
-
-
-class _Console:
-    """One emulator under the protocol of `Atari`."""
-
-    def __init__(self, record: Record) -> None:
+    def _started(self) -> "ALEInterface":
+        """An emulator under the protocol of `Atari`, at the beginning of the game."""
         try:
             from ale_py import ALEInterface, LoggerMode, roms
         except ImportError:
             raise missing("ale-py", "Atari", "atari") from None
         ALEInterface.setLoggerMode(LoggerMode.Error)
-        self._emulator = ALEInterface()
-        self._emulator.setFloat("repeat_action_probability", record.sticky)
-        self._emulator.setInt("random_seed", record.seed)
-        path = roms.get_rom_path(check_name("game", record.game, games()))
-        if path is None:
-            raise RuntimeError(f"ale-py has no ROM of the game {record.game}")
-        self._emulator.loadROM(path)
-        self._emulator.reset_game()
-        self._buttons = self._emulator.getMinimalActionSet()
-        self._names = tuple(button.name for button in self._buttons)
-        self._room = ROOM_BYTE.get(record.game)
-        # Some games begin after a few frames, which do not count towards the time limit.
-        self._limit = record.episode_frames + self._emulator.getEpisodeFrameNumber()
-        self._screens = [self._emulator.getScreenRGB()]
+        emulator = ALEInterface()
+        emulator.setFloat("repeat_action_probability", self.sticky)
+        emulator.setInt("random_seed", self.seed)
+        emulator.loadROM(str(roms.get_rom_path(check_name("game", self.name, games()))))
+        emulator.reset_game()
+        return emulator
 
-    def step(self, action: int, pictures: bool) -> tuple[float, str]:
-        """Score of one action, and whether the game continues."""
-        scored = 0.0
-        for frame in range(SKIP):
-            scored += self._emulator.act(self._buttons[action])
-            over = self._emulator.game_over()
-            late = self._emulator.getEpisodeFrameNumber() >= self._limit
-            if pictures and (over or late or frame >= SKIP - 2):
-                self._screens = [*self._screens[-1:], self._emulator.getScreenRGB()]
-            if over or late:
-                return scored, "ends" if over else "reaches the time limit"
-        return scored, "continues"
 
-    def moment(self, score: float, pictures: bool) -> Moment:
-        """The game as it is now."""
-        memory = self._emulator.getRAM()
-        room = None if self._room is None else int(memory[self._room])
-        # Some games draw half of their objects on every other frame.
-        screen = np.maximum(self._screens[0], self._screens[-1]) if pictures else np.zeros(0, np.uint8)
-        return Moment(score, memory, room, screen, self._names)
+def in_words(action: str) -> str:
+    """What an action does, in words: ``up right fire`` for ``UPRIGHTFIRE``."""
+    return "no-op" if action == "NOOP" else " ".join(re.findall("UP|DOWN|LEFT|RIGHT|FIRE", action)).lower()

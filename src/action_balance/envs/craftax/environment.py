@@ -1,16 +1,16 @@
 """Craftax as an adapter. The game gets a time limit that it never reaches; the real one is applied outside."""
 
+from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray, Shaped, UInt8
 
-from action_balance.envs.craftax.drawing import action_names, make_renderer
-from action_balance.envs.craftax.noise import safe_noise
-from action_balance.envs.craftax.textures import prepared_textures
+from action_balance.envs.craftax.noise import perlin_noise
+from action_balance.envs.craftax.textures import make_renderer, prepared_textures, replaced
 from action_balance.envs.library.adapter import Transition
-from action_balance.envs.library.quiet import quiet
 from action_balance.envs.spec import EnvSpec
 
 #: A time limit that is never reached.
@@ -24,36 +24,33 @@ class CraftaxAdapter:
     slow_reset = True
 
     def __init__(self, name: str, max_steps: int | None = None) -> None:
-        """Make it."""
-        with quiet():
-            from craftax.craftax_env import make_craftax_env_from_name
+        from craftax.craftax_env import make_craftax_env_from_name
 
-            self._pixels = "Pixels" in name
-            self._package = f"craftax.{'craftax_classic' if 'Classic' in name else 'craftax'}"
-            with prepared_textures(f"{self._package}.constants"):
-                self._env: Any = make_craftax_env_from_name(name, auto_reset=False)
+        self._pixels = "Pixels" in name
+        self._package = f"craftax.{'craftax_classic' if 'Classic' in name else 'craftax'}"
+        with prepared_textures(f"{self._package}.constants"):
+            self._env: Any = make_craftax_env_from_name(name, auto_reset=False)
         params = self._env.default_params
         self.episode_steps = max_steps or int(params.max_timesteps)
         self._params = params.replace(max_timesteps=NEVER)
-        shape = self._env.observation_space(self._params).shape
         self.spec = EnvSpec(
             "image" if self._pixels else "vector",
-            tuple(shape),
+            tuple(self._env.observation_space(self._params).shape),
             (int(self._env.num_actions),),
             dtype="uint8" if self._pixels else "float32",
         )
-        self.action_names = action_names(self._package)
+        actions: type[Enum] = import_module(f"{self._package}.constants").Action
+        in_order = sorted(actions, key=lambda one: one.value)
+        self.action_names = tuple(one.name.replace("_", " ").lower() for one in in_order)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
-        """A new world."""
-        with quiet(), safe_noise(self._package):
+        with replaced(f"{self._package}.util.noise", "generate_perlin_noise_2d", perlin_noise):
             obs, state = self._env.reset_env(key, self._params)
         return state, self._encode(obs)
 
     def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
         """One step; the number of achievements so far is reported."""
-        with quiet():
-            obs, reached, reward, done, _ = self._env.step_env(key, state, action, self._params)
+        obs, reached, reward, done, _ = self._env.step_env(key, state, action, self._params)
         info = {"achievements": reached.achievements.sum().astype(jnp.float32)}
         return reached, self._encode(obs), reward, done, jnp.zeros((), bool), info
 

@@ -6,10 +6,7 @@ gradients of another member, so that every eighth world has the same mountains a
 a sum over an axis. Axes: H, W cells of the map.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -44,15 +41,3 @@ def perlin_noise(
     left = (1 - below) * corner(0, 0) + below * corner(1, 0)
     right = (1 - below) * corner(0, 1) + below * corner(1, 1)
     return jnp.sqrt(2) * ((1 - beside) * left + beside * right)
-
-
-@contextmanager
-def safe_noise(package: str) -> Iterator[None]:
-    """Let Craftax use this noise while its functions are traced."""
-    module: Any = import_module(f"{package}.util.noise")
-    original = module.generate_perlin_noise_2d
-    module.generate_perlin_noise_2d = perlin_noise
-    try:
-        yield
-    finally:
-        module.generate_perlin_noise_2d = original

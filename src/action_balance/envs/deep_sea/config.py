@@ -4,13 +4,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.envs.deep_sea.size import check_size
+from action_balance.config.fields import number
+from action_balance.errors import UserError
 
 if TYPE_CHECKING:
     import jax
 
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
+
+#: The largest N: an observation has N x N numbers.
+LARGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class DeepSeaConfig(DeviceEnvConfig):
 
     size: int = 20
     """Number N of rows, of columns, and of steps per episode."""
-    distractors: int = 0
+    distractors: int = number(0, high=1_000_000)
     """Number of random values appended to every observation, which carry no information about the cell."""
 
     label: ClassVar[str] = "deep sea"
@@ -29,11 +33,11 @@ class DeepSeaConfig(DeviceEnvConfig):
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_size(self.size, self.distractors)
+        super().__post_init__()
+        check_size(self.size)
 
     @property
     def short_name(self) -> str:
-        """Name and size, and the distractors, if any."""
         distractors = f" with {self.distractors} distractors" if self.distractors else ""
         return f"{self.name} {self.size}{distractors}"
 
@@ -67,3 +71,11 @@ class DeepSeaConfig(DeviceEnvConfig):
         world = GridWorld.create(size, size, walls, (0, size - 1), [(size - 1, 0)], size)
         order = np.stack([1 - right, right], axis=1)
         return Scene(world, (size - 1 - row) * size + column, ("left", "right"), order, shows_the_end=False)
+
+
+def check_size(size: int) -> None:
+    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
+    if size < 2:
+        raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
+    if size > LARGEST:
+        raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")

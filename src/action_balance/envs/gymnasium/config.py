@@ -4,25 +4,31 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from action_balance.config.env import HostEnvConfig
-from action_balance.envs.gymnasium.vectorize import ActionMasks, Vectorize
-from action_balance.envs.gymnasium.view import MAX_SIDE, ObsLayout, View
+from action_balance.config.fields import count, number
+from action_balance.envs.gymnasium.leaves import MAX_SIDE, LayoutSettings, ObsLayout
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError
 
 if TYPE_CHECKING:
     import numpy as np
     from gymnasium import Env
 
-    from action_balance.envs.gymnasium.make import Task
+    from action_balance.envs.gymnasium.make import ExaminedEnv
     from action_balance.envs.host_base import HostEnvironment
     from action_balance.envs.replay import Replay
     from action_balance.files import Data
 
 PREFIX = "gym:"
+
+#: How environments step together: one after the other, each in its own process, or by their own vector class.
+Vectorize = Literal["sync", "async", "own"]
+
+#: Whether the action masks of environments that have them are respected.
+ActionMasks = Literal["auto", "ignore"]
 
 
 def check_maker(make: Any) -> None:
@@ -48,17 +54,17 @@ class GymnasiumConfig(HostEnvConfig):
     vectorize: Vectorize = "sync"
     """How environments step together: sync (in this process), async (each in its own process) or own (by their own
     vector class)."""
-    stack: int = 1
+    stack: int = count(1, 64)
     """Number of most recent observations that the policy sees."""
     layout: ObsLayout = "auto"
     """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels or more are images, and their other axes
     are channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see only the
     newest), vector, or flat (a Dict is one vector, and discrete values are one-hot, however many there
     are)."""
-    max_image_side: int = MAX_SIDE
+    max_image_side: int = number(MAX_SIDE, high=MAX)
     """Longest side of an image, in pixels. Larger images are downscaled by averaging blocks of k x k pixels, with the
     smallest k that suffices; 0: images keep their size."""
-    reward_scale: float = 1.0
+    reward_scale: float = number(1.0, above=True)
     """Factor that multiplies the rewards the agent learns from; reported returns are not scaled."""
     action_masks: ActionMasks = "auto"
     """Action masks of the environment: auto (applied if there are any) or ignore."""
@@ -73,18 +79,12 @@ class GymnasiumConfig(HostEnvConfig):
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
             raise UserError(f"{self.name} needs the id of an environment, e.g. {PREFIX}CartPole-v1")
-        check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
-        check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
-        check_numbers(self, "stack", low=1, high=64)
-        check_name(flag("layout"), self.layout, get_args(ObsLayout))
-        check_numbers(self, "max_image_side", high=MAX)
-        check_numbers(self, "reward_scale", above=True)
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
         object.__setattr__(self, "wrapper", tuple(self.wrapper))
+        super().__post_init__()
 
     @classmethod
     def from_function(cls, make: "Callable[[], Env[Any, Any]]", **settings: Any) -> Self:
-        """Settings of an environment that a Python function makes."""
         check_maker(make)
         name = getattr(make, "__qualname__", type(make).__name__)
         return cls(f"{PREFIX}{getattr(make, '__module__', '__main__')}:{name}", **settings).with_function(make)
@@ -96,32 +96,27 @@ class GymnasiumConfig(HostEnvConfig):
 
     @property
     def short_name(self) -> str:
-        """The name without its prefix."""
         return self.name.removeprefix(PREFIX)
 
     @property
     def in_process(self) -> bool:
-        """Whether it steps in the thread that calls it."""
         return self.vectorize != "async"
 
     def comparable(self) -> Self:
-        """Without who steps it, what becomes of its masks, which is a part of the method, and whether it was written by
-        a version that had one layout only."""
-        made = replace(self, vectorize="sync", action_masks="auto")
-        return replace(made, layout="auto", max_image_side=MAX_SIDE) if self.layout == "flat" else made
+        """Without who steps it, and without what becomes of its masks, which is a part of the method."""
+        return replace(self, vectorize="sync", action_masks="auto")
 
     @cached_property
-    def task(self) -> "Task":
-        """The environment, made once and tested."""
+    def examined(self) -> "ExaminedEnv":
         from action_balance.envs.gymnasium.make import find
 
         kwargs = json.loads(self.env_kwargs or "{}")
-        return find(self.short_name, kwargs, self.wrapper, self.vectorize, self.action_masks == "auto", self.view)
+        return find(self.short_name, kwargs, self.wrapper, self.vectorize, *self._how)
 
     @property
-    def view(self) -> View:
-        """How observations are laid out."""
-        return View(self.layout, self.max_image_side)
+    def _how(self) -> tuple[bool, LayoutSettings]:
+        """Whether there are masks, and how observations are laid out."""
+        return self.action_masks == "auto", LayoutSettings(self.layout, self.max_image_side)
 
     def with_function(self, make: "Callable[[], Env[Any, Any]] | str") -> Self:
         """The same settings, with a function that makes the environment in place of its name."""
@@ -130,15 +125,14 @@ class GymnasiumConfig(HostEnvConfig):
         make = load_maker(make) if isinstance(make, str) else make
         check_maker(make)
         made = replace(self)
-        made.__dict__["task"] = examine(
-            self.name, make, self.vectorize, self.action_masks == "auto", self.view
-        )  # where `cached_property` keeps it
+        # Where `cached_property` keeps it.
+        made.__dict__["examined"] = examine(self.name, make, self.vectorize, *self._how)
         return made
 
     @property
     def spec(self) -> EnvSpec:
         """A stack of images, or of vectors, whose scale is unknown."""
-        return self.task.spec(self.stack)
+        return self.examined.spec(self.stack)
 
     def make(
         self,
@@ -148,32 +142,31 @@ class GymnasiumConfig(HostEnvConfig):
         threads: int = 0,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> "HostEnvironment":
-        """Start N environments in G groups; see `HostEnvConfig.make`."""
         from action_balance.envs.gymnasium.vector import GymEnvironment
 
         del threads
-        return GymEnvironment(self.task, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, on_message)
+        return GymEnvironment(
+            self.examined, envs, groups, seed, self.vectorize, self.stack, self.reward_scale, on_message
+        )
 
     def spaces(self) -> "Data":
-        """The parts of an observation and the actions; see `EnvConfig.spaces`."""
-        choices = self.task.choices
+        choices = self.examined.choices
         return {
-            "leaves": [asdict(leaf) for leaf in self.task.layout.encoding.leaves],
+            "leaves": [asdict(leaf) for leaf in self.examined.layout.encoding.leaves],
             "nvec": list(choices.nvec),
             "starts": [int(start) for start in choices.start.ravel()],
             "action_shape": list(choices.shape),
         }
 
     def describe(self) -> str:
-        """The parts of an observation, and whether there are action masks."""
-        masks = "; masked actions are never chosen" if self.task.masks else ""
-        return f"observations: {self.task.layout.describe()}{masks}"
+        masks = "; masked actions are never chosen" if self.examined.masks else ""
+        return f"observations: {self.examined.layout.describe()}{masks}"
 
     def replay(
         self, seed: tuple[int, ...], number: int, actions: "np.ndarray", rewards: "np.ndarray", terminated: bool
     ) -> "Replay":
-        """An episode that was recorded during an evaluation; see `HostEnvConfig.replay`."""
-        from action_balance.envs.gymnasium.replay import GymRecord
+        from action_balance.envs.gymnasium.replay import GymReplay
         from action_balance.envs.gymnasium.vector import env_seeds
 
-        return GymRecord(self.task, int(env_seeds(seed, number + 1)[number]), actions, rewards, terminated)
+        seed_of = int(env_seeds(seed, number + 1)[number])
+        return GymReplay(self.examined.name, actions, rewards, terminated, self.examined, seed_of)

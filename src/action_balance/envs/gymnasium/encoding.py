@@ -27,13 +27,6 @@ class Encoding:
     leaves: tuple[Leaf, ...]
 
     @cached_property
-    def images(self) -> tuple[tuple[int, int, int], ...]:
-        """H, W and C of each image of a frame."""
-        return tuple(
-            (*group[0].image_shape[:2], sum(leaf.image_shape[2] for leaf in group)) for group in self._images()
-        )
-
-    @cached_property
     def _groups(self) -> dict[tuple[int, int], list[int]]:
         """The places of the images of each height and width."""
         found: dict[tuple[int, int], list[int]] = {}
@@ -43,35 +36,31 @@ class Encoding:
         return found
 
     def _images(self) -> list[list[Leaf]]:
-        """The images of each height and width."""
         return [[self.leaves[place] for place in group] for group in self._groups.values()]
 
     @cached_property
+    def images(self) -> tuple[tuple[int, int, int], ...]:
+        """H, W and C of each image of a frame."""
+        return tuple(
+            (*size, sum(self.leaves[one].image_shape[2] for one in group)) for size, group in self._groups.items()
+        )
+
+    @cached_property
     def vector(self) -> tuple[Leaf, ...]:
-        """The parts of the vector."""
         return tuple(leaf for leaf in self.leaves if not leaf.is_image)
 
     @cached_property
-    def places(self) -> tuple[tuple[str, int], ...]:
-        """Names of the parts in their order, each with how many numbers it has."""
-        images = [leaf for group in self._images() for leaf in group]
-        return tuple((leaf.name, leaf.size) for leaf in (*images, *self.vector))
-
-    @cached_property
     def pixels(self) -> int:
-        """Numbers of all images."""
         return sum(math.prod(shape) for shape in self.images)
 
     @cached_property
     def kind(self) -> ObservationKind:
-        """What a frame is."""
         if not self.images:
             return "vector"
         return "image" if len(self.images) == 1 and not self.vector else "mixed"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a frame."""
         length = sum(leaf.size for leaf in self.vector)
         if self.kind == "mixed":
             return (self.pixels + NUMBER * length,)
@@ -82,7 +71,6 @@ class Encoding:
 
     @cached_property
     def dtype(self) -> str:
-        """Type of a frame's numbers."""
         known = all(leaf.bounds is not None for leaf in self.leaves)
         return "uint8" if self.images and known else "float32"
 
@@ -91,22 +79,24 @@ class Encoding:
         """Images of a stack that the environment makes; 1 where it makes none."""
         return max((leaf.shape[0] for leaf in self.leaves if leaf.newest), default=1)
 
-    @cached_property
-    def discrete(self) -> tuple[int, ...]:
-        """How many values each component has where a frame consists of one-hot numbers only; empty otherwise."""
-        if not all(leaf.is_one_hot for leaf in self.leaves):
-            return ()
-        return tuple(count for leaf in self.leaves for count in leaf.counts)
-
     def spec(self, nvec: tuple[int, ...], stack: int = 0, exact: bool = True) -> EnvSpec:
         """Observations and actions as the agent knows them; the scale of a vector is unknown."""
         kind: Any = f"{self.kind}-stack" if stack else self.kind
         shape = (stack, *self.shape) if stack else self.shape
         if self.kind == "image":
             return EnvSpec(kind, shape, nvec, dtype=self.dtype)
-        vector, images = bool(self.vector), self.images
-        discrete = self.discrete if exact else ()
-        return EnvSpec(kind, shape, nvec, self.dtype, 0, self.places, vector, images=images, discrete=discrete)
+        parts = [*(leaf for group in self._images() for leaf in group), *self.vector]
+        counts = [count for leaf in self.leaves for count in leaf.counts]
+        return EnvSpec(
+            kind,
+            shape,
+            nvec,
+            self.dtype,
+            parts=tuple((leaf.name, leaf.size) for leaf in parts),
+            normalize_obs=bool(self.vector),
+            images=self.images,
+            discrete=tuple(counts) if exact and all(leaf.is_one_hot for leaf in self.leaves) else (),
+        )
 
     def encode(self, arrays: Sequence[Shaped[np.ndarray, "M ..."]]) -> Shaped[np.ndarray, "M ..."]:
         """Frames of several observations."""

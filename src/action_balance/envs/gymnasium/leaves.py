@@ -7,14 +7,17 @@ Axes: B observations, H, W pixels, C channels, n numbers or components of a part
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float32, Integer, Shaped, UInt8
 
-from action_balance.envs.gymnasium.view import AUTO, ObsLayout, View
 from action_balance.errors import UserError, check_name
 
+#: How arrays are laid out; see `GymnasiumConfig.layout`.
+ObsLayout = Literal["auto", "hwc", "chw", "stack", "vector", "flat"]
+#: The longest side of an image, unless it is set: at twice the side, networks take four times as long.
+MAX_SIDE = 128
 #: The smallest height and width for the kernels and strides of RND; smaller arrays are vectors unless the layout says
 #: that they are images.
 LEAST_PIXELS = 44
@@ -25,6 +28,17 @@ CODE = 256
 
 #: Classes of Gymnasium's spaces.
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple", "Text", "Graph", "Sequence", "OneOf")
+
+
+class LayoutSettings(NamedTuple):
+    """How observations of a space are to be laid out."""
+
+    layout: ObsLayout = "auto"
+    max_side: int = MAX_SIDE  # images with a longer side are made smaller; 0: none are
+
+
+#: The default settings.
+AUTO = LayoutSettings()
 
 
 def kind_of(space: Any) -> str:
@@ -42,30 +56,25 @@ def short(thing: Any) -> str:
 class Leaf:
     """One array of an observation. It is plain data, so that it can be saved."""
 
-    name: str
-    """Its keys in a Dict or Tuple, with dots between them; empty where the observation is the array itself."""
-    path: tuple[str | int, ...]
-    """Its keys."""
-    shape: tuple[int, ...]
-    """Shape of the array, as the environment returns it."""
+    name: str  # its keys in a Dict or Tuple, with dots between them; empty where the observation is the array itself
+    path: tuple[str | int, ...]  # its keys
+    shape: tuple[int, ...]  # of the array, as the environment returns it
+
+    # Of an image: its axes in the order H, W, others; whether only the last along the first axis counts, which is not
+    # in this order; the numbers that become 0 and 255, if they are known; the side of the blocks that are averaged.
     order: tuple[int, ...] = ()
-    """Of an image: its axes in the order H, W, others; empty where it is not one."""
     newest: bool = False
-    """Of an image: whether only the last along the first axis counts, which is not in `order`."""
     bounds: tuple[float, float] | None = (0.0, 255.0)
-    """Of an image: the smallest and the largest number, which become 0 and 255; None if they are not known."""
     shrink: int = 1
-    """Of an image: the side of the blocks of pixels that are averaged."""
+
+    # Of discrete numbers, for each component: the smallest, how many values there are, and numbers as networks see it,
+    # as many as values where it is one-hot.
     starts: tuple[int, ...] = ()
-    """Of discrete numbers: the smallest of each component."""
     counts: tuple[int, ...] = ()
-    """Of discrete numbers: how many values each component has."""
     widths: tuple[int, ...] = ()
-    """Of discrete numbers: numbers of each component as networks see it; as many as values where it is one-hot."""
 
     @property
     def is_image(self) -> bool:
-        """Whether it is an image."""
         return bool(self.order)
 
     @property
@@ -81,7 +90,6 @@ class Leaf:
 
     @property
     def size(self) -> int:
-        """Numbers of it as networks see it."""
         if self.is_image:
             return math.prod(self.image_shape)
         return sum(self.widths) if self.counts else math.prod(self.shape)
@@ -149,15 +157,14 @@ def _bits(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray,
     return (2 * (numbers[:, None] >> np.arange(width) & 1) - 1).astype(np.float32)
 
 
-def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
-    """The parts of an observation space in their order."""
-    layout = view.layout
+def find_leaves(space: Any, settings: LayoutSettings = AUTO) -> tuple[list[Leaf], list[str]]:
+    layout = settings.layout
     check_name("layout", layout, get_args(ObsLayout))
     leaves, texts = list[Leaf](), list[str]()
     for path, inner in _arrays(space, ()):
         name, kind = ".".join(str(key) for key in path), kind_of(inner)
         if kind == "Box":
-            leaves.append(_box(inner, name, path, view))
+            leaves.append(_box(inner, name, path, settings))
         elif kind == "MultiBinary":
             leaves.append(Leaf(name, path, tuple(inner.shape)))
         elif kind in ("Discrete", "MultiDiscrete"):
@@ -175,36 +182,30 @@ def find_leaves(space: Any, view: View = AUTO) -> tuple[list[Leaf], list[str]]:
     return leaves, texts
 
 
-def array_leaf(shape: Sequence[int], view: View = AUTO) -> Leaf:
+def array_leaf(shape: Sequence[int], settings: LayoutSettings = AUTO) -> Leaf:
     """The part of an observation that is one array of any numbers."""
-    layout = view.layout
+    layout = settings.layout
     check_name("layout", layout, get_args(ObsLayout))
     given = tuple(int(size) for size in shape)
     order, newest = _image_axes(given, layout, "", inside=False)
     if layout in ("hwc", "chw", "stack") and not order:
         raise UserError(f"layout {layout} does not fit observations of shape {given}: use another layout, e.g. vector")
-    return Leaf("", (), given, order, newest, None, _block(given, order, view))
+    return Leaf("", (), given, order, newest, None, _block(given, order, settings))
 
 
 def _arrays(space: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Spaces that are neither Dict nor Tuple, with their keys."""
-    for key, inner in inner_spaces(space):
-        yield from _arrays(inner, (*path, key))
-    if kind_of(space) not in ("Dict", "Tuple"):
-        yield path, space
-
-
-def inner_spaces(space: Any) -> list[tuple[Any, Any]]:
-    """The keys and spaces in a Dict or Tuple; none in any other space."""
     kind = kind_of(space)
-    if kind == "Dict":
-        return list(space.spaces.items())
-    return list(enumerate(space.spaces)) if kind == "Tuple" else []
+    if kind not in ("Dict", "Tuple"):
+        yield path, space
+        return
+    for key, inner in space.spaces.items() if kind == "Dict" else enumerate(space.spaces):
+        yield from _arrays(inner, (*path, key))
 
 
-def _box(space: Any, name: str, path: tuple[str | int, ...], view: View) -> Leaf:
+def _box(space: Any, name: str, path: tuple[str | int, ...], settings: LayoutSettings) -> Leaf:
     shape = tuple(int(size) for size in space.shape)
-    order, newest = _image_axes(shape, view.layout, name, inside=bool(path))
+    order, newest = _image_axes(shape, settings.layout, name, inside=bool(path))
     if not order:
         return Leaf(name, path, shape)
     low, high = float(np.min(space.low)), float(np.max(space.high))
@@ -213,13 +214,13 @@ def _box(space: Any, name: str, path: tuple[str | int, ...], view: View) -> Leaf
             f"images of {space.dtype}{f' ({name})' if name else ''} need bounds: give the observation_space a low and "
             f"a high, or make it uint8; if they are not images, use the layout vector (--layout vector)"
         )
-    return Leaf(name, path, shape, order, newest, (low, high), _block(shape, order, view))
+    return Leaf(name, path, shape, order, newest, (low, high), _block(shape, order, settings))
 
 
-def _block(shape: tuple[int, ...], order: tuple[int, ...], view: View) -> int:
+def _block(shape: tuple[int, ...], order: tuple[int, ...], settings: LayoutSettings) -> int:
     """Side of the blocks of pixels that are averaged so that an image is small enough."""
     longest = max((shape[axis] for axis in order[:2]), default=1)
-    return -(-longest // view.max_side) if view.max_side else 1
+    return -(-longest // settings.max_side) if settings.max_side else 1
 
 
 def _image_axes(shape: tuple[int, ...], layout: ObsLayout, name: str, inside: bool) -> tuple[tuple[int, ...], bool]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from action_balance.config.registry import check_code, describe_error, load_library, load_module
+from action_balance.config.registry import check_code, load_library, load_module
 from action_balance.config.trust import is_of_script
-from action_balance.envs.gymnasium.view import AUTO, View
+from action_balance.envs.gymnasium.leaves import AUTO, LayoutSettings
 from action_balance.envs.masks import BadMask, allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -31,7 +31,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from action_balance.envs.gymnasium.masking import MaskSource, mask_in
 from action_balance.envs.gymnasium.spaces import Choices, Layout
-from action_balance.envs.gymnasium.tryout import OLD_API, one_line, try_out
+from action_balance.envs.gymnasium.tryout import one_line, try_out
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
 PACKAGES = {
@@ -41,34 +41,52 @@ PACKAGES = {
     "MiniWorld-": ("miniworld", "miniworld"),
     "ActionBalance/": ("action_balance.gym", "action-balance"),
 }
-#: What is wrong with environments of Gym 0.26, whose methods are those of Gymnasium.
-OTHER_PACKAGE = (
-    "its class inherits from gym.Env, and Gymnasium has replaced the package gym: write import gymnasium as gym "
-    "instead of import gym, or wrap it, e.g. with shimmy.GymV26CompatibilityV0"
-)
 
-Make = Callable[[], Env[Any, Any]]
+Make = Callable[..., Env[Any, Any]]
 
 
 @dataclass(frozen=True)
-class Task:
+class ExaminedEnv:
     """An environment that was tested: how to make it, and its observations and actions."""
 
     name: str
     make: Make
     layout: Layout
     choices: Choices
-    own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None
-    """Makes a vector of this many by the environment's own vector entry point."""
-    masks: MaskSource = ""
-    """Where it says which actions are allowed."""
+    own: Callable[[int], VectorEnv[Any, Any, Any]] | None = None  # makes a vector of this many
+    masks: MaskSource = ""  # where it says which actions are allowed
 
     def spec(self, stack: int) -> EnvSpec:
-        """Observations and actions as the agent knows them."""
         return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
 
 
-def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, view: View = AUTO) -> Task:
+@dataclass(frozen=True)
+class _Maker:
+    """Makes an environment by its id, or calls a function, and wraps it."""
+
+    target: str | Callable[..., Any]
+    kwargs: dict[str, Any]
+    wrappers: Sequence[Callable[[Any], Any]]
+
+    def __call__(self, **more: Any) -> Any:
+        kwargs = {**self.kwargs, **more}
+        if isinstance(self.target, str):
+            module, _, given = self.target.rpartition(":")
+            package = module or next((one for begin, (one, _) in PACKAGES.items() if given.startswith(begin)), "")
+            if package:  # a worker has imported nothing yet
+                importlib.import_module(package)
+            # Gymnasium's checker tests every step of the first environment, which is tested already.
+            env: Any = gymnasium.make(given, disable_env_checker=True, **kwargs)
+        else:
+            env = self.target(**kwargs)
+        for wrapper in self.wrappers:
+            env = wrapper(env)
+        return env
+
+
+def examine(
+    name: str, make: Make, vectorize: str = "sync", masks: bool = True, settings: LayoutSettings = AUTO
+) -> ExaminedEnv:
     """Make one environment, check its spaces and play a few steps, so that errors are reported before a run begins."""
     if vectorize == "own":
         raise UserError(
@@ -79,21 +97,25 @@ def examine(name: str, make: Make, vectorize: str = "sync", masks: bool = True, 
         if not isinstance(env, Env):
             raise _no_environment(name, type(env))
         try:
-            layout, choices = Layout.of(env.observation_space, view), Choices.of(env.action_space)
+            layout, choices = Layout.of(env.observation_space, settings), Choices.of(env.action_space)
         except AttributeError as error:
             raise UserError(f"{name}: {error}: set observation_space and action_space in its __init__") from None
         except UserError as error:
             raise UserError(f"{name}: {error}") from None
-        found = try_out(name, env, choices, masks)
+        found = try_out(name, env, layout, choices, masks)
     finally:
         if isinstance(env, Env):
             _made(name, env.close)
-    return Task(name, make, layout, choices, masks=found)
+    return ExaminedEnv(name, make, layout, choices, masks=found)
 
 
 def examine_own(
-    name: str, make: Make, own: Callable[[int], VectorEnv[Any, Any, Any]], masks: bool = True, view: View = AUTO
-) -> Task:
+    name: str,
+    make: Make,
+    own: Callable[[int], VectorEnv[Any, Any, Any]],
+    masks: bool = True,
+    settings: LayoutSettings = AUTO,
+) -> ExaminedEnv:
     """Check the spaces of an environment's own vector class, which may differ from those of a single one."""
     vector: VectorEnv[Any, Any, Any] = _made(name, partial(own, 1))
     try:
@@ -103,7 +125,10 @@ def examine_own(
                 f"--vectorize sync or async"
             )
         try:
-            layout, choices = Layout.of(vector.single_observation_space, view), Choices.of(vector.single_action_space)
+            layout, choices = (
+                Layout.of(vector.single_observation_space, settings),
+                Choices.of(vector.single_action_space),
+            )
             given = mask_in(_made(name, partial(vector.reset, seed=0))[1]) if masks else None
             if given is not None:
                 allowed(mask_rows(given, 1, choices.nvec), choices.nvec)
@@ -111,7 +136,7 @@ def examine_own(
             raise UserError(f"{name}: {error}") from None
     finally:
         vector.close()
-    return Task(name, make, layout, choices, own, "" if given is None else "info")
+    return ExaminedEnv(name, make, layout, choices, own, "" if given is None else "info")
 
 
 def find(
@@ -120,8 +145,8 @@ def find(
     wrappers: Sequence[str],
     vectorize: str,
     masks: bool = True,
-    view: View = AUTO,
-) -> Task:
+    settings: LayoutSettings = AUTO,
+) -> ExaminedEnv:
     """The environment of ``gym:REST``: an id, MODULE:ID, or MODULE:FUNCTION."""
     name = f"gym:{rest}"
     module, _, inner = rest.rpartition(":")
@@ -132,30 +157,30 @@ def find(
         )
     if module:
         loaded = load_module(module, name)
-        if inner not in gymnasium.registry and (function := _member(loaded, inner)) is not None:
+        if inner not in gymnasium.registry and (function := getattr(loaded, inner, None)) is not None:
             _check_maker(name, function)
-            called = partial(_call, function, kwargs, [_wrapper(one) for one in wrappers])
-            return examine(name, called, vectorize, masks, view)
+            maker = _Maker(function, kwargs, [_wrapper(one) for one in wrappers])
+            return examine(name, maker, vectorize, masks, settings)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
             if rest.startswith(beginning):
                 load_library(package, name, install)
         _check_id(rest, "")
-    made = [_wrapper(one) for one in wrappers]
+    make = _Maker(rest, kwargs, [_wrapper(one) for one in wrappers])
     if vectorize == "own":
         if gymnasium.spec(rest).vector_entry_point is None:
             raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
         if wrappers:
             raise UserError("--wrapper is for single environments: leave out --vectorize own")
-        return examine_own(name, partial(_by_id, rest, kwargs, made), partial(_vector, rest, kwargs), masks, view)
-    return examine(name, partial(_by_id, rest, kwargs, made), masks=masks, view=view)
+        return examine_own(name, make, partial(_vector, rest, kwargs), masks, settings)
+    return examine(name, make, masks=masks, settings=settings)
 
 
 def load_maker(named: str) -> Make:
     """The function or class of ``MODULE:NAME`` that a user typed."""
     module, _, inner = named.removeprefix("gym:").rpartition(":")
-    found = _member(load_module(module, named), inner) if module else None
+    found = getattr(load_module(module, named), inner, None) if module else None
     if found is None:
         raise UserError(
             f"{named} is not MODULE:FUNCTION of a function that creates the environment: check its spelling"
@@ -175,25 +200,18 @@ def drawn(make: Make, mode: str) -> Env[Any, Any]:
     if env.render_mode == mode or mode not in (env.metadata.get("render_modes") or ()):
         return env
     env.close()
-    env = _with_render_mode(make, mode)()
+    target = make.target if isinstance(make, _Maker) else make
+    env = (partial(make, render_mode=mode) if _takes_render_mode(target) else make)()
     if env.render_mode != mode:
         env.unwrapped.render_mode = mode
     return env
 
 
-def _with_render_mode(make: Make, mode: str) -> Make:
-    """The same with a render mode, where it takes one."""
-    if isinstance(make, partial) and make.func in (_by_id, _call):
-        target, kwargs, wrappers = make.args
-        takes = make.func is _by_id or _takes_render_mode(target)
-        return partial(make.func, target, {**kwargs, "render_mode": mode}, wrappers) if takes else make
-    function: Callable[..., Any] = make
-    return partial(function, render_mode=mode) if _takes_render_mode(function) else make
-
-
-def _takes_render_mode(function: Callable[..., Any]) -> bool:
+def _takes_render_mode(target: str | Callable[..., Any]) -> bool:
+    if isinstance(target, str):
+        return True
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return False
     return any(one.name == "render_mode" or one.kind == one.VAR_KEYWORD for one in parameters)
@@ -211,10 +229,8 @@ def _check_id(given: str, module: str) -> None:
         if near:
             same = [one for one in known if one.lower() == near[0] or one.lower().rpartition("-v")[0] == near[0]]
             raise UserError(f"unknown environment 'gym:{given}': did you mean gym:{same[-1]}?") from None
-        where, hint = (
-            "no installed package has registered it",
-            "install its package, or write gym:MODULE:ID to import a module",
-        )
+        where = "no installed package has registered it"
+        hint = "install its package, or write gym:MODULE:ID to import a module"
         if module:
             where, hint = f"{module} neither registers it nor has a function of that name", "check its spelling"
         details = f" ({reason(error)})" if isinstance(error, gym_error.DeprecatedEnv) else ""
@@ -225,7 +241,7 @@ def _wrapper(named: str) -> Callable[[Any], Any]:
     module, _, name = named.rpartition(":")
     if not module:
         raise UserError(f"--wrapper {named} is not MODULE:NAME, e.g. gymnasium.wrappers:FlattenObservation")
-    found = _member(load_module(module, f"--wrapper {named}"), name)
+    found = getattr(load_module(module, f"--wrapper {named}"), name, None)
     if not callable(found):
         raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
     if isinstance(found, type) and not issubclass(found, Wrapper):
@@ -233,16 +249,6 @@ def _wrapper(named: str) -> Callable[[Any], Any]:
     check_code(f"--wrapper {named}", found)
     wrapper: Callable[[Any], Any] = found
     return wrapper
-
-
-def _member(module: Any, name: str) -> Any:
-    """What has a name in a module; None if there is none."""
-    try:
-        return getattr(module, name, None)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a module may import its members lazily
-        raise UserError(f"{module.__name__}:{name} cannot be imported: {describe_error(error)}") from None
 
 
 def _check_maker(name: str, found: Any) -> None:
@@ -253,38 +259,7 @@ def _check_maker(name: str, found: Any) -> None:
 
 
 def _no_environment(name: str, kind: type) -> UserError:
-    hint = f"it is a {kind.__name__}; let its class inherit from it"
-    if any(base.__module__.partition(".")[0] == "gym" for base in kind.__mro__):
-        hint = f"it is from gym; {OTHER_PACKAGE if _has_new_methods(kind) else OLD_API}"
-    return UserError(f"{name} is not a gymnasium.Env: {hint}")
-
-
-def _has_new_methods(kind: type) -> bool:
-    """Whether a class of the package ``gym`` is of its last version, 0.26, whose reset() takes a seed and options."""
-    try:
-        given = inspect.signature(getattr(kind, "reset", object)).parameters
-        return {"seed", "options"} <= given.keys() or any(one.kind is one.VAR_KEYWORD for one in given.values())
-    except (TypeError, ValueError):
-        return False
-
-
-def _wrapped(env: Any, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    for one in wrappers:
-        env = one(env)
-    return env
-
-
-def _call(function: Callable[..., Any], kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    return _wrapped(function(**kwargs), wrappers)
-
-
-def _by_id(given: str, kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    module, _, inner = given.rpartition(":")
-    package = module or next((one for begin, (one, _) in PACKAGES.items() if inner.startswith(begin)), "")
-    if package:  # a worker has imported nothing yet
-        importlib.import_module(package)
-    # Gymnasium's checker tests every step of the first environment, which is tested already.
-    return _wrapped(gymnasium.make(inner, disable_env_checker=True, **kwargs), wrappers)
+    return UserError(f"{name} is not a gymnasium.Env: it is a {kind.__name__}; let its class inherit from it")
 
 
 def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any, Any]:
@@ -302,8 +277,6 @@ def _made(name: str, make: Callable[[], Any]) -> Any:
     except ModuleNotFoundError as error:
         raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
     except TypeError as error:
-        if "Gym is incompatible with Gymnasium" in str(error):
-            raise UserError(f"{name} is not a gymnasium.Env: {OTHER_PACKAGE}") from None
         raise UserError(f"{name} cannot be created: {one_line(error)}; check --env-kwargs and --wrapper") from None
     except BaseException as error:  # SystemExit, too
         raise UserError(f"{name} cannot be created: {one_line(error)}") from None

@@ -50,12 +50,10 @@ class MaskReader:
     """Reads the masks of one environment."""
 
     def __init__(self, env: Env[Any, Any], source: MaskSource, nvec: tuple[int, ...]) -> None:
-        """Look for the method once."""
         self._method = env.get_wrapper_attr(METHOD) if source == "method" else None
         self._nvec = nvec
 
     def __call__(self, info: dict[str, Any]) -> Shaped[np.ndarray, " A"]:
-        """The mask for the next action."""
         given = mask_in(info) if self._method is None else self._method()
         if given is None:
             raise missing_mask(self._method is not None)

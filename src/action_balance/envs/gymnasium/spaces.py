@@ -3,15 +3,14 @@
 Axes: M environments, D numbers of a vector, H, W pixels, C channels or action components.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Integer, Shaped
+from jaxtyping import Integer, Shaped
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import Leaf, find_leaves, inner_spaces, kind_of, short
-from action_balance.envs.gymnasium.view import AUTO, View
+from action_balance.envs.gymnasium.leaves import AUTO, LayoutSettings, Leaf, find_leaves, kind_of, short
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -35,16 +34,12 @@ class Layout:
 
     space: Any
     encoding: Encoding
-    """What a frame consists of."""
-    left_out: tuple[str, ...] = ()
-    """Names of the parts that are text."""
-    exact: bool = True
-    """Whether discrete observations are known to be discrete."""
+    left_out: tuple[str, ...] = ()  # names of the parts that are text
+    exact: bool = True  # whether discrete observations are known to be discrete
 
     @classmethod
-    def of(cls, space: Any, view: View = AUTO) -> "Layout":
-        """The layout of an observation space."""
-        leaves, texts = find_leaves(space, view)
+    def of(cls, space: Any, settings: LayoutSettings = AUTO) -> "Layout":
+        leaves, texts = find_leaves(space, settings)
         encoding = Encoding(tuple(leaves))
         if not sum(leaf.size for leaf in leaves):
             raise UserError(f"observations in {short(space)} contain no numbers: use Box, Discrete, or a Dict of them")
@@ -53,17 +48,7 @@ class Layout:
             raise UserError(f"a vector of {total:,} numbers is too long: make the observation smaller with a --wrapper")
         if encoding.depth > 1 and encoding.kind != "image":
             raise UserError("layout stack is for observations that are one array: use hwc, chw or vector")
-        return cls(space, encoding, tuple(texts), view.layout != "flat")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of a frame."""
-        return self.encoding.shape
-
-    @property
-    def dtype(self) -> str:
-        """Type of a frame's numbers."""
-        return self.encoding.dtype
+        return cls(space, encoding, tuple(texts), settings.layout != "flat")
 
     def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
         """Observations and actions as the agent knows them."""
@@ -77,45 +62,55 @@ class Layout:
         return kind_of(self.space) == "Box"
 
     def describe(self) -> str:
-        """Size and parts of a frame, in one line."""
         text = self.encoding.describe()
         return f"{text}; left out: {', '.join(self.left_out)} (text)" if self.left_out else text
 
     def frame(self, observation: Any) -> Shaped[np.ndarray, "..."]:
-        """The frame of one observation that is not `plain`."""
         frame: np.ndarray = self.encoding.encode([_checked(leaf, observation) for leaf in self.encoding.leaves])[0]
         return frame
 
-    def limits(self) -> tuple[Float32[np.ndarray, " D"], Float32[np.ndarray, " D"]]:
-        """Lower and upper bound of each number of a vector."""
-        low, high = list[np.ndarray](), list[np.ndarray]()
+    def _space_of(self, leaf: Leaf) -> Any:
+        inner = self.space
+        for key in leaf.path:
+            inner = inner[key]
+        return inner
+
+    def check(self, observation: Any) -> None:
+        """Raise a `BadObservation` if an observation is not in its space; types that lose nothing are accepted."""
+        for leaf in self.encoding.leaves:
+            numbers, space = _checked(leaf, observation)[0], self._space_of(leaf)
+            if kind_of(space) != "Box":
+                continue
+            if numbers.dtype.kind == "f" and np.dtype(space.dtype).kind != "f":
+                raise _outside(f"{leaf.name or 'it'} is {numbers.dtype}, but the space is {space.dtype}")
+            outside = (numbers < space.low) | (numbers > space.high)
+            if outside.any():
+                place = tuple(int(axis) for axis in np.argwhere(outside)[0])
+                raise _out_of_bounds(leaf.name, numbers, space.low, space.high, place)
+
+    def limits(self) -> tuple[Shaped[np.ndarray, "..."], Shaped[np.ndarray, "..."]]:
+        """Lower and upper bound of each number of a plain observation, or of the vector, (D,)."""
+        if self.plain:
+            return self.space.low, self.space.high
+        low, high = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)]
         for leaf in self.encoding.vector:
-            inner = self.space
-            for key in leaf.path:
-                inner = inner[key]
-            if kind_of(inner) == "Box":
-                ends = (inner.low.astype(np.float32).ravel(), inner.high.astype(np.float32).ravel())
-            else:
-                coded = leaf.counts != leaf.widths
-                ends = (np.full(leaf.size, -1.0 if coded else 0.0, np.float32), np.ones(leaf.size, np.float32))
-            low.append(ends[0])
-            high.append(ends[1])
-        empty = np.zeros(0, np.float32)
-        return np.concatenate([empty, *low]), np.concatenate([empty, *high])
+            space = self._space_of(leaf)
+            is_box = kind_of(space) == "Box"  # other numbers are one-hot or codes
+            low.append(space.low.astype(np.float32).ravel() if is_box else np.full(leaf.size, -1, np.float32))
+            high.append(space.high.astype(np.float32).ravel() if is_box else np.ones(leaf.size, np.float32))
+        return np.concatenate(low), np.concatenate(high)
 
     def outside(
-        self, vectors: Float32[np.ndarray, "M D"], low: Float32[np.ndarray, " D"], high: Float32[np.ndarray, " D"]
+        self, numbers: Shaped[np.ndarray, "M ..."], low: Shaped[np.ndarray, "..."], high: Shaped[np.ndarray, "..."]
     ) -> BadObservation:
-        """The error for vectors with a number outside its bounds."""
-        row, place = (int(axis) for axis in np.argwhere((vectors < low) | (vectors > high))[0])
+        """The error for plain observations, or for vectors, with a number outside its bounds."""
+        row, *index = (int(axis) for axis in np.argwhere((numbers < low) | (numbers > high))[0])
+        place = tuple(index)
+        if self.plain:
+            return _out_of_bounds("", numbers[row], low, high, place)
         ends = np.cumsum([leaf.size for leaf in self.encoding.vector])
-        name = self.encoding.vector[int(np.searchsorted(ends, place, side="right"))].name
-        value = vectors[row, place]
-        return _outside(f"{name} has {value:.6g}, but the space is from {low[place]:.6g} to {high[place]:.6g}")
-
-    def frames(self, batch: Shaped[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        """Frames of a batch of plain observations; always a new array."""
-        return self.encoding.encode([batch])
+        part = self.encoding.vector[int(np.searchsorted(ends, place[0], side="right"))]
+        return _out_of_bounds(part.name, numbers[row], low, high, place)
 
 
 @dataclass(frozen=True)
@@ -123,17 +118,12 @@ class Choices:
     """How the agent's choices become actions of a space."""
 
     nvec: tuple[int, ...]
-    """Number of choices of each component."""
-    start: Integer[np.ndarray, "..."]
-    """The smallest action of each component, (C,), or () of a `Discrete` space."""
-    shape: tuple[int, ...]
-    """Shape of one action."""
+    start: Integer[np.ndarray, "..."]  # the smallest action of each component, (C,), or () of a `Discrete` space
+    shape: tuple[int, ...]  # of one action
     dtype: Any
-    """Type of an action."""
 
     @classmethod
     def of(cls, space: Any) -> "Choices":
-        """The choices of an action space."""
         kind = kind_of(space)
         if kind == "Discrete":
             made = cls((int(space.n),), np.asarray(space.start), (), space.dtype)
@@ -159,31 +149,9 @@ class Choices:
         return made
 
     def __call__(self, chosen: Integer[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        """The actions of a group."""
         if not self.shape:
             return chosen + self.start
         return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)
-
-
-def check(space: Any, observation: Any, name: str = "") -> None:
-    """Raise a `BadObservation` if an observation is not in its space; other types that lose nothing are accepted."""
-    kind = kind_of(space)
-    if kind in ("Dict", "Tuple"):
-        for key, inner in inner_spaces(space):
-            check(inner, _part(observation, key), f"{name}.{key}" if name else str(key))
-    elif kind == "Box":
-        numbers = _array(observation, space.shape, name)
-        if numbers.dtype.kind == "f" and np.dtype(space.dtype).kind != "f":
-            raise _outside(f"{name or 'it'} is {numbers.dtype}, but the space is {space.dtype}")
-        outside = (numbers < space.low) | (numbers > space.high)
-        if outside.any():
-            place = tuple(int(axis) for axis in np.argwhere(outside)[0])
-            value, low, high = (x[place] for x in (numbers, space.low, space.high))
-            raise _outside(
-                f"{name or 'it'} has {value:.6g} at index {place}, but the space is from {low:.6g} to {high:.6g}"
-            )
-    elif kind in ("Discrete", "MultiDiscrete", "MultiBinary"):
-        _checked(replace(find_leaves(space)[0][0], name=name), observation)
 
 
 def _checked(leaf: Leaf, observation: Any) -> Shaped[np.ndarray, "1 ..."]:
@@ -210,14 +178,26 @@ def _part(observation: Any, key: Any) -> Any:
 
 
 def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """Finite numbers of this shape."""
     given = np.asarray(observation)
     if given.dtype.kind not in "biuf":
         raise _outside(f"{name or 'it'} is {given.dtype}, which is not a number type")
     if given.shape != shape:
         raise _outside(f"{name or 'it'} has shape {given.shape}, but the space has {shape}")
+    check_finite(given, name)
+    return given
+
+
+def check_finite(given: np.ndarray, name: str = "") -> None:
+    """Raise a `BadObservation` if there are numbers that are not finite, or too large."""
     if given.dtype.kind == "f" and not (np.abs(given) <= LARGEST).all():
         what = "NaN" if np.isnan(given).any() else f"infinite numbers, or numbers beyond {LARGEST:g}"
         hint = "fix the environment, or replace them in a wrapper, e.g. with numpy.nan_to_num"
         raise BadObservation(f"an observation has {what}{f' in {name}' if name else ''}: {hint}")
-    return given
+
+
+def _out_of_bounds(
+    name: str, numbers: np.ndarray, low: np.ndarray, high: np.ndarray, place: tuple[int, ...]
+) -> BadObservation:
+    value, least, most = (float(one[place]) for one in (numbers, low, high))
+    where = f"{name} has {value:.6g}" if name else f"it has {value:.6g} at index {place}"
+    return _outside(f"{where}, but the space is from {least:.6g} to {most:.6g}")

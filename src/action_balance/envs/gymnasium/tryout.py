@@ -7,13 +7,13 @@ import numpy as np
 
 from action_balance.config.registry import describe_error
 from action_balance.envs.gymnasium.masking import IGNORE, MaskReader, MaskSource, find_masks, mask_in
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, check
+from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout
 from action_balance.envs.masks import BadMask, allowed, sample_allowed
 from action_balance.errors import UserError
 
 #: Steps of the test.
 STEPS = 10
-#: What is wrong with environments of the old interface, and how to convert them.
+#: What is wrong with environments of the old interface.
 OLD_API = (
     "it has the old Gym interface: reset() must return (observation, info), and step() (observation, reward, "
     "terminated, truncated, info); change them, or wrap it, e.g. with shimmy.GymV21CompatibilityV0"
@@ -30,14 +30,14 @@ def one_line(error: BaseException) -> str:
     return describe_error(error)
 
 
-def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
+def try_out(name: str, env: Any, layout: Layout, choices: Choices, masks: bool) -> MaskSource:
     """Play a few steps, and check that their outcomes are as Gymnasium defines them."""
     generator = np.random.default_rng(0)
     try:
         outcome = env.reset(seed=0, options={})
         if not isinstance(outcome, tuple) or len(outcome) != 2:
             raise UserError(f"{name}: {OLD_API}")
-        check(env.observation_space, outcome[0])
+        layout.check(outcome[0])
         source = find_masks(env, outcome[1]) if masks else ""
         read = MaskReader(env, source, choices.nvec)
 
@@ -52,12 +52,12 @@ def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
             outcome = env.step(action(outcome[-1]))
             if not isinstance(outcome, tuple) or len(outcome) != 5:
                 raise UserError(f"{name}: {OLD_API}")
-            check(env.observation_space, outcome[0])
+            layout.check(outcome[0])
             if masks and not source and mask_in(outcome[-1]) is not None:
                 raise BadMask("step() provides an action_mask, but reset() does not: provide it in both")
             if outcome[2] or outcome[3]:
                 outcome = env.reset()
-                check(env.observation_space, outcome[0])
+                layout.check(outcome[0])
     except BadObservation as error:
         raise UserError(f"{name}: {error}") from None
     except BadMask as error:
@@ -66,20 +66,7 @@ def try_out(name: str, env: Any, choices: Choices, masks: bool) -> MaskSource:
     except (UserError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if _is_old(env, error):
-            raise UserError(f"{name}: {OLD_API}") from None
         if isinstance(error, TypeError) and any(f"argument '{one}'" in str(error) for one in ("seed", "options")):
             raise UserError(f"{name}: {one_line(error)}: add the arguments seed and options to reset()") from None
         raise UserError(f"{name} failed when it was tested: {one_line(error)}") from None
     return source
-
-
-def _is_old(env: Any, error: BaseException) -> bool:
-    """Whether a wrapper has failed because the environment inside has the old interface."""
-    if not isinstance(error, ValueError | TypeError | AssertionError):
-        return False
-    try:
-        first = env.unwrapped.reset()
-        return len(first) != 2 or len(env.unwrapped.step(env.unwrapped.action_space.sample())) != 5
-    except Exception:
-        return False

@@ -5,23 +5,22 @@ last observation and the first of the next episode are known. Axes: G groups, M 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
 from jaxtyping import Bool, Integer, Shaped
 
-from action_balance.envs.gymnasium.make import Task
+from action_balance.envs.gymnasium.make import ExaminedEnv
 from action_balance.envs.gymnasium.masking import KEY, missing_mask
 from action_balance.envs.gymnasium.single import FAILED, single
-from action_balance.envs.gymnasium.spaces import LARGEST, BadObservation, check
+from action_balance.envs.gymnasium.spaces import LARGEST, check_finite
 from action_balance.envs.gymnasium.tryout import one_line
-from action_balance.envs.gymnasium.vectorize import Vectorize
-from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
+from action_balance.envs.gymnasium.workers import LOST, Workers
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
 from action_balance.envs.masks import allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
@@ -47,29 +46,28 @@ class GymEnvironment:
 
     def __init__(
         self,
-        task: Task,
+        examined: ExaminedEnv,
         envs: int,
         groups: int = 1,
         seed: int | tuple[int, ...] = 0,
-        vectorize: Vectorize = "sync",
+        vectorize: str = "sync",
         stack: int = 1,
         reward_scale: float = 1.0,
         on_message: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Start the environments."""
-        self.task, self._scale, self._on_message = task, reward_scale, on_message
-        self.spec: EnvSpec = task.spec(stack)
+        self.examined, self._name = examined, examined.name
+        self._scale, self._on_message = reward_scale, on_message
+        self.spec: EnvSpec = examined.spec(stack)
         self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
         self._sent: list[np.ndarray | None] = [None] * groups
         self._newest: list[np.ndarray] = []
         self._first_masks: list[np.ndarray] = [np.zeros((0, 0), bool)] * groups
-        box = task.layout.space
-        low, high = (box.low, box.high) if isinstance(box, spaces.Box) else task.layout.limits()
+        low, high = examined.layout.limits()
         self._low, self._high = np.maximum(low, -LARGEST), np.minimum(high, LARGEST)
         # Bytes that may have any value cannot be out of bounds.
-        self._bounded = task.layout.space.dtype != np.uint8 or bool(np.any(self._low > 0) or np.any(self._high < 255))
+        self._bounded = examined.layout.space.dtype != np.uint8 or bool(np.any(low > 0) or np.any(high < 255))
         self._vectors = [self._make() for _ in range(groups)]
         self._check_distinct()
         self._seed = seed if isinstance(seed, tuple) else (seed,)
@@ -79,22 +77,19 @@ class GymEnvironment:
         made = [one.unwrapped for vector in self._vectors if isinstance(vector, SyncVectorEnv) for one in vector.envs]
         if len({id(one) for one in made}) < len(made):
             raise UserError(
-                f"{self.task.name}: its function returned the same environment twice: create a new one in each call, "
+                f"{self._name}: its function returned the same environment twice: create a new one in each call, "
                 f"e.g. lambda: MyEnv()"
             )
 
     @property
     def groups(self) -> int:
-        """G."""
         return len(self._vectors)
 
     @property
     def envs_per_group(self) -> int:
-        """M."""
         return self._size
 
     def reset(self, seed: tuple[int, ...] | None = None) -> Shaped[np.ndarray, "G M ..."]:
-        """Begin an episode in every environment; see `HostEnvironment.reset`."""
         self._seed = self._seed if seed is None else seed
         each = env_seeds(self._seed, self.groups * self._size)
         self._newest = [self._begin(group, seeds) for group, seeds in enumerate(each.reshape(self.groups, -1))]
@@ -102,12 +97,10 @@ class GymEnvironment:
 
     @property
     def first_mask(self) -> Bool[np.ndarray, "G M A"]:
-        """Which choices the first actions may be made of; see `MaskedEnvironment`."""
         return np.stack(self._first_masks)
 
     def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
-        """Begin a step of one group; see `HostEnvironment.send`."""
-        vector, chosen = self._vectors[group], self.task.choices(np.asarray(actions))
+        vector, chosen = self._vectors[group], self.examined.choices(np.asarray(actions))
         if isinstance(vector, AsyncVectorEnv):
             try:
                 vector.step_async(chosen)
@@ -116,34 +109,33 @@ class GymEnvironment:
         self._sent[group] = chosen
 
     def receive(self, group: int) -> HostStep:
-        """Wait for the step of a group; see `HostEnvironment.receive`. If a worker has died, the group restarts."""
+        """Wait for the step of a group; if a worker has died, the group restarts."""
         vector, chosen = self._vectors[group], self._sent[group]
         self._sent[group] = None
         if chosen is None:
             return self._lost(group)
         try:
-            waits = vector if isinstance(vector, AsyncVectorEnv) else None
-            step = self._step(vector, *(waits.step_wait(TIMEOUT) if waits else vector.step(chosen)))
-        except LOST as error:
-            if not isinstance(vector, AsyncVectorEnv):
-                raise self._wrong(error) from error
+            with self._reported(vector):
+                waits = vector if isinstance(vector, AsyncVectorEnv) else None
+                step = self._step(vector, *(waits.step_wait(TIMEOUT) if waits else vector.step(chosen)))
+        except LOST:
             return self._lost(group)
-        except (UserError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # SystemExit, too
-            raise self._wrong(error) from error
         self._failures[group], self._newest[group] = 0, step.frame
         return step
 
-    def _step(
-        self,
-        vector: VectorEnv[Any, Any, Any],
-        observations: Any,
-        score: Any,
-        terminated: Any,
-        truncated: Any,
-        info: Any,
-    ) -> HostStep:
+    @contextmanager
+    def _reported(self, vector: VectorEnv[Any, Any, Any]) -> Iterator[None]:
+        """Whatever an environment raises is one line, unless a worker is lost."""
+        try:
+            yield
+        except (UserError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # SystemExit, too
+            if isinstance(error, LOST) and isinstance(vector, AsyncVectorEnv):
+                raise
+            raise self._wrong(error) from error
+
+    def _step(self, vector: Any, observations: Any, score: Any, terminated: Any, truncated: Any, info: Any) -> HostStep:
         self._check_failed(info)
         ended = terminated | truncated
         frame = next_obs = self._frames(vector, observations)
@@ -152,7 +144,7 @@ class GymEnvironment:
             if vector.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
                 next_obs = np.array(frame)
                 for place in np.flatnonzero(ended):
-                    next_obs[place] = self._frame(info["final_obs"][place])
+                    next_obs[place] = self.examined.layout.frame(info["final_obs"][place])
             else:
                 observations, info = self._reset(vector, options={"reset_mask": ended})
                 self._check_failed(info)
@@ -163,15 +155,15 @@ class GymEnvironment:
             terminated, truncated = np.array(terminated), truncated & ~terminated
         score = np.array(score, np.float32)
         if not math.isfinite(score.sum()):
-            raise EnvironmentFailed(f"{self.task.name}: a reward is not finite: fix the environment")
-        mask = None if masks is None else allowed(masks, self.task.choices.nvec)
+            raise EnvironmentFailed(f"{self._name}: a reward is not finite: fix the environment")
+        mask = None if masks is None else allowed(masks, self.examined.choices.nvec)
         return HostStep(frame, next_obs, score * np.float32(self._scale), score, terminated, truncated, mask=mask)
 
     def _masks(self, info: Any, needed: Bool[np.ndarray, " M"]) -> Shaped[np.ndarray, "M A"] | None:
         """The masks in infos, of which some are needed; zeros elsewhere. None where the environment gives no masks."""
-        if not self.task.masks:
+        if not self.examined.masks:
             return None
-        given, present, nvec = info.get(KEY), info.get(f"_{KEY}", True), self.task.choices.nvec
+        given, present, nvec = info.get(KEY), info.get(f"_{KEY}", True), self.examined.choices.nvec
         if given is None:
             if needed.any():
                 raise missing_mask()
@@ -190,74 +182,50 @@ class GymEnvironment:
     def _check_failed(self, info: Any) -> None:
         if FAILED in info:
             message = next(one for one in info[FAILED] if one)
-            raise EnvironmentFailed(f"{self.task.name} failed in a worker: {message}")
-
-    def _frame(self, observation: Any) -> np.ndarray:
-        layout = self.task.layout
-        return layout.frames(np.asarray(observation)[None])[0] if layout.plain else layout.frame(observation)
+            raise EnvironmentFailed(f"{self._name} failed in a worker: {message}")
 
     def _frames(self, vector: VectorEnv[Any, Any, Any], observations: Any) -> np.ndarray:
         """Frames of a group, (M, ...)."""
-        layout = self.task.layout
-        if not layout.plain:
-            own = self._vectorize == "own"
-            parts = (
-                [layout.frame(one) for one in iterate(vector.observation_space, observations)] if own else observations
-            )
-            frames = np.array(parts)
-            vectors = layout.encoding.numbers(frames)
-            if not ((vectors >= self._low) & (vectors <= self._high)).all():
-                self._say_outside(layout.outside(vectors, self._low, self._high))
-            return frames
-        if self._bounded and not ((observations >= self._low) & (observations <= self._high)).all():
-            self._outside(observations)
-        return layout.frames(observations)
+        layout = self.examined.layout
+        if layout.plain:
+            self._check_bounds(observations)
+            return layout.encoding.encode([observations])
+        if self._vectorize == "own":
+            observations = [layout.frame(one) for one in iterate(vector.observation_space, observations)]
+        frames = np.array(observations)
+        self._check_bounds(layout.encoding.numbers(frames))
+        return frames
 
-    def _outside(self, observations: np.ndarray) -> None:
-        """Warn once that an observation is out of its bounds; NaN is an error."""
-        try:
-            for one in observations:
-                check(self.task.layout.space, one)
-        except BadObservation as error:
-            if not (np.abs(observations) <= LARGEST).all():
-                raise EnvironmentFailed(f"{self.task.name}: {error}") from None
-            self._say_outside(error)
-
-    def _say_outside(self, error: BadObservation) -> None:
-        self._on_message(f"{self.task.name}: {error}. This is reported once, and the run continues")
-        self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
+    def _check_bounds(self, numbers: np.ndarray) -> None:
+        """Report once that a number is out of its bounds; NaN is an error."""
+        if self._bounded and not ((numbers >= self._low) & (numbers <= self._high)).all():
+            check_finite(numbers)
+            error = self.examined.layout.outside(numbers, self._low, self._high)
+            self._on_message(f"{self._name}: {error}. This is reported once, and the run continues")
+            self._low, self._high = np.full_like(self._low, -LARGEST), np.full_like(self._high, LARGEST)
 
     def _begin(self, group: int, seeds: np.ndarray) -> np.ndarray:
         """The first frames of a group, (M, ...), even if a worker dies meanwhile."""
         while True:
+            vector = self._vectors[group]
+            # A vector class of its own may accept one number only, from which it counts on.
+            seed = int(seeds[0]) if self._vectorize == "own" else [int(one) for one in seeds]
             try:
-                return self._first(group, seeds)
+                with self._reported(vector):
+                    observations, info = self._reset(vector, seed=seed)
+                    self._check_failed(info)
+                    masks = self._masks(info, np.ones(self._size, bool))
+                    if masks is not None:
+                        self._first_masks[group] = allowed(masks, self.examined.choices.nvec)
+                    return self._frames(vector, observations)
             except LOST:
                 seeds = self._renew(group)
 
-    def _first(self, group: int, seeds: np.ndarray) -> np.ndarray:
-        vector: Any = self._vectors[group]
-        try:
-            # A vector class of its own may accept one number only, from which it counts on.
-            each = [int(seed) for seed in seeds]
-            observations, info = self._reset(vector, seed=each[0] if self._vectorize == "own" else each)
-            self._check_failed(info)
-            masks = self._masks(info, np.ones(self._size, bool))
-            if masks is not None:
-                self._first_masks[group] = allowed(masks, self.task.choices.nvec)
-            return self._frames(vector, observations)
-        except (UserError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # SystemExit, too
-            if isinstance(error, LOST) and isinstance(vector, AsyncVectorEnv):
-                raise
-            raise self._wrong(error) from error
-
     def _wrong(self, error: BaseException) -> EnvironmentFailed:
-        return EnvironmentFailed(f"{self.task.name} failed: {one_line(error)}")
+        return EnvironmentFailed(f"{self._name} failed: {one_line(error)}")
 
     def _make(self) -> VectorEnv[Any, Any, Any]:
-        make = partial(single, self.task, self._vectorize == "async")
+        make = partial(single, self.examined, self._vectorize == "async")
         try:
             if self._vectorize == "sync":
                 return SyncVectorEnv([make] * self._size, copy=False, autoreset_mode=AutoresetMode.DISABLED)
@@ -268,13 +236,13 @@ class GymEnvironment:
         except BaseException as error:
             if isinstance(error, LOST) and self._vectorize == "async":
                 raise EnvironmentFailed(
-                    f"{self.task.name}: a worker ended before its first step; in a script, start the training below "
+                    f"{self._name}: a worker ended before its first step; in a script, start the training below "
                     'if __name__ == "__main__": (workers import the script), or use --vectorize sync'
                 ) from None
             raise self._wrong(error) from error
-        if self.task.own is None:
+        if self.examined.own is None:
             raise ValueError("the environment has no vector class of its own")
-        return self.task.own(self._size)
+        return self.examined.own(self._size)
 
     def _lost(self, group: int) -> HostStep:
         """Restart a group of which a worker has died or not answered, and make up the outcome of its step.
@@ -284,32 +252,28 @@ class GymEnvironment:
         """
         before, self._newest[group] = self._newest[group], self._begin(group, self._renew(group))
         zero, false = np.zeros(self._size, np.float32), np.zeros(self._size, bool)
-        mask = self._first_masks[group] if self.task.masks else None
+        mask = self._first_masks[group] if self.examined.masks else None
         return HostStep(self._newest[group], before, zero, zero, false, ~false, lost=True, mask=mask)
 
     def _renew(self, group: int) -> np.ndarray:
         """Start a group again; the seeds to reset it with, (M,)."""
         vector = self._vectors[group]
         if isinstance(vector, AsyncVectorEnv):
-            end(vector)
+            vector.close(terminate=True)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
             raise EnvironmentFailed(
-                f"{self.task.name}: a worker died or did not answer {LIVES + 1} times in a row; use --vectorize sync"
+                f"{self._name}: a worker died or did not answer {LIVES + 1} times in a row; use --vectorize sync"
             )
         self._on_message(
-            f"{self.task.name}: a worker died or did not answer; {self._size} environments restart, and their "
+            f"{self._name}: a worker died or did not answer; {self._size} environments restart, and their "
             f"unfinished episodes are not counted"
         )
         self._vectors[group] = self._make()
         return np.random.SeedSequence((*self._seed, group, self._restarts[group])).generate_state(self._size) % 2**31
 
     def close(self) -> None:
-        """Stop the environments."""
         for vector in self._vectors:
-            if isinstance(vector, AsyncVectorEnv):
-                close(vector)
-            else:
-                vector.close()
+            vector.close()
         self._vectors = []

@@ -27,43 +27,29 @@ class Workers(AsyncVectorEnv[Any, Any]):
     """Gymnasium's asynchronous environments; all of them end if starting them is interrupted, and with this process."""
 
     def __init__(self, makes: Sequence[Callable[[], Env[Any, Any]]]) -> None:
-        """Start the workers, and wait until they are ready."""
         _start_server()
         try:
             # Not forked, because this process has threads.
             super().__init__(makes, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
         except BaseException:
-            end(self)
+            self.close(terminate=True)
             raise
         # Python asks workers that are left when it ends with SIGTERM, which they ignore, and would wait forever.
         weakref.finalize(self, _kill, self.processes)
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Close the environments, or kill their processes: they ignore SIGTERM."""
-        if terminate:
-            end(self)
-        else:
-            super().close_extras(timeout, terminate)
-
-
-def close(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Let the workers finish their step, for a while, and end."""
-    try:
-        for wait in () if vector.closed else (vector.step_wait, vector.reset_wait):
-            with contextlib.suppress(NoAsyncCallError):
-                wait(GRACE)
-        vector.close()
-    except LOST:
-        end(vector)
-
-
-def end(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Kill the workers, including those that do not respond or have not started completely."""
-    _kill(getattr(vector, "processes", ()))
-    for pipe in getattr(vector, "parent_pipes", ()):
-        if pipe is not None:
-            pipe.close()
-    vector.closed = True
+        """Let the workers finish their step, for a while, and end; or kill them, also those that have not started."""
+        with contextlib.suppress(*LOST):
+            if not terminate:
+                for wait in (self.step_wait, self.reset_wait):
+                    with contextlib.suppress(NoAsyncCallError):
+                        wait(GRACE)
+                return super().close_extras(timeout)
+        _kill(getattr(self, "processes", ()))  # they ignore SIGTERM
+        for pipe in getattr(self, "parent_pipes", ()):
+            if pipe is not None:
+                pipe.close()
+        return None
 
 
 def _kill(processes: Iterable[BaseProcess]) -> None:
@@ -81,12 +67,10 @@ def _start_server() -> None:
     """
     from multiprocessing import forkserver, resource_tracker  # not on Windows
 
-    # New interpreters do not import from the current folder, which may be a stranger's; workers get our own path.
-    with _environment(SAFE_PATH, "1"):
-        # The server would start the tracker, which unblocks interrupts. If this process ends at once, the tracker frees
-        # what it shared with the workers, and need not warn of it.
-        with _environment("PYTHONWARNINGS", "ignore:resource_tracker"):
-            resource_tracker.ensure_running()
+    # New interpreters do not import from the current folder, which may be a stranger's; workers get our own path. If
+    # this process ends at once, the tracker frees what it shared with the workers, and need not warn of it.
+    with _environment(**{SAFE_PATH: "1", "PYTHONWARNINGS": "ignore:resource_tracker"}):
+        resource_tracker.ensure_running()  # the server would start it, and it unblocks interrupts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             forkserver.ensure_running()
@@ -95,14 +79,14 @@ def _start_server() -> None:
 
 
 @contextlib.contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Processes that are started in the body have an environment variable."""
-    before = os.environ.get(name)
-    os.environ[name] = value
+def _environment(**values: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from action_balance.config.registry import check_code, describe_error, load_object
 from action_balance.config.trust import is_of_script
-from action_balance.envs.gymnax.names import DOWNLOADS, NAMES
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.envs.library.names import check_library_name
 from action_balance.errors import UserError
 
 if TYPE_CHECKING:
-    import jax
-
-    from action_balance.envs.base import Environment
     from action_balance.envs.gymnax.environment import GymnaxAdapter
 
 PREFIX = "gymnax:"
+
+#: Environments of gymnax 0.0.9 with discrete actions and without a download.
+NAMES = (
+    *("CartPole-v1", "Acrobot-v1", "MountainCar-v0"),
+    *("Asterix-MinAtar", "Breakout-MinAtar", "Freeway-MinAtar", "SpaceInvaders-MinAtar"),
+    *("Catch-bsuite", "DeepSea-bsuite", "MemoryChain-bsuite", "UmbrellaChain-bsuite", "DiscountingChain-bsuite"),
+    *("FourRooms-misc", "MetaMaze-misc", "BernoulliBandit-misc", "GaussianBandit-misc", "Pong-misc"),
+)
+
+#: The environment that downloads its data when it is made.
+DOWNLOADS = "MNISTBandit-bsuite"
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class GymnaxConfig(LibraryEnvConfig):
     example: ClassVar[str] = NAMES[0]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
+        super().__post_init__()
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
@@ -50,7 +56,6 @@ class GymnaxConfig(LibraryEnvConfig):
 
     @classmethod
     def from_function(cls, make: Any, **settings: Any) -> Self:
-        """Settings of an environment that was made in Python."""
         made = make[0] if isinstance(make, tuple) else make
         kind = made if isinstance(made, type) else type(made)
         named = f"{kind.__module__}:{kind.__qualname__}" if isinstance(made, type) else f"<{kind.__qualname__}>"
@@ -67,7 +72,6 @@ class GymnaxConfig(LibraryEnvConfig):
             super().check_installed()
 
     def make_adapter(self) -> "GymnaxAdapter":
-        """The environment of gymnax; see `LibraryEnvConfig.make_adapter`."""
         if is_of_script(self.name):
             raise UserError(
                 f"{self.name} was made in Python: pass it again, with env=ENVIRONMENT in Python or --env MODULE:NAME "
@@ -78,7 +82,7 @@ class GymnaxConfig(LibraryEnvConfig):
             return self._adapt(_made(self.name, load_object(self.short_name), kwargs))
         import gymnax
 
-        check_library_name(self.name, PREFIX, gymnax.registered_envs)
+        self.check_known(gymnax.registered_envs)
         if self.short_name == DOWNLOADS:
             raise UserError(f"{self.name} downloads the MNIST data when it is made: choose another environment")
         return self._adapt(_called(self.name, partial(gymnax.make, self.short_name), kwargs))
@@ -95,19 +99,11 @@ class GymnaxConfig(LibraryEnvConfig):
 
     def _adapt(self, made: Any) -> "GymnaxAdapter":
         from action_balance.envs.gymnax.environment import GymnaxAdapter
+        from action_balance.envs.library.adapter import quiet
 
         env, params = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        return GymnaxAdapter(self.name, env, params, self.max_steps)
-
-    def make(self, key: "jax.Array") -> "Environment":
-        """The environment; nothing is drawn from the key."""
-        from action_balance.envs.gymnax.environment import GymnaxAdapter
-        from action_balance.envs.library.environment import LibraryEnvironment
-
-        del key
-        adapter = self.adapter
-        assert isinstance(adapter, GymnaxAdapter)
-        return LibraryEnvironment(adapter, adapter.episode_steps, adapter.ends_alike)
+        with quiet():
+            return GymnaxAdapter(self.name, env, params, self.max_steps)
 
 
 def _made(name: str, found: Any, kwargs: dict[str, Any]) -> Any:

@@ -17,7 +17,6 @@ from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 from action_balance.config.registry import describe_error
 from action_balance.envs.gymnax.drawing import DRAWINGS, action_names
 from action_balance.envs.library.adapter import Transition
-from action_balance.envs.library.quiet import quiet
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -59,30 +58,24 @@ class GymnaxAdapter:
             self.render = DRAWINGS[short]
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
-        """See `Adapter.reset`."""
-        with quiet():
-            obs, state = self._reset(key, self._params)
+        obs, state = self._reset(key, self._params)
         return state, self._encode(obs)
 
     def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
-        """See `Adapter.step`."""
-        with quiet():
-            obs, reached, reward, *ends, _ = self._step(key, state, action, self._params)
+        obs, reached, reward, *ends, _ = self._step(key, state, action, self._params)
         terminated, truncated = (jnp.asarray(one, bool) for one in (*ends, False)[:2])
         return reached, self._encode(obs), jnp.asarray(reward, jnp.float32), terminated, truncated, {}
 
     def _find_spec(self, env: Any) -> EnvSpec:
-        """What it returns, and the actions that it takes."""
         try:
             actions = env.action_space(self._params) if hasattr(env, "action_space") else None
             space = env.observation_space(self._params) if hasattr(env, "observation_space") else None
             choices = getattr(env, "num_actions", None) if actions is None else getattr(actions, "n", None)
-            with quiet():
-                obs, state = jax.eval_shape(self._reset, jax.random.key(0), self._params)
-                if choices is not None:
-                    after, _, reward, *_ = jax.eval_shape(
-                        self._step, jax.random.key(0), state, jnp.zeros((), jnp.int32), self._params
-                    )
+            obs, state = jax.eval_shape(self._reset, jax.random.key(0), self._params)
+            if choices is not None:
+                after, _, reward, *_ = jax.eval_shape(
+                    self._step, jax.random.key(0), state, jnp.zeros((), jnp.int32), self._params
+                )
         except Exception as error:
             raise UserError(f"{self._name} cannot be used: {describe_error(error)}") from None
         if choices is None:

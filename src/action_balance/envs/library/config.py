@@ -3,13 +3,14 @@
 import importlib.metadata
 import importlib.util
 import textwrap
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.envs.library.names import suggest_name
-from action_balance.errors import MAX, UserError, check_numbers
+from action_balance.config.fields import count
+from action_balance.errors import UserError, nearest
 from action_balance.files import install, missing
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ class LibraryEnvConfig(DeviceEnvConfig):
     """An environment of a library written in JAX. A family has `prefix`, `library`, `known`, `example` and
     `make_adapter`."""
 
-    stack: int = 1
+    stack: int = count(1, 64)
     """Number of most recent observations that the policy sees."""
-    max_steps: int | None = None
+    max_steps: int | None = count(None)
     """Time limit of an episode, in steps (default: that of the library)."""
 
     #: The beginning of names of the family, with its colon.
@@ -44,23 +45,30 @@ class LibraryEnvConfig(DeviceEnvConfig):
     def __post_init__(self) -> None:
         if not self.short_name:
             raise UserError(f"{self.name} needs the name of an environment, e.g. {self.prefix}{self.example}")
-        check_numbers(self, "stack", low=1, high=64)
-        check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MAX)
+        super().__post_init__()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """All environments of the library."""
         return tuple(f"{cls.prefix}{name}" for name in cls.known)
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
-        """The same name with the prefix."""
-        return suggest_name(cls.prefix, name, cls.known)
+        return f"{cls.prefix}{name}" if name in cls.known else None
 
     @property
     def short_name(self) -> str:
-        """The name without its prefix."""
         return "" if f"{self.name}:" == self.prefix else self.name.removeprefix(self.prefix)
+
+    def check_known(self, known: Collection[str]) -> None:
+        """Raise a `UserError` with a suggestion if the library has no environment of this name."""
+        wanted = self.short_name
+        if wanted in known:
+            return
+        exact = {one.lower(): one for one in known}
+        begins = [one for one in known if one.lower().startswith(wanted.lower())]
+        near = exact.get(wanted.lower()) or next(iter(begins), None) or nearest(wanted, known)
+        hint = f"did you mean {self.prefix}{near}?" if near else "see action-balance list tasks"
+        raise UserError(f"unknown environment '{self.name}': {hint}")
 
     def check_installed(self) -> None:
         """Raise a `UserError` if the library is not installed."""
@@ -68,30 +76,28 @@ class LibraryEnvConfig(DeviceEnvConfig):
             raise missing(self.library, self.name, self.library)
 
     def make_adapter(self) -> "Adapter":
-        """The environment of the library."""
         raise NotImplementedError  # every family has its own, as with `DeviceEnvConfig.make`
 
     @cached_property
     def adapter(self) -> "Adapter":
-        """The environment of the library, made once."""
         import jax
+
+        from action_balance.envs.library.adapter import quiet
 
         self.check_installed()
         # Also while a program is traced: what a library computes when it is imported must not belong to that program.
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), quiet():
             try:
                 return self.make_adapter()
             except (ImportError, AttributeError, TypeError) as error:
                 if importlib.util.find_spec(self.library) is None:  # an environment of the user
                     raise
-                raise self._changed(error) from error
-
-    def _changed(self, error: Exception) -> UserError:
-        """The error for a library whose interface is not the one that is known here."""
-        version = importlib.metadata.version(self.library)
-        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 120, placeholder=" ...")
-        advice = f"{install(self.library)} for a version that does"
-        return UserError(f"{self.name} does not work with {self.library} {version} ({reason}): {advice}")
+                version = importlib.metadata.version(self.library)
+                reason = textwrap.shorten(f"{type(error).__name__}: {error}", 120, placeholder=" ...")
+                raise UserError(
+                    f"{self.name} does not work with {self.library} {version} ({reason}): {install(self.library)} for "
+                    f"a version that does"
+                ) from error
 
     @property
     def spec(self) -> "EnvSpec":
@@ -105,7 +111,7 @@ class LibraryEnvConfig(DeviceEnvConfig):
         from action_balance.envs.library.environment import LibraryEnvironment
 
         del key
-        return LibraryEnvironment(self.adapter, self.max_steps)
+        return LibraryEnvironment(self.adapter, self.max_steps or self.adapter.episode_steps)
 
     def replay(self, environment: "Environment", record: "EpisodeRecord") -> "Replay":
         """Drawn by the library or, if it draws nothing, from the observations."""
@@ -113,4 +119,5 @@ class LibraryEnvConfig(DeviceEnvConfig):
         from action_balance.envs.library.replay import LibraryReplay
 
         assert isinstance(environment, LibraryEnvironment)
-        return LibraryReplay(self.name, environment, record)
+        reset_key, step_keys, actions, rewards, terminated = record
+        return LibraryReplay(self.name, actions, rewards, terminated, environment, reset_key, step_keys)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, PRNGKeyArray, PyTree, Shaped
 
 from action_balance.envs.base import Step
-from action_balance.envs.library.adapter import Adapter
+from action_balance.envs.library.adapter import Adapter, quiet
 from action_balance.envs.library.begin import begin_few, begin_if
 from action_balance.envs.spec import EnvSpec
 
@@ -27,36 +27,33 @@ class LibraryEnvironment(eqx.Module):
 
     adapter: Adapter = eqx.field(static=True)
     max_steps: int | None = eqx.field(static=True, default=None)  # time limit that is applied here
-    ends_alike: bool = eqx.field(static=True, default=False)  # whether the library terminates tasks at this limit
 
     @property
     def spec(self) -> EnvSpec:
-        """One observation, and the actions."""
         return self.adapter.spec
 
     @property
     def episode_steps(self) -> int:
-        """The time limit."""
         return self.max_steps or self.adapter.episode_steps
 
     def reachable(self) -> Bool[np.ndarray, " S"]:
-        """States are not enumerated."""
         return np.zeros(0, bool)
 
     def reset(self, key: PRNGKeyArray) -> tuple[LibraryState, Shaped[Array, "..."]]:
-        """Begin an episode."""
-        state, observation = self.adapter.reset(key)
+        with quiet():
+            state, observation = self.adapter.reset(key)
         first = LibraryState(jax.tree.map(_strong, state), jnp.zeros((), jnp.int32))
         return first, observation.astype(self.spec.dtype)
 
     def advance(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
         """Take one step as `step` does, without a new episode: what was reached is also what is observed."""
         step_key, _ = jax.random.split(key)
-        reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
+        with quiet():
+            reached, next_obs, reward, terminated, truncated, info = self.adapter.step(step_key, state.library, action)
         steps = state.steps + 1
         if self.max_steps is not None:
             late = steps >= self.max_steps
-            terminated = terminated & ~late if self.ends_alike else terminated
+            terminated = terminated & ~late if getattr(self.adapter, "ends_alike", False) else terminated
             truncated = (truncated | late) & ~terminated
         next_obs, reward = next_obs.astype(self.spec.dtype), jnp.asarray(reward, jnp.float32)
         info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
@@ -72,7 +69,6 @@ class LibraryEnvironment(eqx.Module):
         return following, replace(outcome, observation=observation)
 
     def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """States are not enumerated."""
         del observation
         return jnp.zeros((), jnp.int32)
 

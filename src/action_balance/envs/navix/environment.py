@@ -1,4 +1,7 @@
-"""Navix as an adapter: MiniGrid's tasks (Pignatelli et al., 2024). https://arxiv.org/abs/2407.19396."""
+"""Navix as an adapter: MiniGrid's tasks (Pignatelli et al., 2024). https://arxiv.org/abs/2407.19396.
+
+Axes: H, W cells of the grid or of what the agent sees, C channels.
+"""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -6,13 +9,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import navix
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Int, PRNGKeyArray, Shaped, UInt8
 
 from action_balance.envs.library.adapter import Transition
 from action_balance.envs.library.compact import CompactState
-from action_balance.envs.navix.library import navix
-from action_balance.envs.navix.views import View
 from action_balance.envs.spec import EnvSpec
 
 _EventsManager = navix.states.EventsManager
@@ -20,6 +22,20 @@ _RenderingCache = navix.rendering.cache.RenderingCache
 
 #: What actions do, in words, where the library's name does not say it.
 _WORDS = {"rotate_cw": "turn right", "rotate_ccw": "turn left", "pickup": "pick up", "noop": "nothing"}
+#: What the library's first-person view by category has outside of the grid.
+_OUTSIDE = 100
+
+
+def _largest(numbers: type) -> int:
+    return max(int(value) for name, value in vars(numbers).items() if name.isupper())
+
+
+#: Number of kinds of cells, of colours, and of states: the directions of the agent are more than the states of a door.
+_SYMBOLS = (
+    _largest(navix.entities.EntityIds) + 1,
+    len(navix.rendering.registry.PALETTE.as_string()),
+    _largest(navix.entities.Directions) + 1,
+)
 
 
 class Navix:
@@ -29,18 +45,23 @@ class Navix:
     that of the step, all tasks read events of the same step only, and the cache is a function of the grid.
     """
 
-    def __init__(self, environment: Any, view: View) -> None:
+    def __init__(self, name: str, observation: str, max_steps: int | None = None) -> None:
         """Trace the environment once."""
-        self._environment, self._view = environment, view
+        observe = getattr(navix.observations, observation)
+        limit = {} if max_steps is None else {"max_steps": max_steps}
+        self._environment = environment = navix.make(name, observation_fn=observe, **limit)
         self.episode_steps = int(environment.max_steps)
         self.action_names = tuple(_WORDS.get(one.__name__, one.__name__) for one in environment.action_set)
+        # Of a cell, a symbolic observation has the kind, the colour and the state, and a categorical one the kind.
+        channels = {"symbolic": 3, "categorical": 1, "rgb": 0}[observation.partition("_")[0]]
+        self._categories = _SYMBOLS[:channels]
         seen = jax.eval_shape(lambda key: self._observe(environment._reset(key)), jax.random.key(0))
         self.spec = EnvSpec(
-            "image" if view.is_image else "symbolic",
+            "symbolic" if self._categories else "image",
             seen.shape,
             (len(environment.action_set),),
             dtype="uint8",
-            categories=view.categories,
+            categories=self._categories,
         )
         self._compact = CompactState(
             lambda key: _carried(environment._reset(key)),
@@ -48,11 +69,11 @@ class Navix:
         )
 
     def _observe(self, timestep: Any) -> UInt8[Array, "H W C"]:
-        return self._view.encode(timestep.observation)
+        return encode(timestep.observation, self._categories)
 
     def _advance(self, key: PRNGKeyArray, carried: tuple[Any, Any], action: Int[Array, ""]) -> Any:
         steps, state = carried
-        cache = _RenderingCache.init(state.grid) if self._view.is_image else None
+        cache = None if self._categories else _RenderingCache.init(state.grid)
         state = state.replace(key=key, events=_EventsManager(), cache=cache)
         zero = jnp.zeros((), jnp.int32)
         before = navix.Timestep(
@@ -61,19 +82,17 @@ class Navix:
         return self._environment._step(before, action)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, UInt8[Array, "H W C"]]:
-        """A new layout; see `Adapter.reset`."""
         timestep = self._environment._reset(key)
         return self._compact.pack(_carried(timestep)), self._observe(timestep)
 
     def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
-        """One step; obstacles move at random. See `Adapter.step`."""
+        """One step; obstacles move at random."""
         timestep = self._advance(key, self._compact.unpack(state), action)
         packed = self._compact.pack(_carried(timestep))
         ended = timestep.is_termination(), timestep.is_truncation()
         return packed, self._observe(timestep), timestep.reward, *ended, {}
 
     def render(self, state: Any) -> UInt8[np.ndarray, "height width 3"]:
-        """A picture of the whole grid."""
         return np.asarray(self._draw(state))
 
     @cached_property
@@ -86,6 +105,17 @@ class Navix:
             return picture
 
         return jax.jit(draw)
+
+
+def encode(seen: Shaped[Array, "H W *C"], categories: tuple[int, ...]) -> UInt8[Array, "H W C"]:
+    """An observation of the library as bytes: an image, or symbols with so many values of each channel."""
+    if not categories:
+        return seen.astype(jnp.uint8)
+    if len(categories) == 1:  # walls of the grid are -1, and those that are objects have a number of their own
+        wall = (seen < 0) | (seen == _OUTSIDE)
+        return jnp.where(wall, int(navix.entities.EntityIds.WALL), seen).astype(jnp.uint8)[..., None]
+    # A locked door of KeyCorridor has the state 254.
+    return jnp.minimum(seen, jnp.asarray(categories, jnp.uint8) - 1).astype(jnp.uint8)
 
 
 def _carried(timestep: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.envs.grid.maps import corridor_world
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
@@ -17,7 +18,6 @@ from action_balance.studies.grid.part import load_part
 from action_balance.studies.grid.settings import STUDIES, GridSettings
 from action_balance.studies.run_job import same_command
 from action_balance.tabular import simulate
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.progress import progress_bar
 from action_balance.web.format import listed
@@ -46,13 +46,10 @@ def reproduce(settings: GridSettings, out: Path, overwrite: bool, console: Conso
             done = f"finished parts ({listed(finished)}) are kept in {out}" if finished else "no part was completed"
             return f"{done}; {same_command(overwrite)} continues from there"
 
-        with task(Task(state)), _compiling_ahead(settings, missing):
-            try:
-                for part in missing:
-                    _run(part, settings, folder, console)
-                    finished.append(part)
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(state()) from None
+        with signals.kept(state), _compiling_ahead(settings, missing):
+            for part in missing:
+                _run(part, settings, folder, console)
+                finished.append(part)
         say(console, *conclusion(folder.summary, folder.path))
 
 

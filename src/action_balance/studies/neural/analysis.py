@@ -188,7 +188,7 @@ def count_pairs(config: TrainConfig, states: TrainState) -> Counting:
     numbers = jnp.arange(environment.spec.states)
 
     def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        logits, _, bonus = act(actor, environment.observe(number), number, context)
+        logits, _, bonus, _ = act(actor, environment.observe(number), number, context)
         behaviour = context.behaviour_logits(logits, bonus, actor.coef)
         return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
 

@@ -10,9 +10,9 @@ from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import MIN, to_data
 from action_balance.studies.sweep import parallel
 from action_balance.studies.sweep.final import Final
-from action_balance.studies.sweep.ledger import STATUS_NAMES, Trial, ranked
-from action_balance.studies.sweep.settings import BASELINE, FIRST_PART, PARTS, REDUCTION
+from action_balance.studies.sweep.settings import BASELINE, PARTS, REDUCTION, RUNGS
 from action_balance.studies.sweep.space import Space, shown
+from action_balance.studies.sweep.trials import STATUS_NAMES, Trial, ranked
 from action_balance.studies.sweep.verdict import chosen, digits, sentences, short_names
 from action_balance.web.render import render
 
@@ -49,7 +49,7 @@ def sweep_page(summary: Data) -> str:
         preferred=None if preferred is None else preferred.name,
         digits=digits(finals),
         early_stopping=settings["early_stopping"],
-        rungs=(FIRST_PART / PARTS, FIRST_PART * REDUCTION / PARTS),
+        rungs=[part / PARTS for part in RUNGS],
         reduction=REDUCTION,
         fewest=MIN,
         last=LAST,

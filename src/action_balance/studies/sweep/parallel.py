@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from action_balance.studies.sweep.ledger import Trial, ranked
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space, shown
+from action_balance.studies.sweep.trials import Trial, ranked
 from action_balance.studies.sweep.verdict import short_names, values_text
 from action_balance.web.format import MINUS
 

@@ -1,4 +1,6 @@
-"""Trees become arrays by path, and come back."""
+"""Trees become arrays by path with a table, and come back; arrays of another tree are told apart from damage."""
+
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -6,10 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.runs import trees
 from action_balance.runs.array_file import DamagedArrays
-from action_balance.runs.leaves import Leaf
-from action_balance.runs.trees import describe, host_copy, size, to_arrays, to_tree
+from action_balance.runs.tree_file import Leaf, OtherTree, as_data, describe, from_data, to_arrays, to_tree
 
 
 def test_leaves_are_described_by_path_type_and_shape() -> None:
@@ -20,7 +20,7 @@ def test_leaves_are_described_by_path_type_and_shape() -> None:
         Leaf("['b'][1]", "key<fry>", (), "threefry2x32"),
         Leaf("['c']", "no data", ()),
     ]
-    assert [Leaf.from_dict(leaf.to_dict()) for leaf in describe(tree)] == describe(tree)
+    assert from_data(as_data(describe(tree))) == describe(tree)
 
 
 def test_arrays_are_named_by_path_and_functions_are_left_out() -> None:
@@ -28,34 +28,34 @@ def test_arrays_are_named_by_path_and_functions_are_left_out() -> None:
     assert {name: array.tolist() for name, array in arrays.items()} == {"['key']": [0, 7], "['x']": 2}
 
 
-def test_a_copy_is_saved_like_its_tree_whose_memory_is_reused() -> None:
-    memory = np.ones(2, np.float32)
-    tree = {"key": jax.random.key(7), "x": memory, "f": jnp.tanh}
-    copy, table = host_copy(tree), describe(tree)
-    assert size(tree) == 8 + 8
-    memory += 1
-    assert describe(copy) == table
-    assert {name: array.tolist() for name, array in to_arrays(copy).items()} == {"['key']": [0, 7], "['x']": [1, 1]}
-
-
-def test_what_comes_from_another_device_is_not_copied_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = {"device": jnp.ones(2), "host": np.ones(2)}
-    arrays = to_arrays(tree)
-    monkeypatch.setattr(trees, "to_arrays", lambda _: arrays)
-    monkeypatch.setattr(trees, "_is_on_host", lambda leaf: isinstance(leaf, np.ndarray))
-    copy = host_copy(tree)
-    assert {path: copy.arrays[path] is array for path, array in arrays.items()} == {
-        "['device']": True,
-        "['host']": False,
-    }
+@pytest.mark.parametrize(
+    "damage", [{"shape": 5}, {"shape": [-1]}, {"shape": ["2"]}, {"path": 1}, {"dtype": None}, {"key_impl": 2}, {"x": 1}]
+)
+def test_other_data_are_no_table(damage: dict[str, Any]) -> None:
+    with pytest.raises(DamagedArrays, match="table is damaged"):
+        from_data([{**as_data([Leaf(".a", "int32", (2,))])[0], **damage}])
 
 
 def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> None:
     model = eqx.nn.MLP(2, 1, 3, depth=1, activation=jnp.tanh, key=jax.random.key(0))
     like = eqx.filter_eval_shape(lambda: eqx.nn.MLP(2, 1, 3, depth=1, activation=jnp.tanh, key=jax.random.key(1)))
-    found = to_tree(to_arrays(model), describe(model), like)
+    found = to_tree(to_arrays(model), describe(model)[::-1], like)
     assert found.activation is jnp.tanh
     np.testing.assert_array_equal(found(jnp.ones(2)), model(jnp.ones(2)))
+
+
+@pytest.mark.parametrize(
+    ("like", "words"),
+    [
+        ({"a": jnp.zeros(2), "b": jnp.zeros(2)}, r"\['b'\] is missing from it"),
+        ({}, r"\['a'\] exists only in it"),
+        ({"a": jnp.zeros(2, int)}, r"\['a'\] is float32\[2\] in it but int32\[2\] here"),
+    ],
+)
+def test_the_first_difference_between_two_trees_is_named(like: Any, words: str) -> None:
+    tree = {"a": jnp.zeros(2)}
+    with pytest.raises(OtherTree, match=words):
+        to_tree(to_arrays(tree), describe(tree), like)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,6 @@ def test_a_tree_comes_back_into_shapes_with_the_functions_that_are_there() -> No
         {"['x']": np.zeros(3, np.float32)},
         {"['x']": np.zeros(2, np.int32)},
         {"['key']": np.zeros(3, np.uint32)},
-        {"['key']": np.zeros(2, np.float32)},
-        {"['n']": np.zeros(2)},
         {"['n']": np.array(np.nan)},
         {"['n']": np.array("a")},
     ],

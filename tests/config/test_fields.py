@@ -3,7 +3,7 @@ from typing import Any, Literal
 
 import pytest
 
-from action_balance.cli import values
+from action_balance.config import fields
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from action_balance.cli import values
     ],
 )
 def test_text_becomes_a_value(kind: Any, text: str, value: Any) -> None:
-    found = values.from_text(kind, text)
+    found = fields.from_text(kind, text)
     assert found == value
     assert type(found) is type(value)
 
@@ -60,7 +60,7 @@ def test_text_becomes_a_value(kind: Any, text: str, value: Any) -> None:
 )
 def test_other_text_is_refused(kind: Any, text: str) -> None:
     with pytest.raises(ValueError, match="not "):
-        values.from_text(kind, text)
+        fields.from_text(kind, text)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,4 @@ def test_other_text_is_refused(kind: Any, text: str) -> None:
     ],
 )
 def test_a_type_is_described(kind: Any, words: str) -> None:
-    assert values.expected(kind) == words
-
-
-def test_a_value_is_shown_as_it_is_typed() -> None:
-    assert values.as_text(((0, 20), (20, 0))) == "0,20 20,0"
-    assert values.as_text(("a", "b")) == "a b"
-    assert values.as_text(Path("results/grid")) == "results/grid"
+    assert fields.describe(kind) == words
