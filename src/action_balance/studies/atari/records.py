@@ -75,8 +75,8 @@ class AtariRecord(RunRecord):
     @property
     def best_return(self) -> float:
         """The highest return of an episode; nan where none has ended."""
-        best = self.arrays["best"]
-        return float(np.max(best[np.isfinite(best)], initial=-math.inf)) if np.isfinite(best).any() else math.nan
+        known = self.arrays["best"][np.isfinite(self.arrays["best"])]
+        return float(known.max()) if len(known) else math.nan
 
     @property
     def steps_per_second(self) -> float:

@@ -11,7 +11,7 @@ from synthetic_runs import make_run
 from action_balance.cli import main as cli
 from action_balance.errors import UserError
 from action_balance.studies import run_job
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
 SEVEN = [(100, 3.0), (100, 7.0)]

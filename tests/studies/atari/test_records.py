@@ -6,7 +6,8 @@ import pytest
 from atari_records import SMALL, record
 
 from action_balance.errors import UserError
-from action_balance.studies.records import common_settings, recent_mean
+from action_balance.studies.atari.records import common_settings, recent_mean
+from action_balance.studies.atari.training import method_name, run_name
 
 
 def test_the_moving_mean_weighs_updates_with_their_episodes() -> None:
@@ -49,6 +50,12 @@ def test_runs_of_one_study_have_the_same_settings() -> None:
 
 
 def test_a_run_that_never_ended_an_episode_has_no_best() -> None:
-    run = replace(record("rnd", 0, [1.0]), episodes=np.zeros(1), returns=np.array([nan]), best=np.array([nan]))
+    run = record("rnd", 0, [nan], episodes=np.zeros(1))
     assert np.isnan([run.best_return, run.final_return]).all()
     assert inf > run.steps_per_second > 0
+
+
+def test_a_run_is_named_after_game_method_and_seed() -> None:
+    assert run_name(SMALL.run("pitfall", "action-balance-rnd-channel", 3)) == "pitfall-action-balance-rnd-channel-3"
+    assert method_name(SMALL.agent("action-balance-rnd", "raw")) == "action-balance-rnd-raw"
+    assert method_name(SMALL.agent("action-balance-rnd")) == "action-balance-rnd"

@@ -12,9 +12,9 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
-from action_balance.studies.bonuses import counting
-from action_balance.studies.bonuses.counting import BINS
+from action_balance.studies import counting
 from action_balance.studies.bonuses.settings import Setup
+from action_balance.studies.counting import BINS
 
 KEY = jax.random.key(0)
 
