@@ -79,14 +79,13 @@ def parse(arguments: Sequence[str]) -> Command:
         if not rest or rest[0].startswith("-"):
             raise UserError(f"{name} needs an experiment: choose from {', '.join(members)}")
         name, rest = f"{name} {check_name('experiment', rest[0], members)}", rest[1:]
-    rest, located = COMMANDS[name].expand(name, rest)
+    form = COMMANDS[name].form(name, rest)
+    if wants_help(rest):
+        return Show(command_help(form, everything=HELP_ALL in rest))
     try:
-        form = COMMANDS[name].form(name, rest)
-        if wants_help(rest):
-            return Show(command_help(form, everything=HELP_ALL in rest))
         command: Command = parse_form(form, rest, partial(_owner, arguments))
     except UserError as error:
-        raise located(error) from None
+        raise form.located(error) from None
     return command
 
 

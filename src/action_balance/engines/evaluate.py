@@ -23,7 +23,7 @@ ActionMode = Literal["greedy", "sampled", "behaviour"]
 ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 
 #: Called with the number of further episodes that are finished; may be fractions.
-Report = Callable[[float], None]
+OnEpisodes = Callable[[float], None]
 #: An array of JAX or, in results, of NumPy.
 AnyArray = Any
 

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.callbacks import Callback
+from action_balance.engines.callbacks import Callback, Listeners
+from action_balance.engines.continuation import continuation
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
@@ -77,11 +78,10 @@ def train(
         return True
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        stored = TrainConfig.from_dict(folder.config, trust)
-        return loop.resume(folder, stored, command, report, on_message, callbacks=callbacks)
-    return loop.begin(
-        path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
-    )
+        rest = continuation(folder, TrainConfig.from_dict(folder.config, trust))
+        return loop.resume(rest, Listeners(command, report, on_message, callbacks=callbacks))
+    listeners = Listeners(command, report, on_message, track or TrackConfig(), callbacks)
+    return loop.begin(path, config.with_defaults(), listeners)
 
 
 @dataclass(frozen=True)

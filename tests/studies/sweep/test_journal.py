@@ -78,7 +78,7 @@ def test_a_trial_continues_if_it_is_among_the_best_third_of_those_that_have_come
     assert stopped == [False, True, False, True, False, True, True]
     assert not book.stops_early(0, 3, measured(0.1))  # the first to come that far
     assert book.stops_early(2, 3, measured(0.05))
-    assert [one.status for one in book.trials(settings())].count("stopped") == 5
+    assert [one.status for one in book.trials(settings())].count("stopped early") == 5
 
 
 def test_equal_scores_continue_and_a_score_that_is_reported_again_after_a_crash_counts_once(tmp_path: Path) -> None:

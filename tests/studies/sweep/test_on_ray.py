@@ -45,7 +45,7 @@ def test_a_sweep_trains_its_trials_in_other_processes(tmp_path: Path, capsys: py
     ours = ResultFolder.read(out).summary["ours"]
     trials = [Trial.from_data(one) for one in ours["trials"]]
     assert {one.values[RATE] for one in trials} == {1e-4, 1e-2}
-    assert {one.status for one in trials} <= {"finished", "stopped"}
+    assert {one.status for one in trials} <= {"finished", "stopped early"}
     for one in trials:
         run = RunFolder.open(out / "trials" / one.name)
         assert run.config["agent"]["ppo"]["learning_rate"] == one.values[RATE]

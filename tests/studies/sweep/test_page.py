@@ -20,7 +20,7 @@ from action_balance.studies.training.view import chosen
 
 TRIALS = (
     trial(0, 0.5),
-    trial(1, 0.25, "stopped", part=3, values={RATE: 0.004, EPOCHS: 4}),
+    trial(1, 0.25, "stopped early", part=3, values={RATE: 0.004, EPOCHS: 4}),
     trial(2, status="invalid", part=0, reason="3 minibatches do not divide 8 environments"),
     trial(3, 0.75, values={RATE: 0.0023456, EPOCHS: 4}),
 )

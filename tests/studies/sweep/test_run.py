@@ -67,7 +67,7 @@ def test_a_sweep_stops_poor_trials_early_and_trains_the_best_with_fresh_seeds(
     high, best = 0.0, found[0]
     for one in found:  # a trial is stopped early unless it is the best so far
         best, high = (one, one.score) if one.score > high else (best, high)
-        assert one.status == ("finished" if best is one else "stopped")
+        assert one.status == ("finished" if best is one else "stopped early")
         assert (one.part, one.updates) == ((9, 18) if one.status == "finished" else (1, 2))
         config = RunFolder.open(tmp_path / "trials" / one.name).config
         assert config["agent"]["ppo"]["epochs"] == one.score == one.values[EPOCHS]
@@ -91,7 +91,7 @@ def test_lines_say_how_trials_end_and_which_is_the_best_so_far(
     found = trials(tmp_path)
     assert cluster.said[0] == f"finished, score {found[0].score:.3g}, the best so far"
     for one, said in zip(found, cluster.said, strict=False):
-        if one.status == "stopped":
+        if one.status == "stopped early":
             assert (said or "").startswith(f"stopped early after 11 %, score {one.score:.3g}; best so far: trial ")
 
 

@@ -12,10 +12,10 @@ from action_balance.studies.sweep.trials import Trial, best, columns, ranked, ro
 def test_finished_trials_are_ranked_by_their_score_and_others_by_how_far_they_came() -> None:
     trials = [
         trial(0, 0.5),
-        trial(1, 0.9, "stopped", part=1),
+        trial(1, 0.9, "stopped early", part=1),
         trial(2, 0.7),
-        trial(3, 0.1, "stopped", part=3),
-        trial(4, 0.95, "stopped", part=1),
+        trial(3, 0.1, "stopped early", part=3),
+        trial(4, 0.95, "stopped early", part=1),
         trial(5, 0.7),
         trial(6, math.nan),
         trial(7, 0.99, "running", part=1),
@@ -27,7 +27,11 @@ def test_finished_trials_are_ranked_by_their_score_and_others_by_how_far_they_ca
 
 
 def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
-    trials = [trial(0, 0.5), trial(1, 0.25, "stopped", part=3), trial(2, status="invalid", part=0, reason="no, not so")]
+    trials = [
+        trial(0, 0.5),
+        trial(1, 0.25, "stopped early", part=3),
+        trial(2, status="invalid", part=0, reason="no, not so"),
+    ]
     text = to_csv(columns(SPACE, "episode_return"), rows(trials, SPACE)).decode()
     assert text.splitlines() == [
         "trial,ppo.learning_rate,ppo.epochs,episode_return,rank,status,updates,steps,seconds,reason",
@@ -42,7 +46,7 @@ def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
     [{"number": "../../x"}, {"number": True}, {"status": "inf"}, {"values": []}, {"seconds": "x"}, {"more": 1}],
 )
 def test_a_trial_survives_its_file_and_one_that_nobody_has_stored_is_refused(change: dict[str, object]) -> None:
-    stored = trial(3, 0.5, "stopped", part=1, reason="x")
+    stored = trial(3, 0.5, "stopped early", part=1, reason="x")
     assert Trial.from_data(stored.to_data()) == stored
     with pytest.raises((ValueError, TypeError)):
         Trial.from_data(stored.to_data() | change)

@@ -17,16 +17,16 @@ from action_balance.agent.rollout import empty_memory, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.core.stacked import take
+from action_balance.engines.callbacks import OnMessage
 from action_balance.engines.evaluate import (
     ACTION_MODES,
     ActionMode,
     Evaluation,
-    Report,
+    OnEpisodes,
     Trace,
     action_modes,
     decide_with_memory,
 )
-from action_balance.engines.messages import OnMessage
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.replay import EpisodeRecord
 
@@ -147,7 +147,7 @@ def evaluate(
     states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: OnEpisodes = lambda _: None,
     on_message: OnMessage = lambda _: None,
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:

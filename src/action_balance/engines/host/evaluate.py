@@ -19,19 +19,19 @@ from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.core.stacked import take
+from action_balance.engines.callbacks import OnMessage
 from action_balance.engines.evaluate import (
     ACTION_MODES,
     ActionMode,
     AnyArray,
     Decision,
     Evaluation,
+    OnEpisodes,
     Recording,
-    Report,
     Trace,
     action_modes,
     decide,
 )
-from action_balance.engines.messages import OnMessage
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, first_masks, with_timeout
 from action_balance.errors import MAX
@@ -84,7 +84,7 @@ class EpisodeRunner:
     env: HostEnvConfig
     context: AgentContext
     environment: HostEnvironment
-    report: Report
+    report: OnEpisodes
     stop: threading.Event
     record: bool
 
@@ -164,7 +164,7 @@ def evaluate(
     states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
-    report: Report,
+    report: OnEpisodes,
     on_message: OnMessage,
     record: bool,
 ) -> dict[ActionMode, Evaluation]:

@@ -37,7 +37,7 @@ MAX_LISTED = 100_000
 #: The attribute of a trial that says what `Trial` has beyond Optuna's trials.
 ABOUT = "about"
 
-STATUS: dict[TrialState, Status] = {TrialState.COMPLETE: "finished", TrialState.PRUNED: "stopped"}
+STATUS: dict[TrialState, Status] = {TrialState.COMPLETE: "finished", TrialState.PRUNED: "stopped early"}
 
 
 class Journal:

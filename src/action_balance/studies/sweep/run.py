@@ -24,9 +24,9 @@ from action_balance.studies.sweep.final import Final, choose_finals, config_of, 
 from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
 from action_balance.studies.sweep.journal import Journal, mend, propose
 from action_balance.studies.sweep.page import sweep_page
-from action_balance.studies.sweep.settings import SweepSettings
+from action_balance.studies.sweep.settings import PARTS, SweepSettings
 from action_balance.studies.sweep.training import TrialJob
-from action_balance.studies.sweep.trials import Trial, best, columns, percent, rows
+from action_balance.studies.sweep.trials import Trial, best, columns, rows
 from action_balance.studies.sweep.verdict import show_verdict, values_text
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import score
@@ -143,8 +143,8 @@ class Search:
         assert isinstance(job, TrialJob)
         trials = self.trials()
         trial = trials[job.number]
-        early = f"stopped early after {percent(trial)}" if trial.status == "stopped" else trial.status
-        text = f"{early}, score {score(trial.score)}"
+        text = trial.status if trial.status == "finished" else f"{trial.status} after {100 * trial.part // PARTS} %"
+        text += f", score {score(trial.score)}"
         for first in best(trials, 1):
             is_best = first.number == trial.number
             text += ", the best so far" if is_best else f"; best so far: trial {first.number}, {score(first.score)}"

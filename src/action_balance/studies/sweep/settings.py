@@ -8,7 +8,6 @@ from action_balance.config.stopping import METRICS
 from action_balance.config.train import TrainConfig
 from action_balance.errors import MAX, UserError, check_name, check_numbers
 from action_balance.files import Data
-from action_balance.runs.metrics import KEYS
 from action_balance.studies.sweep.space import Space
 
 #: Parts that a training is divided into, and those after which trials are compared: after each, about one of so many
@@ -80,7 +79,7 @@ class SweepSettings:
 
 def metrics() -> Sequence[str]:
     """Names of the metrics of this package."""
-    return [name for name in METRICS if name not in KEYS]
+    return [name for name in METRICS if name not in ("update", "steps")]
 
 
 def rungs(updates: int) -> dict[int, int]:

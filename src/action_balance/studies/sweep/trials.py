@@ -3,26 +3,17 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from action_balance.files import Data
 from action_balance.studies.statistics import number
-from action_balance.studies.sweep.settings import PARTS
 from action_balance.studies.sweep.space import Space
 from action_balance.web.format import as_float
 
-#: How a trial ended. ``running``: it has not ended, and is continued. ``stopped``: others were better. ``invalid``: the
-#: checks of the settings refuse the combination.
-Status = Literal["running", "finished", "stopped", "failed", "invalid"]
-
-#: What these are called in tables.
-STATUS_NAMES: dict[Status, str] = {
-    "running": "running",
-    "finished": "finished",
-    "stopped": "stopped early",
-    "failed": "failed",
-    "invalid": "invalid",
-}
+#: How a trial ended. ``running``: it has not ended, and is continued. ``stopped early``: others were better.
+#: ``invalid``: the checks of the settings refuse the combination.
+Status = Literal["running", "finished", "stopped early", "failed", "invalid"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 @dataclass(frozen=True)
@@ -52,7 +43,7 @@ class Trial:
         made = cls(**{**data, "score": as_float(data["score"])})
         counts = made.number, made.part, made.updates, made.steps
         fine = all(type(one) is int and one >= 0 for one in counts) and isinstance(made.seconds, int | float)
-        fine = fine and made.status in STATUS_NAMES and isinstance(made.values, dict) and isinstance(made.reason, str)
+        fine = fine and made.status in STATUSES and isinstance(made.values, dict) and isinstance(made.reason, str)
         if not fine:
             raise ValueError("not a trial")
         return made
@@ -64,17 +55,13 @@ def ranked(trials: Iterable[Trial]) -> list[Trial]:
     Finished trials come first. The others are ordered by how far they were trained, then by their score: scores after
     different parts of the training cannot be compared. Of equal trials, the first comes first.
     """
-    known = [one for one in trials if one.status in ("finished", "stopped") and math.isfinite(one.score)]
+    known = [one for one in trials if one.status in ("finished", "stopped early") and math.isfinite(one.score)]
     return sorted(known, key=lambda one: (one.status != "finished", -one.part, -one.score, one.number))
 
 
 def best(trials: Iterable[Trial], count: int) -> list[Trial]:
     """The finished trials with the highest scores."""
     return [one for one in ranked(trials) if one.status == "finished"][:count]
-
-
-def percent(trial: Trial) -> str:
-    return f"{100 * trial.part // PARTS} %"
 
 
 def columns(space: Space, metric: str) -> tuple[str, ...]:
@@ -88,5 +75,5 @@ def rows(trials: Sequence[Trial], space: Space) -> list[list[object]]:
     found: list[list[object]] = []
     for one in trials:
         found.append([one.number, *(one.values[name] for name in space.names), one.score, ranks.get(one.number, "")])
-        found[-1] += [STATUS_NAMES[one.status], one.updates, one.steps, round(one.seconds, 1), one.reason]
+        found[-1] += [one.status, one.updates, one.steps, round(one.seconds, 1), one.reason]
     return found
