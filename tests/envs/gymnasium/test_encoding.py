@@ -53,21 +53,6 @@ def test_the_specification_says_where_everything_is() -> None:
     assert (spec.pixels, spec.vector, spec.stats_shape, spec.frame_shape) == (9944, 4, (9948,), (9960,))
 
 
-def test_images_alone_are_images() -> None:
-    two = spaces.Dict(a=SEEN["left"], b=SEEN["depth"], mission=spaces.Text(4))
-    spec = Layout.of(two).spec(1, (2,))
-    assert (spec.kind, spec.shape, spec.dtype) == ("image-stack", (1, 44, 44, 4), "uint8")
-
-
-def test_a_dictionary_may_be_one_vector_as_before() -> None:
-    flat = Layout.of(SEEN, LayoutSettings("flat"))
-    assert (flat.encoding.shape, flat.encoding.dtype, flat.exact) == (
-        (2 + 44 * 44 + 2 + 44 * 44 * 3 + 50 * 44,),
-        "float32",
-        False,
-    )
-
-
 def test_discrete_observations_are_known_to_be_discrete() -> None:
     leaves, _ = find_leaves(spaces.Tuple((spaces.Discrete(3), spaces.MultiDiscrete([2, 5]))))
     encoding = Encoding(tuple(leaves))
