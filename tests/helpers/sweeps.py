@@ -84,7 +84,9 @@ class Trainer:
                 run.finish("interrupted")
                 raise
             _append(run.metrics(), config, update, [value] * config.seeds)
-            if not all(call(Update(update, total, 0, {}, [], NotImplemented)) for call in callbacks):
+            if not all(
+                call(Update(update, total, 0, {}, [], lambda: pytest.fail("it has no state"))) for call in callbacks
+            ):
                 run.finish("interrupted")
                 return False
         run.finish("finished")
