@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
