@@ -8,19 +8,13 @@ from typing import NoReturn
 
 from action_balance import signals
 from action_balance._version import __version__
-from action_balance.cli.compare import Compare
-from action_balance.cli.doctor import Doctor
-from action_balance.cli.evaluate import Evaluate
-from action_balance.cli.explore import Explore
+from action_balance.cli.commands import Compare, Doctor, Evaluate, Explore, List, Resume, View
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
-from action_balance.cli.list import List
 from action_balance.cli.parser import parse as parse_form
 from action_balance.cli.reproduce import REPRODUCE
-from action_balance.cli.resume import Resume
 from action_balance.cli.sweep import Sweep
 from action_balance.cli.train import Train
-from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.machine import failure
 from action_balance.printable import printable

@@ -65,9 +65,8 @@ def read_config(path: Path) -> Data:
         raise UserError(f"{file} does not belong to a run: give the --out folder of a training run")
     if found.get("version") != VERSION:
         raise UserError(
-            f"{file} has run format {found.get('version')}, and this action-balance reads "
-            f"{VERSION}: use the version that wrote it ({found.get('made_by', 'unknown')}), "
-            f"or train again"
+            f"{file} has run format {found.get('version')}, and this action-balance reads {VERSION}: use the version "
+            f"that wrote it ({found.get('made_by', 'unknown')}), or train again"
         )
     config = found.get("config")
     if not isinstance(config, dict):
