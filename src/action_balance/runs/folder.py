@@ -132,12 +132,10 @@ class RunFolder(OwnedFolder):
 
     @staticmethod
     def holds_run(path: Path) -> bool:
-        """Whether a folder holds a run, even a damaged one."""
         return any((load_json(path / name) or {}).get("format") == FORMAT for name in (CONFIG, MANIFEST))
 
     @classmethod
     def delete(cls, path: Path) -> None:
-        """Delete a run; nothing happens where there is none."""
         if not cls.holds_run(path):
             return
         folder = cls(path, {}, {})
@@ -158,7 +156,6 @@ class RunFolder(OwnedFolder):
         return Checkpoints(self.path / CHECKPOINTS)
 
     def metrics(self) -> MetricsLog:
-        """Writes the metrics of a run that was just created; `resume` returns its own."""
         return MetricsLog(self.path)
 
     def resume(
@@ -275,7 +272,6 @@ class RunFolder(OwnedFolder):
                 )
 
     def check_unchanged(self) -> None:
-        """Raise a `UserError` if the config is not the one that the run began with."""
         ours = fingerprint(self.config)
         known = [self.manifest.get("config_sha256", ours)]
         known += [entry.get("config_sha256") for entry in self._listed("history")[-1:]]  # of a change that was killed
