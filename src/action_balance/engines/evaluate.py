@@ -85,21 +85,7 @@ def decide(
     context: AgentContext,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
-) -> Decision:
-    """Choose an action for one observation."""
-    return decide_with_memory(actor, None, observation, index, key, mode, context, with_bonus, mask)[0]
-
-
-def decide_with_memory(
-    actor: Actor,
-    memory: Float[Array, "P U"] | None,
-    observation: Real[Array, "..."],
-    index: Int[Array, ""] | int,
-    key: PRNGKeyArray,
-    mode: Int[Array, ""],
-    context: AgentContext,
-    with_bonus: bool = True,
-    mask: Bool[Array, " A"] | None = None,
+    memory: Float[Array, "P U"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
     logits, _, bonus, memory = act(actor, observation, index, context, mask, memory)

@@ -25,7 +25,7 @@ from action_balance.engines.evaluate import (
     OnEpisodes,
     Trace,
     action_modes,
-    decide_with_memory,
+    decide,
 )
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.replay import EpisodeRecord
@@ -88,7 +88,7 @@ def evaluate_agent(
     ) -> tuple[Any, Step, Array, Array | None, Trace]:
         action_key, step_key = jax.random.split(key)
         number = index(context.newest_frame(observation))
-        decision, memory = decide_with_memory(actor, memory, observation, number, action_key, mode, context)
+        decision, memory = decide(actor, observation, number, action_key, mode, context, memory=memory)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
         over = outcome.terminated | outcome.truncated  # what the agent observes then means nothing

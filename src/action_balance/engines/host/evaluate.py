@@ -65,7 +65,7 @@ def decide_all(
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
         own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)
+        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)[0]
 
     made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
