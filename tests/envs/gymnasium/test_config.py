@@ -16,7 +16,7 @@ from action_balance.errors import UserError
     ("settings", "message"),
     [
         ({"wrapper": ("nope",)}, "is not MODULE:NAME"),
-        ({"env_kwargs": '{"size": 3}'}, "unexpected keyword argument 'size'.*check --env-kwargs"),
+        ({"env_kwargs": '{"size": 3}'}, "cannot be created: TypeError: .* unexpected keyword argument 'size'"),
         ({"env_kwargs": "[3]"}, "not a JSON object"),
         ({"vectorize": "own", "wrapper": ("gymnasium.wrappers:FlattenObservation",)}, "leave out --vectorize own"),
         ({"vectorize": "other"}, "unknown --vectorize"),
