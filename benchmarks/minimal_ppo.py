@@ -60,7 +60,15 @@ class MinimalPPO:
 
     def step(self, loop: Loop) -> tuple[Loop, Array]:
         """One rollout and one update; the second result is the mean reward."""
-        ppo, envs = self.config.ppo, self.config.envs
+        key, order_key = jax.random.split(loop.key)
+        loop, batch = self.rollout(loop._replace(key=key))
+        order_keys = jax.random.split(order_key, self.config.ppo.epochs)
+        orders = jax.vmap(lambda key: jax.random.permutation(key, self.config.steps_per_update))(order_keys)
+        return self.learn(loop, batch, orders), batch.reward.mean()
+
+    def rollout(self, loop: Loop) -> tuple[Loop, Sample]:
+        """Steps of all environments, (T, N)."""
+        envs = self.config.envs
 
         def act(carry: tuple[Any, Array, Array], _: None) -> tuple[tuple[Any, Array, Array], Sample]:
             env_state, observation, key = carry
@@ -74,8 +82,13 @@ class MinimalPPO:
             return (env_state, outcome.observation, key), sample
 
         carry = (loop.env_state, loop.observation, loop.key)
-        (env_state, observation, key), batch = jax.lax.scan(act, carry, None, ppo.rollout_steps)
-        last = jax.vmap(lambda obs: self._policy(loop.policy, obs)[1])(observation)
+        (env_state, observation, key), batch = jax.lax.scan(act, carry, None, self.config.ppo.rollout_steps)
+        return loop._replace(env_state=env_state, observation=observation, key=key), batch
+
+    def learn(self, loop: Loop, batch: Sample, orders: Array) -> Loop:
+        """Epochs of minibatches, each epoch with its order of the samples."""
+        ppo = self.config.ppo
+        last = jax.vmap(lambda obs: self._policy(loop.policy, obs)[1])(loop.observation)
 
         def backward(carry: tuple[Array, Array], sample: Sample) -> tuple[tuple[Array, Array], Array]:
             advantage, following = carry
@@ -104,13 +117,9 @@ class MinimalPPO:
             changes, optimizer = self.adam.update(jax.grad(loss)(policy, part), optimizer)
             return (optax.apply_updates(policy, changes), optimizer), None
 
-        def epoch(carry: tuple[Policy, optax.OptState, Array], _: None) -> tuple[Any, None]:
-            policy, optimizer, key = carry
-            key, order_key = jax.random.split(key)
-            order = jax.random.permutation(order_key, self.config.steps_per_update)
+        def epoch(carry: tuple[Policy, optax.OptState], order: Array) -> tuple[Any, None]:
             parts = jax.tree.map(lambda leaf: leaf[order].reshape(ppo.minibatches, -1, *leaf.shape[1:]), flat)
-            (policy, optimizer), _ = jax.lax.scan(minibatch, (policy, optimizer), parts)
-            return (policy, optimizer, key), None
+            return jax.lax.scan(minibatch, carry, parts)[0], None
 
-        (policy, optimizer, key), _ = jax.lax.scan(epoch, (loop.policy, loop.optimizer, key), None, ppo.epochs)
-        return Loop(policy, optimizer, env_state, observation, key), batch.reward.mean()
+        (policy, optimizer), _ = jax.lax.scan(epoch, (loop.policy, loop.optimizer), orders)
+        return loop._replace(policy=policy, optimizer=optimizer)

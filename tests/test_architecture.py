@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "action_balance"
 
 #: The rooms from the bottom to the top, each with those on its own level. A room may import from lower levels only.
 LEVELS = (
-    {"_version", "errors", "printable", "tasks"},
+    {"_version", "errors", "printable"},
     {"arguments", "reading", "signals"},
     {"files", "machine"},
     {"packing"},

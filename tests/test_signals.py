@@ -6,77 +6,76 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from action_balance import signals, tasks
-from action_balance.signals import INTERRUPTED, Watcher, graceful_stop, interruptible
-from action_balance.tasks import Stop, Task, critical_section, task
+from action_balance import signals
+from action_balance.signals import INTERRUPTED, Watcher, graceful_stop, kept
 
-#: The main thread computes in C, where no handler of Python runs, even if a signal comes just before.
+#: The main thread computes in C, where no handler of Python runs.
 COMPUTES = """
-    try:
-        print("computing", flush=True)
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
-    except KeyboardInterrupt:
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+import hashlib, os
+os.login_tty(0)
+from action_balance import signals
+signals.watch().loading = False
+with signals.kept(lambda: "two updates"), signals.graceful_stop(lambda: "stopping soon"):
+    print("computing", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
 """
-#: On the command line, and in a program of the user.
-COMMAND = f"signals.watch().loading = False\nif True:{COMPUTES}"
-PROGRAM = f"with signals.graceful_stop():{COMPUTES}"
 
 
-@dataclass
-class Watched:
-    """A process without signals and without time."""
+class Signals:
+    """The socket that signals come from: what each call finds, or nothing yet."""
 
-    now: float = 100.0
-    said: list[str] = field(default_factory=list)
-    left: list[int] = field(default_factory=list)
-    watcher: Watcher = field(init=False)
+    def __init__(self, *found: bytes | None) -> None:
+        self.found = list(found)
 
-    def __post_init__(self) -> None:
-        self.watcher = Watcher(self.left.append, self.said.append, lambda: self.now)
-        self.watcher.loading = False
+    def recv(self, _size: int) -> bytes:
+        if (found := self.found.pop(0)) is None:
+            raise BlockingIOError
+        return found
 
-    def send(self, number: int = signal.SIGINT) -> None:
-        """A signal, while the main thread is inside a compiled program."""
-        self.watcher.received(number)
+    def setblocking(self, _blocks: bool) -> None:
+        pass
 
-    def later(self, seconds: float) -> None:
-        self.now += seconds
-        self.watcher.due()
+
+CTRL_C, TERMINATE, OTHER = (bytes([number]) for number in (*signals.SIGNALS, signal.SIGALRM))
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    made = Watched()
-    monkeypatch.setattr(signals, "LAST_WORDS", 60.0)  # however slow the machine is
-    monkeypatch.setattr(signals, "LAST_WORDS_TERMINATED", 60.0)
-    monkeypatch.setattr(signals, "_watchers", [made.watcher])
+def left() -> list[int]:
+    """The codes with which the process would have ended."""
+    return []
+
+
+@pytest.fixture
+def watcher(monkeypatch: pytest.MonkeyPatch, left: list[int]) -> Iterator[Watcher]:
+    made = Watcher(left.append)
+    made.loading = False
+    monkeypatch.setattr(signals, "TOGETHER", 0.0)
+    monkeypatch.setattr(signals, "NOTICE", 0.0)
+    monkeypatch.setattr(signals, "_watchers", [made])
     yield made
-    assert not tasks.TASKS
+    assert not signals._stops
+    assert not signals._kept
 
 
-@pytest.fixture
-def last_line(capfd: pytest.CaptureFixture[str]) -> Callable[[], str]:
-    return lambda: capfd.readouterr().err
+def answer(watcher: Watcher, *found: bytes | None) -> None:
+    script: Any = Signals(*found)
+    watcher.answer(script)
+    assert not script.found
 
 
-def handled(number: int = signal.SIGINT) -> None:
-    signals._watchers[0].handle(number, None)
-
-
-@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_signals_that_come_together_are_one_and_a_later_one_does_not_wait(
-    first: signal.Signals, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("first", signals.SIGNALS)
+def test_signals_that_come_together_are_one_and_a_later_one_interrupts(
+    first: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with graceful_stop() as stop:
+    with graceful_stop(lambda: "stopping soon") as stop:
         assert not stop.is_set()
         signal.raise_signal(first)
         assert stop.is_set()
@@ -86,16 +85,15 @@ def test_signals_that_come_together_are_one_and_a_later_one_does_not_wait(
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert capsys.readouterr().err == f"action-balance: stopping soon; {signals.AGAIN}\n"
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with graceful_stop() as stop, interruptible():
+        with graceful_stop() as stop:
             signal.raise_signal(signal.SIGINT)
             assert not stop.is_set()
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -104,7 +102,7 @@ def test_other_threads_have_no_handlers() -> None:
     found = []
 
     def enter() -> None:
-        with graceful_stop() as stop, interruptible():
+        with graceful_stop() as stop:
             found.append(stop.is_set())
 
     thread = threading.Thread(target=enter)
@@ -113,183 +111,82 @@ def test_other_threads_have_no_handlers() -> None:
     assert found == [False]
 
 
-def test_a_main_thread_that_cannot_notice_is_ended_with_what_is_kept(
-    process: Watched, last_line: Callable[[], str]
+def test_what_contains_other_work_says_what_is_kept() -> None:
+    def interrupted() -> None:
+        with kept(lambda: "half of a part"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="half of a part"):
+        interrupted()
+    with pytest.raises(KeyboardInterrupt, match="two parts"), kept(lambda: "two parts"):
+        interrupted()
+
+
+def test_the_first_signal_sets_the_flag_and_the_second_ends_the_process(
+    watcher: Watcher, left: list[int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with task(Task(lambda: "two parts")), task(Task(lambda: "half of a part")):
-        process.send()
-        process.later(signals.NOTICE - 0.01)
-        assert not process.left
-        process.later(0.01)
-    assert process.left == [INTERRUPTED]
-    assert last_line() == "action-balance: interrupted; two parts\n"
-    assert [line.split(";")[0] for line in process.said] == ["stopping"]  # before the end
+    with kept(lambda: "update 3 is saved"), graceful_stop(lambda: "stopping soon") as stop:
+        watcher.handle()
+        assert stop.is_set()
+        answer(watcher, OTHER, CTRL_C, TERMINATE, OTHER, TERMINATE)  # the second belongs to the first
+    assert left == [INTERRUPTED]
+    said = f"action-balance: stopping soon; {signals.AGAIN}\naction-balance: interrupted; update 3 is saved\n"
+    assert capfd.readouterr().err == said
 
 
-def test_a_main_thread_that_ends_quickly_says_one_line(process: Watched) -> None:
-    process.send()
-    process.later(signals.ACKNOWLEDGE - 0.01)
-    assert not process.said
-    assert process.watcher.patience == pytest.approx(0.01)
-
-
-def test_a_main_thread_that_unwinds_is_given_time_until_the_second_interrupt(
-    process: Watched, last_line: Callable[[], str]
+def test_a_main_thread_that_cannot_notice_is_ended_where_nothing_is_lost(
+    watcher: Watcher, left: list[int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    process.send()
+    with graceful_stop():
+        answer(watcher, CTRL_C, None)
+    assert left == [INTERRUPTED]
+    assert capfd.readouterr().err.endswith("action-balance: interrupted; nothing was completed\n")
+
+
+def test_a_main_thread_that_notices_is_interrupted_once_and_has_time_to_end(watcher: Watcher, left: list[int]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        handled()
-    handled()  # only once
-    process.later(signals.NOTICE)
-    assert len(process.said) == 1
-    process.later(1000)
-    assert (len(process.said), process.left) == (1, [])
-    process.send()
-    assert process.left == [INTERRUPTED]
-    assert last_line() == "action-balance: interrupted; nothing was completed\n"
-
-
-def test_an_interrupt_that_is_lost_in_a_destructor_is_repeated(
-    process: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Fragile:
-        def __del__(self) -> None:
-            handled()
-
-    def lose() -> None:
-        Fragile()
-        time.sleep(60)
-
-    monkeypatch.setattr(sys, "unraisablehook", process.watcher.repeat)
-    before = signal.signal(signal.SIGINT, process.watcher.handle)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            lose()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    process.send()  # what came of the repetition is not the user's
-    assert process.watcher.patience is None
-    process.send()
-    assert process.watcher.patience == pytest.approx(signals.ACKNOWLEDGE)
+        watcher.handle()
+    watcher.handle()
+    answer(watcher, CTRL_C, None, CTRL_C)
+    assert left == [INTERRUPTED]
 
 
 def test_while_libraries_load_nothing_is_raised_and_the_process_ends(
-    process: Watched, last_line: Callable[[], str]
+    watcher: Watcher, left: list[int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    process.watcher.loading = True
-    handled()
-    process.send()
-    assert process.left == [INTERRUPTED]
-    assert last_line() == "action-balance: interrupted; nothing was written\n"
-    with interruptible():
-        assert not process.watcher.loading
+    watcher.loading = True
+    watcher.handle()
+    answer(watcher, CTRL_C)
+    assert left == [INTERRUPTED]
+    assert capfd.readouterr().err == "action-balance: interrupted; nothing was written\n"
+    signals.loaded()
+    assert not watcher.loading
 
 
-def test_work_that_stops_by_itself_is_waited_for_and_the_second_interrupt_saves(
-    process: Watched, last_line: Callable[[], str]
+def test_a_process_whose_work_is_done_ends_with_its_own_code(watcher: Watcher, left: list[int]) -> None:
+    watcher.finish(2)
+    assert not left
+    watcher.handle()
+    answer(watcher, CTRL_C)
+    watcher.finish(INTERRUPTED)
+    assert left == [2, INTERRUPTED]
+
+
+def test_an_interrupt_that_is_lost_in_a_destructor_ends_the_process(
+    watcher: Watcher, left: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    saved: list[str] = []
-    with graceful_stop() as stop:
-        work = Task(lambda: f"{saved}", stop, lambda: "stopping soon", lambda: saved.append("a"))
-        with task(work):
-            process.send()
-            handled()
-            assert threading.Event.is_set(stop)
-            assert process.said[0].startswith("stopping soon; ")
-            process.send()  # the same, passed on
-            process.later(1000)
-            assert not process.left
-            process.send()
-    assert (process.left, len(process.said)) == ([INTERRUPTED], 1)
-    assert last_line() == "action-balance: interrupted; ['a']\n"
+    class Fragile:
+        def __del__(self) -> None:
+            watcher.handle()
 
-
-def test_after_sigterm_what_is_under_way_has_seconds(process: Watched, last_line: Callable[[], str]) -> None:
-    saved: list[str] = []
-    work = Task(lambda: f"{saved}", Stop(), lambda: "stopping soon", lambda: saved.append("a"))
-    with task(work):
-        process.send(signal.SIGTERM)
-        process.send(signal.SIGTERM)
-        process.later(signals.UPDATE - 1)
-        assert (process.left, saved, process.watcher.patience) == ([], [], 1)
-        process.later(1)
-    assert (process.left, saved) == ([INTERRUPTED], ["a"])
-    assert last_line() == "action-balance: interrupted; ['a']\n"
-
-
-def test_after_sigterm_a_main_thread_that_has_noticed_has_more_of_them(process: Watched) -> None:
-    with graceful_stop() as stop, task(Task(stop=stop, stopping=lambda: "stopping soon")):
-        process.send()  # Ctrl-C, to which the other adds a limit
-        process.now += 1
-        process.send(signal.SIGTERM)
-        assert stop.is_set()
-        process.later(signals.UPDATE)
-        assert not process.left
-        assert process.watcher.patience == signals.CLOSING - signals.UPDATE
-        process.later(signals.CLOSING - signals.UPDATE)
-        assert process.left == [INTERRUPTED]
-
-
-def test_files_that_are_being_written_are_completed_first(process: Watched, last_line: Callable[[], str]) -> None:
-    begun, file = threading.Event(), list[str]()
-
-    def write() -> None:
-        with critical_section():
-            begun.set()
-            file.append("half")
-            hurry.wait()
-            file.append("whole")
-
-    def kept() -> str:
-        return file[-1]
-
-    hurry = threading.Event()
-    thread = threading.Thread(target=write)
-    thread.start()
-    begun.wait()
-    with task(Task(kept)):
-        process.send()
-        threading.Timer(0.0, hurry.set).start()
-        process.later(signals.NOTICE)
-    thread.join()
-    assert (file, process.left) == (["half", "whole"], [INTERRUPTED])
-    assert last_line() == "action-balance: interrupted; whole\n"
-
-
-def test_a_disk_that_hangs_does_not_keep_the_process(
-    process: Watched, last_line: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(signals, "LAST_WORDS", 0.0)
-    hangs = threading.Event()
-    with task(Task(save=hangs.wait)):
-        process.send()
-        process.later(signals.NOTICE)
-        assert process.left == [INTERRUPTED]
-        assert last_line() == "action-balance: interrupted; what was saved before is kept\n"
-    hangs.set()
-    with tasks.FILES:
-        pass
-
-
-def test_errors_while_a_process_ends_are_not_shown(process: Watched, last_line: Callable[[], str]) -> None:
     def fail() -> str:
         raise OSError("the disk is gone")
 
-    with task(Task(fail, save=fail)):
-        process.send()
-        process.later(signals.NOTICE)
-    assert last_line() == "action-balance: interrupted; what was saved before is kept\n"
-
-
-def test_a_process_whose_work_is_done_ends_with_its_own_code(process: Watched) -> None:
-    process.watcher.finish(2)
-    process.later(1000)
-    assert not process.left
-    process.send()
-    handled()
-    assert process.left == [2, 2]
-    process.watcher.finish(INTERRUPTED)
-    assert process.left == [2, 2, INTERRUPTED]
+    monkeypatch.setattr(sys, "unraisablehook", watcher.lost)
+    with kept(fail):
+        Fragile()
+    assert left == [INTERRUPTED]
+    assert capfd.readouterr().err == "action-balance: interrupted; what was saved before is kept\n"
 
 
 def test_an_interpreter_that_is_ending_is_left_alone() -> None:
@@ -303,31 +200,20 @@ def test_an_interpreter_that_is_ending_is_left_alone() -> None:
             signal.signal(number, handler)
 
 
-def test_a_stop_is_noticed_by_who_asks() -> None:
-    noticed = threading.Event()
-    stop = Stop(noticed)
-    assert (stop.is_set(), noticed.is_set()) == (False, False)
-    stop.set()
-    assert not noticed.is_set()
-    assert stop.is_set()
-    assert noticed.is_set()
-
-
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("code", [COMMAND, PROGRAM])
-@pytest.mark.parametrize("number", signals.SIGNALS)
-def test_a_signal_is_acknowledged_while_the_main_thread_is_in_c(code: str, number: signal.Signals) -> None:
+def test_a_process_whose_main_thread_is_in_c_answers_and_ends() -> None:
     screen, terminal = os.openpty()
-    prepared = f"import hashlib, os; os.login_tty(0); from action_balance import signals\n{code}"
-    process = subprocess.Popen([sys.executable, "-c", prepared], stdin=terminal)
+    process = subprocess.Popen([sys.executable, "-c", COMPUTES], stdin=terminal)
     try:
         os.close(terminal)
         assert read_until(screen, b"computing")
-        if number == signal.SIGINT:
-            os.write(screen, b"\x03")  # Ctrl-C
-        else:
-            process.send_signal(number)
-        assert read_until(screen, b"stopping; press Ctrl-C again")  # or the test would hang
+        os.write(screen, b"\x03")  # Ctrl-C
+        assert read_until(screen, b"stopping soon; press Ctrl-C again")  # or the test would hang
+        while process.poll() is None:  # until one comes late enough not to belong to the first
+            os.write(screen, b"\x03")
+            time.sleep(0.05)
+        assert process.returncode == INTERRUPTED
+        assert read_until(screen, b"interrupted; two updates")
     finally:
         process.kill()
         process.wait()

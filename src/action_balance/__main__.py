@@ -18,7 +18,7 @@ def main() -> None:
             raise
         watcher.finish(0)
     except KeyboardInterrupt:  # after the work, such as while an error is shown
-        print(f"action-balance: interrupted; {signals.KEPT}", file=sys.stderr)
+        print("action-balance: interrupted; what was saved before is kept", file=sys.stderr)
         watcher.finish(signals.INTERRUPTED)
 
 

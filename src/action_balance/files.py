@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 
 from action_balance.errors import UserError, WriteError
 from action_balance.reading import Unreadable, exists, opened, read_json
-from action_balance.tasks import critical_section
 
 #: Plain data, as JSON holds it.
 Data = dict[str, Any]
@@ -47,7 +46,6 @@ class NotWritable(WriteError):
 
 
 def cannot_write(path: Path, error: OSError, hint: str = "") -> WriteError:
-    """The error for something that cannot be written."""
     kind = NotWritable if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) else WriteError
     return kind(f"cannot write {path}: {reason(error)}{f'; {hint}' if hint else ''}", error)
 
@@ -79,7 +77,6 @@ def write_durably(path: Path, content: Content) -> None:
         os.fsync(file.fileno())
 
 
-@critical_section()
 def write_atomically(path: Path, content: Content) -> None:
     """Write a whole file or nothing, even if the disk is full or the power fails.
 

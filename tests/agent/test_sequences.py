@@ -74,7 +74,7 @@ def trained(config: AgentConfig, updates: int) -> tuple[TrainState, float, float
     state, correct, ratios = begun(config), [], []
     for _ in range(updates):
         _, trajectory, state, info = program(config)(state)
-        ended = trajectory.terminated | trajectory.truncated
+        ended = trajectory.ended
         correct.append(float(trajectory.reward.sum() / ended.sum()))
         ratios.append(float(info.losses["furthest_ratio"][0]))
     return state, float(np.mean(correct[-10:])), max(ratios)
@@ -89,7 +89,7 @@ def made() -> Made:
 def test_acting_goes_through_episodes_and_forgets_them_at_their_ends(made: Made) -> None:
     after, trajectory, _, _ = made
     before = trained(GRU, 2)[0]
-    ended = np.asarray(trajectory.terminated | trajectory.truncated)
+    ended = np.asarray(trajectory.ended)
     assert ended.any()
     assert before.memory is not None
     assert after.memory is not None
@@ -176,7 +176,7 @@ def test_the_engine_stacks_frames_that_each_rollout_keeps_once() -> None:
     assert isinstance(seen, Frames)
     assert (seen.frame.shape, trajectory.next_obs.shape) == ((STEPS + 2, ENVS, 3), (STEPS, ENVS, 3))
     assert after.obs_stats.mean.shape == (3,)
-    stacks, ended = np.asarray(seen.stacks()), np.asarray(trajectory.terminated | trajectory.truncated)
+    stacks, ended = np.asarray(seen.stacks()), np.asarray(trajectory.ended)
     assert info.losses["furthest_ratio"][0] < 1e-5
     np.testing.assert_array_equal(stacks[0], before.observation)
     everything = np.concatenate([stacks, after.observation[None]])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from action_balance.bonuses.base import Transitions
-from action_balance.bonuses.episodic import episode_ends, scan_episodes
+from action_balance.bonuses.episodic import scan_episodes
 
 
 def add(total: Array, value: Array) -> tuple[Array, Array]:
@@ -34,4 +34,4 @@ def test_terminal_states_and_time_limits_end_episodes() -> None:
     zeros, no, yes = jnp.zeros(4, jnp.int32), False, True
     terminated, truncated = jnp.array([no, yes, no, yes]), jnp.array([no, no, yes, yes])
     transitions = Transitions(zeros, zeros, zeros, zeros, zeros, terminated, truncated)
-    assert episode_ends(transitions).tolist() == [no, yes, yes, yes]
+    assert transitions.ended.tolist() == [no, yes, yes, yes]

@@ -17,13 +17,11 @@ import small_agent
 from command import call
 from jax.errors import JaxRuntimeError
 
-from action_balance import signals
 from action_balance.agent.state import TrainState
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.metrics_rows import HostMetrics, Progress
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
@@ -139,68 +137,6 @@ def test_a_stop_in_the_last_update_is_passed_on(whole: Path, tmp_path: Path) -> 
     with pytest.raises(KeyboardInterrupt, match="had just finished"):
         loop.begin(tmp_path / "out", settings(whole), ["test"], ask)
     assert status(tmp_path / "out") == "finished"
-
-
-class Left(BaseException):
-    """The process would have ended."""
-
-
-class Ending:
-    """A process with a watcher that ends it: the run in ``out`` is then in ``left``, as the process leaves it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.out, self.left, self.now, self.said = folder / "out", folder / "left", 0.0, list[str]()
-        self.watcher = signals.Watcher(self.leave, self.said.append, lambda: self.now)
-        self.watcher.loading = False
-
-    def leave(self, code: int) -> None:
-        assert code == 130
-        shutil.copytree(self.out, self.left)
-        raise Left
-
-    def terminate(self) -> None:
-        """SIGTERM, and the main thread stays where it is."""
-        self.watcher.received(signal.SIGTERM)
-        self.now += signals.UPDATE
-        self.watcher.due()
-
-    @property
-    def saved(self) -> list[int]:
-        return RunFolder.open(self.left).checkpoints().updates()
-
-
-@pytest.fixture
-def ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ending:
-    made = Ending(tmp_path)
-    monkeypatch.setattr(signals, "_watchers", [made.watcher])
-    monkeypatch.setattr(signals, "LAST_WORDS", 60.0)  # however slow the machine is
-    monkeypatch.setattr(signals, "LAST_WORDS_TERMINATED", 60.0)
-    return made
-
-
-def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
-    whole: Path, ending: Ending, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    left, advance = ending.left, DeviceTrainer.advance
-
-    def slow(self: DeviceTrainer) -> HostMetrics:
-        metrics = advance(self)  # which reuses the memory of the state before
-        if self.state().updates[0] == 7:
-            ending.terminate()
-        return metrics
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "SLOW", 0.0)
-        patch.setattr(DeviceTrainer, "advance", slow)
-        with pytest.raises(Left):
-            loop.begin(ending.out, settings(whole), ["test"], lambda _: None)
-    monkeypatch.setattr(signals, "_watchers", [])
-    assert ending.said[0].startswith("stopping after this update (7 of 40)")
-    assert "interrupted; update 6 of 40 is saved; resume with" in capfd.readouterr().err
-    assert ending.saved == [5, 6]
-    assert status(left) == "interrupted"
-    assert call("resume", str(left)) == 0
-    same_run(left, whole)
 
 
 def test_resuming_a_finished_run_changes_nothing(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,58 +318,13 @@ def test_rows_are_on_the_disk_before_the_checkpoint_of_their_update(
     assert synced == [[1, 2], [1, 2, 3]]
 
 
-class Stalled(Scripted):
-    """A process that ends during an update of it."""
-
-    def __init__(self, update: int, ending: Ending) -> None:
-        super().__init__()
-        self.stalls_at, self.ending = update, ending
-
-    def advance(self) -> HostMetrics:
-        metrics = super().advance()
-        if self.updates == self.stalls_at:
-            self.ending.terminate()
-        return metrics
-
-
-@pytest.mark.parametrize(
-    ("stalls_at", "slow", "every", "available", "saved"),
-    [
-        (4, 0.0, 60.0, None, [2, 3]),  # the update before took long
-        (4, 60.0, 0.0, None, [2, 3]),  # the last checkpoint is old
-        (4, 60.0, 60.0, None, [2]),  # neither
-        (4, 0.0, 0.0, 15, [2]),  # a copy of 4 bytes takes too much of the memory
-        (4, 0.0, 0.0, 16, [2, 3]),
-        (2, 0.0, 60.0, None, []),  # the first update took long because it includes compilation
-        (2, 60.0, 0.0, None, [1]),
-    ],
-)
-def test_what_is_lost_in_an_update_that_stalls(
-    stalls_at: int,
-    slow: float,
-    every: float,
-    available: int | None,
-    saved: list[int],
-    ending: Ending,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_run_that_was_killed_before_its_first_update_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "SLOW", slow)
-    monkeypatch.setattr(loop, "COPY_EVERY", every)
-    monkeypatch.setattr(loop, "available_memory", lambda: available)
-    with pytest.raises(Left):
-        begin(ending.out, Stalled(stalls_at, ending), monkeypatch)
-    assert ending.saved == saved
-
-
-def test_a_report_that_blocks_does_not_prevent_saving(ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
-    def blocks(progress: Progress) -> None:
-        if progress.update == 3:
-            ending.terminate()
-
-    with pytest.raises(Left):
-        begin(ending.out, Scripted(), monkeypatch, blocks)
-    assert ending.saved == [2, 3]
-    assert status(ending.left) == "interrupted"
+    out = tmp_path / "out"
+    RunFolder.create(out, FOUR.to_dict(), ["test"]).release()
+    begin(out, Scripted(), monkeypatch)
+    assert status(out) == "finished"
 
 
 def test_a_run_that_was_begun_by_another_process_is_never_removed(

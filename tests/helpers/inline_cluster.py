@@ -8,6 +8,7 @@ from rich.console import Console
 from action_balance.cluster.driver import OnFinished
 from action_balance.cluster.jobs import Job
 from action_balance.config.cluster import ClusterConfig
+from action_balance.errors import UserError
 
 
 class InlineCluster:
@@ -18,6 +19,7 @@ class InlineCluster:
         self.trained: list[str] = []
         self.jobs: list[Job] = []
         self.finished_before = 0
+        self.said: list[str | None] = []
 
     def train_jobs(
         self,
@@ -32,11 +34,17 @@ class InlineCluster:
         """In place of `action_balance.cluster.driver.train_jobs`."""
         del console, folder, total
         assert config.is_wanted
-        self.finished_before = finished
+        self.finished_before, self.jobs = finished, []
+        failed: dict[str, str] = {}
         for job in jobs:
             self.jobs.append(job)
-            if job.name not in self.failures:
+            try:
+                if job.name in self.failures:
+                    raise UserError(self.failures[job.name])
                 job.train(lambda _: None, lambda _: None)
+            except UserError as error:
+                failed[job.name] = str(error)
+            else:
                 self.trained.append(job.name)
-                on_finished(job)
-        return {job.name: self.failures[job.name] for job in self.jobs if job.name in self.failures}
+                self.said.append(on_finished(job))
+        return failed

@@ -1,6 +1,7 @@
 """A cell that is stopped, killed and continued, beside one that is not."""
 
 import json
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs.array_file import read_arrays
 from action_balance.studies import cell_training, cells
-from action_balance.tasks import request_stop
 
 
 class Killed(Exception):
@@ -39,7 +39,7 @@ def check_resuming(
 
     def stop(now: Progress) -> None:
         seen.append(now.update)
-        request_stop()
+        signal.raise_signal(signal.SIGINT)
 
     def kill(now: Progress) -> None:
         seen.append(now.update)

@@ -1,19 +1,20 @@
 """Sweeps whose runs are written instead of trained."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.files import Data
-from action_balance.runs import RunFolder
+from action_balance.engines.callbacks import Callback, Update
+from action_balance.runs import MetricsLog, RunFolder, read_metrics
 from action_balance.runs.folder import RunStatus
-from action_balance.studies.sweep.ledger import Ledger, Trial
+from action_balance.studies.run_job import is_finished
 from action_balance.studies.sweep.settings import SearchConfig, SweepSettings
 from action_balance.studies.sweep.space import Choice, Range, Space
+from action_balance.studies.sweep.trials import Trial
 
 #: 18 updates of 1,000 steps, two seeds.
 BASE = TrainConfig(
@@ -31,36 +32,60 @@ def settings(space: Space = SPACE, base: TrainConfig = BASE, **search: Any) -> S
     return SweepSettings(base, space, SearchConfig(**search))
 
 
-def ledger(*trials: Trial) -> Ledger:
-    """Trials that are not kept anywhere."""
-    return Ledger(lambda: None, list(trials))
-
-
-def trial(number: int, score: float = math.nan, status: Any = "finished", part: int = 18, **more: Any) -> Trial:
-    """A trial with one score, after a part of its training."""
+def trial(number: int, score: float = math.nan, status: Any = "finished", part: int = 9, **more: Any) -> Trial:
+    """A trial of BASE, after a part of its training."""
     values = more.pop("values", {RATE: 0.001 * (number + 1), EPOCHS: 2})
-    points = () if math.isnan(score) else ((part, score),)
-    return Trial(number, values, status, score, points, updates=part, steps=1000 * part, seconds=2.0 * part, **more)
+    done = 2 * part
+    return Trial(number, values, status, score, part, updates=done, steps=1000 * done, seconds=2.0 * done, **more)
 
 
 def write_run(
-    path: Path,
-    config: TrainConfig,
-    returns: Sequence[Sequence[float]],
-    status: RunStatus = "finished",
-    about: Data | None = None,
-    **more: float,
+    path: Path, config: TrainConfig, returns: Sequence[Sequence[float]], status: RunStatus = "finished", **more: float
 ) -> Path:
     """A run in which each seed has these returns, one per update, and more metrics, at 500 steps per second."""
-    folder = RunFolder.create(path, config.with_defaults().to_dict(), ["synthetic"], about=about)
-    log = folder.metrics()
+    folder = RunFolder.create(path, config.with_defaults().to_dict(), ["synthetic"])
     for update, of_seeds in enumerate(zip(*returns, strict=True), start=1):
-        steps = update * config.agent.steps_per_update
-        rows = [
-            {"update": update, "seed": config.seed + place, "steps": steps}
-            | {"episode_return": value, "first_reward": -1, "occupied": [1.0, 2.0], **more}
-            for place, value in enumerate(of_seeds)
-        ]
-        log.append(rows, {"steps_per_second": 500.0})
+        _append(folder.metrics(), config, update, of_seeds, **more)
     folder.finish(status)
     return path
+
+
+def _append(log: MetricsLog, config: TrainConfig, update: int, of_seeds: Sequence[float], **more: float) -> None:
+    steps = update * config.agent.steps_per_update
+    rows = [
+        {"update": update, "seed": config.seed + place, "steps": steps}
+        | {"episode_return": value, "first_reward": -1, "occupied": [1.0, 2.0], **more}
+        for place, value in enumerate(of_seeds)
+    ]
+    log.append(rows, {"steps_per_second": 500.0})
+
+
+class Trainer:
+    """Writes runs whose return is a function of their settings, in place of `run_job.train`."""
+
+    def __init__(self, value: Callable[[TrainConfig], float]) -> None:
+        self.value = value
+        self.trained: list[tuple[str, int]] = []  # the names of runs, and the update after which they began
+
+    def __call__(
+        self, path: Path, config: TrainConfig, *_: object, callbacks: Sequence[Callback] = (), **_more: object
+    ) -> bool:
+        if is_finished(path, config):
+            return True
+        is_new = not RunFolder.holds_run(path)
+        folder = RunFolder.create(path, config.with_defaults().to_dict(), ["synthetic"]) if is_new else None
+        run, total = folder or RunFolder.open(path), config.agent.updates
+        begun = max((row["update"] for row in read_metrics(path)), default=0) if not is_new else 0
+        self.trained.append((path.name, begun))
+        for update in range(begun + 1, total + 1):
+            try:
+                value = self.value(config)
+            except BaseException:
+                run.finish("interrupted")
+                raise
+            _append(run.metrics(), config, update, [value] * config.seeds)
+            if not all(call(Update(update, total, 0, {}, [])) for call in callbacks):
+                run.finish("interrupted")
+                return False
+        run.finish("finished")
+        return True

@@ -42,13 +42,6 @@ def test_nothing_is_moved_through_a_link(tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_file_in_the_way_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "aside").write_text("mine")
-    with pytest.raises(UserError, match=r"cannot move files to .*aside: .*; nothing was changed"):
-        new_aside(tmp_path, "why")
-    assert (tmp_path / "aside").read_text() == "mine"
-
-
 def line(update: int) -> bytes:
     return json.dumps({"update": update, "steps": 10 * update}).encode() + b"\n"
 
@@ -131,9 +124,3 @@ def test_when_the_rows_cannot_be_kept_the_file_is_as_it_was(tmp_path: Path) -> N
     with pytest.raises(UserError, match=r"cannot write .*; .*rows is as it was"):
         plan_cut(file, 1).apply(tmp_path / "absent")
     assert file.read_bytes() == line(1) + line(2)
-
-
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "rows")
-    with pytest.raises(UserError, match="is a pipe"):
-        plan_cut(tmp_path / "rows", 1)

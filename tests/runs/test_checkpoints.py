@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import os
-import pickle
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from action_balance.errors import UserError
 from action_balance.files import fingerprint, to_json
 from action_balance.runs import Checkpoints
 from action_balance.runs.array_file import write_arrays
+from action_balance.runs.checkpoints import Which
 
 needs_mount = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None, reason="only root may mount"
@@ -104,81 +104,53 @@ def test_a_restored_state_can_be_donated(tmp_path: Path) -> None:
     np.testing.assert_array_equal(doubled, np.arange(50.0) * 4)
 
 
-def test_a_state_without_arrays_is_a_checkpoint_too(tmp_path: Path) -> None:
-    Checkpoints(tmp_path).save(1, {"nothing": None})
-    assert Checkpoints(tmp_path).restore({"nothing": None}).state == {"nothing": None}
-
-
 def test_the_last_three_and_the_best_are_kept(tmp_path: Path) -> None:
     checkpoints = _filled(tmp_path, {1: 0.0, 2: 9.0, 3: float("nan"), 4: 1.0, 5: None, 6: float("inf")})
     assert checkpoints.updates() == [2, 4, 5, 6]
     assert checkpoints.restore(_state(0), "best").update == 2
     assert checkpoints.restore(_state(0)).update == 6
     assert checkpoints.restore(_state(0), 4).state["weights"][1] == 4
-    checkpoints.save(7, _state(7), 9.0)
+    checkpoints.save(7, _state(7), 9.0)  # of equal scores, the latest is the best
     assert checkpoints.updates() == [5, 6, 7]
+    assert checkpoints.after(5) == [tmp_path / "00000006", tmp_path / "00000007"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["00000005", "00000006", "00000007"]
 
 
-def test_fewer_can_be_kept(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path, keep=2)
-    for update in range(1, 5):
-        checkpoints.save(update, _state(update))
-    assert checkpoints.updates() == [3, 4]
+@pytest.mark.parametrize("name", ["arrays.npz", "checkpoint.json"])
+@pytest.mark.parametrize("damage", ["truncate", "flip", "delete"])
+def test_damage_to_any_file_of_the_newest_is_noticed_and_the_one_before_is_used(
+    tmp_path: Path, name: str, damage: str
+) -> None:
+    checkpoints = _filled(tmp_path, {10: 1.0, 20: 2.0})
+    assert sorted(path.name for path in (tmp_path / "00000020").iterdir()) == ["arrays.npz", "checkpoint.json"]
+    file = tmp_path / "00000020" / name
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 0x10
+    file.unlink()
+    if damage != "delete":
+        file.write_bytes(content if damage == "flip" else content[: len(content) // 2])
+    whichs: tuple[Which, Which] = ("latest", "best")
+    for which in whichs:
+        restored = checkpoints.restore(_state(0), which)
+        assert restored.update == 10
+        _assert_same(restored.state, _state(10))
+        (warning,) = restored.warnings
+        assert "00000020 is damaged" in warning
+        assert name in warning
+    with pytest.raises(UserError, match="00000020 is damaged"):
+        checkpoints.restore(_state(0), 20)
 
 
-def test_of_equal_scores_the_latest_is_the_best(tmp_path: Path) -> None:
-    assert _filled(tmp_path, {1: 0.0, 2: 0.0, 3: -1.0}).restore(_state(0), "best").update == 2
-    assert _filled(tmp_path / "none", {1: None, 2: None}).restore(_state(0), "best").update == 2
-
-
-def _files(checkpoint: Path) -> list[Path]:
-    return sorted(path for path in checkpoint.rglob("*") if path.is_file())
-
-
-@pytest.mark.parametrize("damage", ["truncate", "flip", "delete", "empty"])
-def test_damage_to_any_file_of_the_newest_is_noticed_and_the_one_before_is_used(tmp_path: Path, damage: str) -> None:
-    checkpoints = _filled(tmp_path / "whole", {10: 1.0, 20: 2.0})
-    names = [file.relative_to(tmp_path / "whole" / "00000020") for file in _files(tmp_path / "whole" / "00000020")]
-    assert [str(name) for name in names] == ["arrays.npz", "checkpoint.json"]
-    for name in names:
-        copy = tmp_path / "copy"
-        shutil.copytree(tmp_path / "whole", copy)
-        file = copy / "00000020" / name
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 0x10
-        if damage == "delete":
-            file.unlink()
-        else:
-            changed = {"truncate": content[: len(content) // 2], "flip": content, "empty": bytearray()}
-            file.write_bytes(changed[damage])
-        for which in ("latest", "best"):
-            restored = Checkpoints(copy).restore(_state(0), "latest" if which == "latest" else "best")
-            assert restored.update == 10
-            _assert_same(restored.state, _state(10))
-            (warning,) = restored.warnings
-            assert "00000020 is damaged" in warning
-            assert name.name in warning
-            assert "\n" not in warning
-        with pytest.raises(UserError, match="00000020 is damaged"):
-            Checkpoints(copy).restore(_state(0), 20)
-        shutil.rmtree(copy)
-    assert checkpoints.restore(_state(0)).update == 20
-
-
-def test_when_all_are_damaged_each_is_named(tmp_path: Path) -> None:
+def test_without_a_usable_checkpoint_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no checkpoint in"):
+        Checkpoints(tmp_path / "absent").restore(_state(0))
     checkpoints = _filled(tmp_path, {1: None, 2: None})
+    with pytest.raises(UserError, match="there is no checkpoint 7 in"):
+        checkpoints.restore(_state(0), 7)
     for file in tmp_path.glob("*/checkpoint.json"):
         file.unlink()
     with pytest.raises(UserError, match=r"00000002 is damaged.*00000001 is damaged"):
         checkpoints.restore(_state(0))
-
-
-def test_without_a_checkpoint_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no checkpoint in"):
-        Checkpoints(tmp_path / "absent").restore(_state(0))
-    with pytest.raises(UserError, match="there is no checkpoint 7 in"):
-        _filled(tmp_path, {1: None}).restore(_state(0), 7)
 
 
 def test_a_half_written_checkpoint_is_ignored_and_cleaned_up_by_the_next(tmp_path: Path) -> None:
@@ -214,54 +186,21 @@ def test_a_damaged_checkpoint_is_moved_aside_when_its_update_is_saved_again(tmp_
     assert (tmp_path / "aside" / "0001-damaged" / "00000002" / "arrays.npz").read_bytes() == arrays
 
 
-def test_a_file_in_the_place_of_a_checkpoint_is_moved_aside(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path / "checkpoints", {1: None})
-    (tmp_path / "checkpoints" / "00000002").write_text("mine")
-    assert checkpoints.updates() == [1]
-    checkpoints.save(2, _state(2))
-    assert checkpoints.restore(_state(0)).update == 2
-    assert (tmp_path / "aside" / "0001-damaged" / "00000002").read_text() == "mine"
-
-
-def test_checkpoints_in_a_folder_that_may_not_be_searched_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkpoints = _filled(tmp_path, {1: None})
-    really_stat = os.stat
-
-    def refuse(path: Any, *rest: Any, **more: Any) -> os.stat_result:
-        if str(path).startswith(str(tmp_path / "0")):
-            raise PermissionError(13, "Permission denied")
-        return really_stat(path, *rest, **more)
-
-    monkeypatch.setattr("os.stat", refuse)
-    with pytest.raises(UserError, match=r"cannot read .*00000001: Permission denied$"):
-        checkpoints.updates()
-
-
-def test_the_checkpoints_after_an_update_are_listed(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path, {1: None, 2: None, 3: None})
-    assert checkpoints.after(1) == [tmp_path / "00000002", tmp_path / "00000003"]
-    assert checkpoints.after(3) == []
-
-
 @pytest.mark.parametrize("name", ["checkpoint.json", "arrays.npz"])
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
 def test_what_cannot_be_read_is_not_damaged_and_nothing_is_used_in_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: OSError
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     checkpoints = _filled(tmp_path, {1: 1.0, 2: 2.0})
     really_open = open
 
     def refuse(path: Any, *rest: Any, **more: Any) -> Any:
         if str(path) == str(tmp_path / "00000002" / name):
-            raise error
+            raise OSError(5, "Input/output error")
         return really_open(path, *rest, **more)
 
     monkeypatch.setattr("builtins.open", refuse)
-    for which in ("latest", "best"):
-        with pytest.raises(UserError, match=rf"cannot read .*00000002/{name}: {error.strerror}$"):
-            checkpoints.restore(_state(0), "latest" if which == "latest" else "best")
+    with pytest.raises(UserError, match=rf"cannot read .*00000002/{name}: Input/output error$"):
+        checkpoints.restore(_state(0), "best")
     for update in (3, 4, 5, 6):
         checkpoints.save(update, _state(update), 3.0)
     assert checkpoints.updates() == [2, 4, 5, 6]  # the one that cannot be read is not deleted
@@ -289,18 +228,6 @@ def test_an_old_checkpoint_in_which_somebody_keeps_other_files_is_not_deleted(tm
     assert checkpoints.updates() == [1, 2, 4, 5, 6]
     assert (tmp_path / "checkpoints" / "00000001" / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["arrays.npz", "checkpoint.json"]
-
-
-def test_hidden_folders_of_somebody_else_stay(tmp_path: Path) -> None:
-    for name in (".old-thesis", ".partial-draft"):
-        (tmp_path / name).mkdir()
-    _filled(tmp_path, {1: None, 2: None})
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".old-thesis",
-        ".partial-draft",
-        "00000001",
-        "00000002",
-    ]
 
 
 def test_checkpoints_are_not_written_through_a_link(tmp_path: Path) -> None:
@@ -352,15 +279,6 @@ def test_arrays_that_are_something_else_are_an_error_if_their_checksum_is_right(
         checkpoints.restore(_state(0))
 
 
-def test_files_behind_links_are_read(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path / "checkpoints", {1: None})
-    for name in ("arrays.npz", "checkpoint.json"):
-        file = tmp_path / "checkpoints" / "00000001" / name
-        file.rename(tmp_path / name)
-        file.symlink_to(tmp_path / name)
-    assert checkpoints.restore(_state(0)).update == 1
-
-
 def test_a_checkpoint_that_is_deleted_while_it_is_looked_for_is_not_called_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -401,7 +319,7 @@ def _small_disk(path: Path) -> Iterator[None]:
 
 
 @needs_mount
-@pytest.mark.parametrize("free", [0, 4, 8, 12])
+@pytest.mark.parametrize("free", [0, 8])
 def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_checkpoint_and_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], free: int
 ) -> None:
@@ -419,41 +337,3 @@ def test_a_disk_that_fills_up_at_any_moment_of_a_save_leaves_the_last_good_check
         checkpoints.save(3, _state(3, 4000))
         assert checkpoints.restore(_state(0, 4000)).update == 3
     assert capfd.readouterr() == ("", "")
-
-
-@needs_mount
-def test_a_folder_that_becomes_read_only_gives_one_line_and_stays_readable(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    with _small_disk(disk):
-        checkpoints = _filled(disk / "checkpoints", {1: None})
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        with pytest.raises(UserError, match=r"Read-only file system; the last good checkpoint, of update 1"):
-            checkpoints.save(2, _state(2))
-        _assert_same(checkpoints.restore(_state(0)).state, _state(1))
-
-
-class _Trap:
-    def __init__(self, target: Path) -> None:
-        self._target = target
-
-    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return os.mkdir, (str(self._target),)
-
-
-def test_nothing_in_a_checkpoint_is_pickled_and_a_pickle_put_there_is_not_executed(tmp_path: Path) -> None:
-    checkpoints = _filled(tmp_path / "checkpoints", {1: None, 2: None})
-    for file in _files(tmp_path / "checkpoints"):
-        with pytest.raises((pickle.UnpicklingError, ValueError, EOFError, KeyError, IndexError, AttributeError)):
-            pickle.loads(file.read_bytes())
-    sprung = tmp_path / "sprung"
-    trap = pickle.dumps(_Trap(sprung))
-    newest = tmp_path / "checkpoints" / "00000002"
-    for name in ("state.pkl", "arrays.npy"):
-        (newest / name).write_bytes(trap)
-    assert checkpoints.restore(_state(0)).update == 2
-    for file in _files(newest):
-        file.write_bytes(trap)
-    assert checkpoints.restore(_state(0)).update == 1
-    assert not sprung.exists()
-    pickle.loads(trap)
-    assert sprung.exists()  # the trap does work

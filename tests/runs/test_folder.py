@@ -47,15 +47,6 @@ def test_a_new_run_has_its_config_and_manifest_at_once(tmp_path: Path) -> None:
     assert len(start["hardware"]["devices"]) == len(jax.devices())
 
 
-@pytest.mark.parametrize("status", ["finished", "interrupted", "failed"])
-def test_the_end_of_a_run_is_recorded(tmp_path: Path, status: Any) -> None:
-    folder = _create(tmp_path)
-    folder.finish(status)
-    found = RunFolder.open(tmp_path).manifest
-    assert found["status"] == status
-    assert found["start"] <= found["end"]
-
-
 def test_an_existing_run_is_refused_and_nothing_of_it_changes(tmp_path: Path) -> None:
     _create(tmp_path).finish("finished")
     before = _snapshot(tmp_path)
@@ -103,19 +94,6 @@ def test_a_run_with_a_damaged_config_can_be_overwritten(tmp_path: Path) -> None:
     assert _create(tmp_path, overwrite=True).config == CONFIG
 
 
-def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    for path in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(UserError, match="is a file, not a folder"):
-            _create(path)
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_place_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(UserError, match=r"cannot write to /proc/run: .*; choose another --out"):
-        _create(Path("/proc/run"))
-
-
 @pytest.mark.parametrize("nth", [1, 2])
 def test_a_run_that_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
     calls, really_replace = 0, os.replace
@@ -147,17 +125,18 @@ def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"name": "of another program"}')
     with pytest.raises(UserError, match="does not belong to a run"):
         RunFolder.open(tmp_path)
+    with pytest.raises(UserError, match=r"or a device, but the config\.json of a run is expected"):
+        read_config(Path("/dev/zero"))
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"format": "action-balance run", "version": 3}'])
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"format": "action-balance run", "version": 3}'])
 def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
-    _create(tmp_path)
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(UserError, match=r"config\.json is damaged"):
         RunFolder.open(tmp_path)
 
 
-@pytest.mark.parametrize("version", [2, 4, None])
+@pytest.mark.parametrize("version", [2, None])
 def test_a_run_of_another_format_version_is_refused(tmp_path: Path, version: int) -> None:
     _create(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
@@ -230,25 +209,6 @@ def test_a_run_that_was_stopped_is_resumed_without_a_word_and_moves_nothing(tmp_
     assert _snapshot(tmp_path).keys() == {*before, ".lock"}
 
 
-def test_a_checkpoint_that_cannot_be_read_stops_a_resume_that_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _trained(tmp_path).finish("interrupted")
-    before = _snapshot(tmp_path)
-    really_open = open
-
-    def refuse(path: Any, *rest: Any, **more: Any) -> Any:
-        if "00000003" in str(path):
-            raise PermissionError(13, "Permission denied")
-        return really_open(path, *rest, **more)
-
-    monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(UserError, match=r"cannot read .*00000003/checkpoint\.json: Permission denied$"):
-        RunFolder.open(tmp_path).resume({"x": jnp.float32(0)}, [])
-    monkeypatch.undo()
-    assert _snapshot(tmp_path) == before
-
-
 def test_compressed_metrics_are_not_hidden_by_a_resume(tmp_path: Path) -> None:
     _trained(tmp_path).finish("interrupted")
     content = gzip.compress((tmp_path / "metrics.jsonl").read_bytes())
@@ -278,14 +238,7 @@ def test_a_run_of_which_a_part_is_behind_a_link_is_not_resumed(tmp_path: Path, n
     assert _snapshot(tmp_path) == before
 
 
-def test_metrics_that_are_a_pipe_are_refused_at_once(tmp_path: Path) -> None:
-    _create(tmp_path).finish("interrupted")
-    os.mkfifo(tmp_path / "metrics.jsonl")
-    with pytest.raises(UserError, match="not a regular file"):
-        RunFolder.open(tmp_path).resume({"x": 7}, [])
-
-
-@pytest.mark.parametrize("starts", [None, 5, [None], ["x"], [{}], [{"versions": None}]])
+@pytest.mark.parametrize("starts", [5, [None], [{"versions": None}]])
 def test_starts_that_somebody_made_up_do_not_keep_a_run_from_being_resumed(tmp_path: Path, starts: Any) -> None:
     _create(tmp_path).finish("interrupted")
     manifest_data = json.loads((tmp_path / "manifest.json").read_text())
@@ -304,17 +257,6 @@ def test_a_copy_without_checkpoints_is_not_resumed_and_keeps_its_metrics(tmp_pat
         RunFolder.open(tmp_path).resume(None, ["resume"])
     assert kept
     assert (tmp_path / "metrics.jsonl").read_bytes() == kept
-
-
-def test_a_copy_whose_metrics_are_kept_elsewhere_is_not_begun_anew(tmp_path: Path) -> None:
-    log = _create(tmp_path).metrics()
-    log.append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}], {"update": 1, "steps": 4, "steps_per_second": 1.0})
-    (tmp_path / "checkpoints").rmdir()
-    (tmp_path / "metrics.jsonl").rename(tmp_path / "metrics.jsonl.away")
-    kept = [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")]
-    with pytest.raises(UserError, match="is a copy without checkpoints/"):
-        RunFolder.open(tmp_path).resume(None, ["resume"])
-    assert [(tmp_path / name).read_bytes() for name in ("timing.jsonl", "manifest.json")] == kept
 
 
 def test_a_run_killed_before_it_had_a_folder_for_checkpoints_can_be_resumed_twice(tmp_path: Path) -> None:
@@ -383,6 +325,8 @@ def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_tou
     folder = _create(tmp_path)
     out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"film", "heatmap.png": b"map"})
     (out / "notes.txt").write_text("mine")
+    (out / ".new-1").mkdir()
+    (out / ".new-1" / "episodes.csv").write_text("half")  # of a process that was killed
     folder.save_evaluation({"games": 2}, {"episodes.csv": b"new"})
     files = _snapshot(out)
     assert json.loads(files.pop("evaluation.json")) == {"games": 2, "files": ["episodes.csv"]}
@@ -407,7 +351,7 @@ def test_an_evaluation_that_is_cut_off_has_lost_no_file_and_has_no_summary(
     assert _snapshot(out) == {"episodes.csv": b"new", "episode.mp4": b"old", "heatmap.png": b"old"}
 
 
-@pytest.mark.parametrize("name", ["../../mine", "..", ".", "", "/", "a/../..", "\ud800", "\0", "folder", 5, None, []])
+@pytest.mark.parametrize("name", ["../../mine", "..", "", "a/../..", "\ud800", "\0", "folder", 5])
 def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path, name: Any) -> None:
     folder = _create(tmp_path / "run")
     folder.save_evaluation({}, {})
@@ -419,18 +363,6 @@ def test_names_of_an_evaluation_never_lead_out_of_its_folder(tmp_path: Path, nam
     folder.save_evaluation({}, {})
     del before["run/evaluation/evaluation.json"]
     assert before.items() <= _snapshot(tmp_path).items()
-
-
-def test_an_evaluation_is_not_written_through_a_link(tmp_path: Path) -> None:
-    folder = _create(tmp_path / "run")
-    (tmp_path / "victim").mkdir()
-    (tmp_path / "victim" / "evaluation.json").write_text('{"files": ["thesis.tex"]}')
-    (tmp_path / "victim" / "thesis.tex").write_text("precious")
-    (tmp_path / "run" / "evaluation").symlink_to(tmp_path / "victim")
-    before = _snapshot(tmp_path / "victim")
-    with pytest.raises(UserError, match="points outside"):
-        folder.save_evaluation({}, {"episodes.csv": b""})
-    assert _snapshot(tmp_path / "victim") == before
 
 
 def test_a_full_disk_leaves_the_earlier_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,14 +380,6 @@ def test_a_full_disk_leaves_the_earlier_evaluation(tmp_path: Path, monkeypatch: 
     assert _snapshot(out) == before
 
 
-def test_what_a_killed_process_left_of_an_evaluation_is_deleted_by_the_next(tmp_path: Path) -> None:
-    folder = _create(tmp_path)
-    (tmp_path / "evaluation" / ".new-1").mkdir(parents=True)
-    (tmp_path / "evaluation" / ".new-1" / "episodes.csv").write_text("half")
-    out = folder.save_evaluation({}, {})
-    assert [path.name for path in out.iterdir()] == ["evaluation.json"]
-
-
 def test_a_run_is_read_without_jax(tmp_path: Path) -> None:
     folder = _create(tmp_path)
     folder.metrics().append([{"update": 1, "seed": 0, "steps": 4, "loss": 1.0}])
@@ -469,29 +393,3 @@ assert read_metrics(folder.path)[0]["loss"] == 1
 assert "jax" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"[" * 100_000, b'{"version": 1e999}', b'{"version": NaN}'],
-)
-def test_json_that_is_too_deep_or_beyond_numbers_is_a_damaged_config(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / run_folder.CONFIG).write_bytes(content)
-    with pytest.raises(UserError, match=r"config\.json is damaged"):
-        RunFolder.open(tmp_path)
-
-
-def test_a_pipe_or_a_device_in_place_of_a_config_is_refused_with_what_was_expected(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / run_folder.CONFIG)
-    with pytest.raises(UserError, match=r"is a pipe.*, but the config\.json of a run is expected"):
-        RunFolder.open(tmp_path)
-    with pytest.raises(UserError, match=r"or a device, but the config\.json of a run is expected"):
-        read_config(Path("/dev/zero"))
-    assert not RunFolder.holds_run(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["a" * 300, "b/" * 2100])
-def test_a_name_that_is_too_long_for_a_run_is_one_line(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UserError, match="File name too long"):
-        RunFolder.create(tmp_path / name, {}, ["test"])
-    assert not list(tmp_path.iterdir())

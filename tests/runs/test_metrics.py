@@ -1,6 +1,5 @@
 """Metrics are readable, deterministic, cut back exactly on resume, and the same for TensorBoard."""
 
-import gzip
 import math
 import os
 import sys
@@ -61,22 +60,6 @@ def test_what_depends_on_the_clock_is_in_its_own_file(tmp_path: Path) -> None:
     assert _scalars(tmp_path, "timing", "steps_per_second") == [(10, 5.0), (20, 5.0)]
 
 
-def test_compressed_metrics_are_read_where_they_lie(tmp_path: Path) -> None:
-    _fill(tmp_path, 2)
-    rows = read_metrics(tmp_path)
-    plain = tmp_path / "metrics.jsonl"
-    whole = gzip.compress(plain.read_bytes())
-    plain.unlink()
-    (tmp_path / "metrics.jsonl.gz").write_bytes(whole)
-    assert read_metrics(tmp_path) == rows
-    for damaged in (whole[:-9], b"no archive"):
-        (tmp_path / "metrics.jsonl.gz").write_bytes(damaged)
-        with pytest.raises(UserError, match=r"metrics.jsonl.gz is damaged"):
-            read_metrics(tmp_path)
-    MetricsLog(tmp_path).append(_rows(3))
-    assert [row["update"] for row in read_metrics(tmp_path)] == [3, 3]
-
-
 def test_without_tensorboard_the_same_rows_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("with", "without"):
         (tmp_path / name).mkdir()
@@ -95,23 +78,6 @@ def test_tensorboard_reads_the_same_values(tmp_path: Path) -> None:
     assert _scalars(tmp_path, "seed-0", "loss") == [(10, 0.25), (20, 0.5), (30, 0.75)]
     assert _scalars(tmp_path, "seed-1", "loss") == [(10, 1.25), (20, 1.5), (30, 1.75)]
     assert _scalars(tmp_path, "seed-1", "actions/1") == [(40, 0.75)]
-
-
-def test_truncating_drops_later_lines_and_half_of_a_line(tmp_path: Path) -> None:
-    whole = _fill(tmp_path, 3).path / "metrics.jsonl"
-    expected = whole.read_bytes()
-    _fill(tmp_path, 0).append(_rows(4))
-    log = MetricsLog(tmp_path)
-    log.append(_rows(5))
-    whole.write_bytes(before := whole.read_bytes()[:-7])
-    said: list[str] = []
-    log.truncate_after(3, said.append)
-    assert whole.read_bytes() == expected
-    assert len(read_metrics(tmp_path, "timing.jsonl")) == 3
-    assert not list(tmp_path.glob(".*"))
-    assert expected + (tmp_path / "aside" / "0001-after-update-3" / "metrics.jsonl").read_bytes() == before
-    (line,) = said
-    assert "(4 of metrics.jsonl)" in line
 
 
 def test_the_user_is_told_before_anything_is_moved(tmp_path: Path) -> None:
@@ -188,25 +154,12 @@ def test_all_rows_that_exist_are_put_on_the_disk(tmp_path: Path, monkeypatch: py
         log.sync()
 
 
-def test_half_of_a_last_line_is_not_read(tmp_path: Path) -> None:
-    _fill(tmp_path, 2)
-    file = tmp_path / "metrics.jsonl"
-    for cut in (1, 9, 30):
-        (tmp_path / "cut").mkdir(exist_ok=True)
-        (tmp_path / "cut" / "metrics.jsonl").write_bytes(file.read_bytes()[:-cut])
-        assert read_metrics(tmp_path / "cut") == read_metrics(tmp_path)[:3]
-
-
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     _fill(tmp_path, 2)
     file = tmp_path / "metrics.jsonl"
     file.write_bytes(file.read_bytes().replace(b'"seed": 1', b'"seed" 1', 1))
     with pytest.raises(UserError, match=r"line 2 of .*metrics\.jsonl is damaged"):
         read_metrics(tmp_path)
-
-
-def test_a_run_without_metrics_has_no_rows(tmp_path: Path) -> None:
-    assert read_metrics(tmp_path) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -79,16 +79,6 @@ def test_only_whole_groups_of_whole_lines_are_read(tmp_path: Path, together: int
     assert place.offset == sum(map(len, LINES[:rows]))
 
 
-def test_columns_that_only_some_rows_have_are_read(tmp_path: Path) -> None:
-    found, _ = numbers(tmp_path, b'{"update": 4, "steps": 1}\n', LINES[0])
-    np.testing.assert_array_equal(found, [[4, 1, nan, nan], NUMBERS[0]])
-
-
-def test_what_is_not_there_has_no_numbers(tmp_path: Path) -> None:
-    table, place = read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)
-    assert (table.shape, place) == ((0, 4), Place())
-
-
 def test_compressed_rows_are_read_from_a_place_on(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl.gz").write_bytes(gzip.compress(b"".join(LINES)))
     table, place = read_numbers(tmp_path / "metrics.jsonl", Place(), NAMES)

@@ -1,6 +1,5 @@
 """The training of a cell with a trainer of one number: stopped, killed and continued at known moments."""
 
-import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance import signals
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.errors import UserError
@@ -20,7 +18,6 @@ from action_balance.studies import cell_training
 from action_balance.studies.bonuses.settings import BonusesSettings, Cell, Setup
 from action_balance.studies.cell_training import resumable
 from action_balance.studies.cells import checkpoint_folder
-from action_balance.tasks import request_stop
 
 #: Six updates, of 1024 steps each.
 CELL = BonusesSettings(seeds=1, steps=6144).cell("deep-sea-10", Setup("rnd"))
@@ -97,7 +94,7 @@ def train(out: Path | None, stop: int = 0, kill: int = 0, cell: Cell = CELL) -> 
                 updates.append(update)
                 sums[update - 1] = metrics["sum"][0]
                 if update == stop:
-                    request_stop()
+                    signal.raise_signal(signal.SIGINT)
                 if update == kill:
                     raise Killed
         except (KeyboardInterrupt, Killed):
@@ -199,45 +196,6 @@ def test_nothing_is_saved_through_a_link(tmp_path: Path) -> None:
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="points outside"):
         train(tmp_path / "out")
-
-
-class Left(BaseException):
-    """The process would have ended."""
-
-
-def test_a_process_that_ends_during_a_slow_update_saves_the_state_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def leave(code: int) -> None:
-        assert code == 130
-        shutil.copytree(tmp_path / "out", tmp_path / "left")
-        raise Left
-
-    said: list[str] = []
-    watcher, advance, time = signals.Watcher(leave, said.append, lambda: time), Adder.advance, 0.0
-    watcher.loading = False
-
-    def terminated(self: Adder) -> HostMetrics:
-        metrics = advance(self)
-        if metrics["sum"][0] == 10:  # that of update 4
-            nonlocal time
-            watcher.received(signal.SIGTERM)
-            time += signals.UPDATE
-            watcher.due()
-        return metrics
-
-    with monkeypatch.context() as patch:
-        patch.setattr(signals, "_watchers", [watcher])
-        patch.setattr(signals, "LAST_WORDS_TERMINATED", 60.0)  # however slow the machine is
-        patch.setattr(Adder, "seconds", 3.0)
-        patch.setattr(Adder, "advance", terminated)
-        with pytest.raises(Left):
-            train(tmp_path / "out")
-    assert said[0].startswith("stopping after this update (4 of 6)")
-    assert saved(tmp_path / "left") == ["00000003"]
-    made = train(tmp_path / "left")
-    assert made.updates == [4, 5, 6]
-    assert made.sums == [1, 3, 6, 10, 15, 21]
 
 
 def test_nothing_is_lost_by_ending_before_the_first_update(tmp_path: Path) -> None:

@@ -20,11 +20,10 @@ from action_balance.engines.host import evaluate as on_host
 from action_balance.envs.atari.emulator import Atari
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.trained.agent import Mode
 from action_balance.trained.programs import choose
 
 SEED = 5  # of the episodes
-MODES: dict[ActionMode, Mode] = {"sampled": "sample", "greedy": "greedy", "behaviour": "behaviour"}
+DOOR = "MiniGrid-DoorKey-5x5-v0"
 CELLS = np.eye(16, dtype=np.float32)
 
 
@@ -57,18 +56,22 @@ def test_in_a_deep_sea_it_takes_the_actions_of_the_evaluation(sea: Path, agent: 
         _, steps = jax.random.split(jax.random.fold_in(key_of(mode, 3), 0))
         keys = jax.vmap(jax.random.split)(jax.random.split(steps, 4))[:, 0]
         cells = CELLS[one.trace.state]
-        np.testing.assert_array_equal(agent.act(cells, MODES[mode], key=keys), one.trace.decision.action)
-        assert agent.act(cells[2], MODES[mode], key=keys[2]) == one.trace.decision.action[2]
+        np.testing.assert_array_equal(agent.act(cells, mode, key=keys), one.trace.decision.action)
+        assert agent.act(cells[2], mode, key=keys[2]) == one.trace.decision.action[2]
 
 
-def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(tmp_path: Path) -> None:
-    name, kwargs = "MiniGrid-DoorKey-5x5-v0", {"max_steps": 30}
-    run = untrained_run.make(tmp_path / "run", f"gym:{name}", untrained_run.VECTORS, env_kwargs=kwargs)
-    agent = ab.load(run)
-    for mode, one in evaluated(run, 2).items():
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "door"
+    return untrained_run.make(path, f"gym:{DOOR}", untrained_run.VECTORS, env_kwargs={"max_steps": 30})
+
+
+def test_in_a_gymnasium_environment_it_takes_the_actions_of_the_evaluation(door: Path) -> None:
+    agent = ab.load(door)
+    for mode, one in evaluated(door, 2).items():
         key = jax.random.fold_in(key_of(mode, 0), 0)
         for recording in one.recordings[0]:
-            with gymnasium.make(name, max_steps=kwargs["max_steps"]) as env:
+            with gymnasium.make(DOOR, max_steps=30) as env:
                 actions = played(agent, env, recording, mode, jax.random.fold_in(key, recording.number))
             np.testing.assert_array_equal(actions, recording.actions)
 
@@ -79,7 +82,7 @@ def played(agent: ab.Agent, env: Any, recording: Recording, mode: ActionMode, ke
     obs, _ = env.reset(seed=int(seeds[recording.number]))
     actions = []
     for time in range(len(recording.actions)):
-        actions.append(agent.act(obs, MODES[mode], key=jax.random.fold_in(key, time)))
+        actions.append(agent.act(obs, mode, key=jax.random.fold_in(key, time)))
         obs = env.step(actions[-1])[0]
     return actions
 
@@ -98,7 +101,7 @@ def test_in_an_atari_game_it_takes_the_actions_of_the_evaluation(
         agent.reset()
         for time in range(6):
             keys = jax.vmap(lambda n, t=time, k=key: jax.random.fold_in(jax.random.fold_in(k, n), t))(numbers)
-            actions = agent.act(agent.stack(frames), MODES[mode], key=keys)
+            actions = agent.act(agent.stack(frames), mode, key=keys)
             np.testing.assert_array_equal(actions, [episode.actions[time] for episode in one.recordings[0]])
             game.send(0, actions)
             frames = game.receive(0).frame
@@ -135,7 +138,7 @@ def test_its_own_random_numbers_begin_again_after_a_reset(agent: ab.Agent) -> No
 
 
 def test_samples_have_the_probabilities_that_it_tells(agent: ab.Agent) -> None:
-    for mode in ("sample", "behaviour"):
+    for mode in ("sampled", "behaviour"):
         expected = agent.probabilities(CELLS[0], mode)
         assert expected.sum() == pytest.approx(1)
         actions = agent.act(np.repeat(CELLS[:1], 4096, axis=0), mode, key=0)
@@ -143,7 +146,7 @@ def test_samples_have_the_probabilities_that_it_tells(agent: ab.Agent) -> None:
 
 
 def test_beta_differs_from_pi_by_the_normalised_bonus(agent: ab.Agent) -> None:
-    pi, beta = (np.log(agent.probabilities(CELLS[0], mode)) for mode in ("sample", "behaviour"))
+    pi, beta = (np.log(agent.probabilities(CELLS[0], mode)) for mode in ("sampled", "behaviour"))
     bonus = agent.bonuses(CELLS[0]).action
     assert bonus is not None
     added = bonus / np.sqrt((bonus**2).sum())  # c = 1
@@ -152,7 +155,7 @@ def test_beta_differs_from_pi_by_the_normalised_bonus(agent: ab.Agent) -> None:
 
 def test_forbidden_actions_are_not_taken(agent: ab.Agent) -> None:
     mask = np.tile([[True, False], [False, True]], (8, 1))
-    for mode in ("sample", "greedy", "behaviour"):
+    for mode in ("sampled", "greedy", "behaviour"):
         np.testing.assert_array_equal(agent.act(CELLS, mode, mask), np.tile([0, 1], 8))
     assert agent.probabilities(CELLS[0], mask=[0, 1]).tolist() == [0, 1]
     with pytest.raises(UserError, match="allows no action"):
@@ -214,13 +217,10 @@ def test_a_mistake_is_one_clear_line(agent: ab.Agent, call: Callable[[ab.Agent],
         call(agent)
 
 
-def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(tmp_path: Path) -> None:
-    name = "MiniGrid-DoorKey-5x5-v0"
-    plain = replace(untrained_run.VECTORS, method="ppo")
-    agent = ab.load(untrained_run.make(tmp_path / "run", f"gym:{name}", plain))
-    each = []
+def test_raw_observations_of_vector_environments_and_lists_of_them_are_batches(door: Path) -> None:
+    agent, each = ab.load(door), []
     for seed in range(3):
-        with gymnasium.make(name) as env:
+        with gymnasium.make(DOOR) as env:
             each.append(env.reset(seed=seed)[0])
     together = {key: np.stack([one[key] for one in each]) for key in ("image", "direction")}
     expected = [agent.values(one).extrinsic for one in each]

@@ -123,18 +123,17 @@ def _option(rng: random.Random, form: Form, hostile_value: bool) -> list[str]:
     one = rng.choice(flags)
     if one.kind is bool and not hostile_value:
         return [one.name]
-    texts = [hostile.word(rng) if hostile_value else _value(rng, form, one)]
+    texts = [hostile.word(rng) if hostile_value else _value(rng, one)]
     if one.many and rng.random() < 0.5:
-        texts.append(_value(rng, form, one))
+        texts.append(_value(rng, one))
     return [f"{one.name}={texts[0]}"] if rng.random() < 0.2 else [one.name, *texts]
 
 
-def _value(rng: random.Random, form: Form, one: Flag) -> str:
+def _value(rng: random.Random, one: Flag) -> str:
     """A text that a flag takes, if small numbers are in its range."""
     kind = values.element(one.kind) or one.kind
-    words = [*form.choices.get(one.path, ()), *values.choices(kind)]
-    if words:
-        return rng.choice(words)
+    if one.names:
+        return rng.choice(one.names)
     return _text(rng, rng.choice([option for option in values.options(kind) if option is not type(None)] or [str]))
 
 

@@ -31,7 +31,6 @@ class AgentContext:
 
     @cached_property
     def distribution(self) -> MultiCategorical:
-        """The distribution over actions."""
         return MultiCategorical(self.spec.nvec)
 
     @cached_property
@@ -58,9 +57,8 @@ class AgentContext:
         return policy or any(bonus.uses_obs_stats for bonus in self.bonuses.values())
 
     def policy_obs(self, observation: Real[Array, "..."], stats: RunningMeanStd | None) -> Any:
-        """An observation as the policy sees it: images as stacks, symbols one-hot, and normalised where its scale
-        is unknown.
-        """
+        """An observation as the policy sees it: images as stacks, symbols one-hot, and normalised where its scale is
+        unknown. Learning uses the statistics that acted: otherwise the first ratio of an update would not be 1."""
         if self.spec.is_mixed:
             return self._mixed_obs(observation, stats)
         if self.spec.is_symbolic:
@@ -91,11 +89,9 @@ class AgentContext:
         return push(observation, frame, began) if self.spec.is_stack else frame
 
     def newest_frame(self, observation: Real[Array, "..."]) -> Real[Array, "..."]:
-        """What the environment showed last."""
         return observation[-1] if self.spec.is_stack else observation
 
     def bonus_obs(self, observation: Real[Array, "..."], index: Int[Array, ""], stats: RunningMeanStd) -> BonusObs:
-        """An observation as a bonus sees it."""
         frame = self.newest_frame(observation)
         index = state_number(self.spec, frame) if self.spec.discrete else index
         return BonusObs(frame, index, stats, self.config.bonus.observation_clip)
@@ -108,8 +104,7 @@ class AgentContext:
         mask: Bool[Array, " A"] | None = None,
     ) -> Float[Array, " A"]:
         """Logits of the behaviour policy beta: balanced in each action component (Eq. 5) where there is a bonus, then
-        mixed with a uniform policy where epsilon is above 0.
-        """
+        mixed with a uniform policy where epsilon is above 0."""
         logits = mask_logits(logits, mask)
         kind, epsilon = self.config.normalize, self.config.epsilon
         if self.action_bonus is not None:

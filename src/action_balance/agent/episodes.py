@@ -24,7 +24,7 @@ class Episodes(NamedTuple):
 def add_rewards(
     returns: Float[Array, " N"], reward: Float[Array, " N"], ended: Bool[Array, " N"]
 ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
-    """Add the rewards of one step to the returns of the episodes under way."""
+    """Returns of the episodes under way after a step, and of those that it ended, 0 elsewhere."""
     xp = ended.__array_namespace__()
     returns = returns + reward
     return xp.where(ended, 0.0, returns), xp.where(ended, returns, 0.0)
@@ -47,7 +47,7 @@ def mean_at_ends(values: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Floa
 
 
 def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: Int[Array, ""]) -> Int[Array, ""]:
-    """Environment steps, summed over environments, until the first positive reward."""
+    """Environment steps, summed over environments, until the first positive reward; -1 before it."""
     xp = reward.__array_namespace__()
     steps, envs = reward.shape
     positive = (reward > 0).any(axis=1)

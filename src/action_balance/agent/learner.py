@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.agent import update, warmup
 from action_balance.agent.context import AgentContext
@@ -17,7 +17,7 @@ from action_balance.agent.metrics import Metrics, update_metrics
 from action_balance.agent.networks import make_policy
 from action_balance.agent.rollout import action_coef, empty_memory, rollout
 from action_balance.agent.state import Params, TrainState, Trajectory
-from action_balance.config.agent import AgentConfig
+from action_balance.agent.update import UpdateInfo
 from action_balance.core.coefficient import adapt
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import ReturnScale, RewardScale, RunningMeanStd
@@ -85,7 +85,6 @@ def with_environments(
 
 
 def warm_up(environment: Environment, context: AgentContext, key: PRNGKeyArray) -> RunningMeanStd:
-    """Observation statistics of what a uniformly random agent reaches."""
     config = context.config
     stats, steps = empty_stats(context.spec), warmup.warmup_steps(context)
     if not steps:
@@ -120,26 +119,32 @@ def train_step(environment: Environment, state: TrainState, context: AgentContex
             state_visits=add_visits(state.state_visits, trajectory.next_index),
         )
     state, episodes = track_episodes(state, trajectory)
+    return conclude(state, trajectory, info, episodes, coef, context)
+
+
+def conclude(
+    state: TrainState,
+    trajectory: Trajectory,
+    info: UpdateInfo | None,
+    episodes: Episodes | None,
+    coef: Float[Array, ""],
+    context: AgentContext,
+) -> tuple[TrainState, Metrics]:
+    """The end of an update: its metrics, and c for the next rollout, where c adapts."""
     reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
     state = replace(state, first_reward=reward_step, updates=state.updates + 1)
     metrics = update_metrics(state, trajectory, info, episodes, coef, context)
-    return adapt_coef(state, metrics, config), metrics
-
-
-def adapt_coef(state: TrainState, metrics: Metrics, config: AgentConfig) -> TrainState:
-    """The agent with c for the next rollout, where c adapts."""
     if state.action_coef is None:
-        return state
-    bonus = config.bonus
+        return state, metrics
+    bonus, target = context.config.bonus, context.config.target_kl
     limits = bonus.action_coef_min, bonus.action_coef_max
-    adapted = adapt(state.action_coef, metrics["kl_beta_pi"], config.target_kl, bonus.action_coef_rate, *limits)
-    return replace(state, action_coef=adapted)
+    adapted = adapt(state.action_coef, metrics["kl_beta_pi"], target, bonus.action_coef_rate, *limits)
+    return replace(state, action_coef=adapted), metrics
 
 
 def track_episodes(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, Episodes]:
     """Add up the returns of the episodes under way, and summarise those that ended."""
-    ended = trajectory.terminated | trajectory.truncated
     under_way, finished = jax.lax.scan(
-        lambda returns, step: add_rewards(returns, *step), state.episode_return, (trajectory.reward, ended)
+        lambda returns, step: add_rewards(returns, *step), state.episode_return, (trajectory.reward, trajectory.ended)
     )
-    return replace(state, episode_return=under_way), summarize(finished, ended)
+    return replace(state, episode_return=under_way), summarize(finished, trajectory.ended)

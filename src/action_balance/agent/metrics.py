@@ -34,7 +34,7 @@ def update_metrics(
     coef: Float[Array, ""],
     context: AgentContext,
 ) -> Metrics:
-    """The metrics of an update."""
+    """All metrics of an update. Those of episodes are missing where only the host knows them."""
     found = {} if episodes is None else episode_metrics(episodes)
     found |= {"first_reward": state.first_reward}
     if context.spec.states:
@@ -44,8 +44,8 @@ def update_metrics(
         found |= _loss_metrics(trajectory, info, context)
     if state.reward_scale is not None:
         found |= {"reward_scale": state.reward_scale.scale}
-    ended = trajectory.terminated | trajectory.truncated
-    found = _with(found, "the environment", {name: mean_at_ends(one, ended) for name, one in trajectory.info.items()})
+    of_episodes = {name: mean_at_ends(one, trajectory.ended) for name, one in trajectory.info.items()}
+    found = _with(found, "the environment", of_episodes)
     for slot, bonus in context.bonuses.items():
         own = bonus.metrics(state.params.bonuses[slot], state.bonus_states[slot])
         found = _with(found, type(bonus).__name__, own)
@@ -61,7 +61,6 @@ def _with(found: Metrics, whose: str, own: Metrics) -> Metrics:
 
 
 def episode_metrics(episodes: Episodes) -> dict[str, Any]:
-    """Metrics of the episodes that ended."""
     return {
         "episodes": episodes.number,
         "episode_return": episodes.mean_return,
@@ -111,7 +110,6 @@ def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, context: AgentContex
 
 
 def _explained(targets: Array, values: Array) -> Array:
-    """Explained variance of the value targets."""
     spread = targets.var()
     return jnp.where(spread > 0, 1 - (targets - values).var() / jnp.where(spread > 0, spread, 1), jnp.nan)
 

@@ -145,6 +145,5 @@ def _frames(stacks: Real[Array, "N K ..."], trajectory: Trajectory) -> Frames:
     """The frames of a rollout, each once, after those that the environments' stacks began with."""
     depth = stacks.shape[1]
     older = jnp.moveaxis(stacks[:, :-1], 1, 0)  # already zero where they are of an earlier episode
-    ended = (trajectory.terminated | trajectory.truncated)[:-1]
-    began = jnp.concatenate([jnp.zeros((depth, stacks.shape[0]), bool), ended])
+    began = jnp.concatenate([jnp.zeros((depth, stacks.shape[0]), bool), trajectory.ended[:-1]])
     return Frames(jnp.concatenate([older, trajectory.observation]), began, depth)

@@ -50,6 +50,11 @@ class Trajectory(eqx.Module):
     info: dict[str, Float[Array, "*T N"]] = eqx.field(default_factory=dict)  # numbers of the episodes so far, by name
     memory: Float[Array, "*T N P U"] | None = None  # before s_t was seen, zero where it began an episode
 
+    @property
+    def ended(self) -> Bool[Array, "*T N"]:
+        """Whether each step is the last of its episode."""
+        return self.terminated | self.truncated
+
 
 class TrainState(eqx.Module):
     """Everything that the next update depends on."""

@@ -84,7 +84,7 @@ def advantages(
     cuts continues with the value of the last observation (Pardo et al., 2018, https://arxiv.org/abs/1712.00378).
     """
     settings = config.ppo
-    ended = trajectory.terminated | trajectory.truncated
+    ended = trajectory.ended
     cuts = {"never": jnp.zeros_like(ended), "terminated": trajectory.terminated, "episode": ended}
     next_values = jnp.concatenate([trajectory.values[1:], last_values[None]])
     limits = trajectory.truncated & ~trajectory.terminated
@@ -157,7 +157,6 @@ def loss(
 
 
 def loss_names(params: Params) -> list[str]:
-    """Names of the terms of the loss."""
     trained = [slot for slot, one in params.bonuses.items() if jax.tree.leaves(one)]
     return ["policy", "value_int", "value_ext", "entropy", "clip_fraction", LARGEST, *trained]
 
@@ -191,7 +190,9 @@ def prepare(
     """Everything of an update but its minibatches.
 
     The order is that of RND: rewards with everything as it was before the rollout; then the statistics are updated;
-    then training uses the new statistics.
+    then training uses the new statistics. If the policy that learns is not the one that acted, the trajectory has its
+    log-probabilities and values, and ``drift`` is what it adds to log beta(a|s): ratios are clipped around the policy
+    that learns (Hilton et al., 2022, https://arxiv.org/abs/2110.00641), and samples are weighted by importance.
     """
     config = context.config
     transitions = bonus_transitions(trajectory)
@@ -202,8 +203,7 @@ def prepare(
     return_scale = state.return_scale.update(rewards, config.ppo.gamma_int)
     reward_scale, scaled = state.reward_scale, trajectory
     if reward_scale is not None:
-        ended = trajectory.terminated | trajectory.truncated
-        reward_scale = reward_scale.update(trajectory.reward, ended, config.ppo.gamma_ext)
+        reward_scale = reward_scale.update(trajectory.reward, trajectory.ended, config.ppo.gamma_ext)
         scaled = replace(trajectory, reward=trajectory.reward / reward_scale.scale)
     bootstraps = config.ppo.bootstrap_truncation
     limits = final_values(trajectory, state.params.policy, acting_stats, context) if bootstraps else None
@@ -234,8 +234,8 @@ def prepare(
         samples, transitions = shard(shard(samples, axis=1)), shard(shard(transitions, axis=1))
     rate = learning_rate_factor(state.updates, config)
     batch = UpdateBatch(samples, transitions, obs_stats, coef, orders, subset_keys, acting_stats, rate)
-    state = replace(state, obs_stats=obs_stats, return_scale=return_scale, bonus_states=bonus_states, key=key)
-    state = replace(state, reward_scale=reward_scale)
+    state = replace(state, obs_stats=obs_stats, return_scale=return_scale, reward_scale=reward_scale)
+    state = replace(state, bonus_states=bonus_states, key=key)
     return state, batch, UpdateInfo(rewards, return_scale.scale, value_targets, {}, jnp.abs(weight - 1).max())
 
 
@@ -243,7 +243,7 @@ def _sequences(trajectory: Trajectory) -> dict[str, Array]:
     """What a memory needs besides single samples: its states at the first step, (1, N), and where episodes begin."""
     if trajectory.memory is None:
         return {}
-    ended = trajectory.terminated | trajectory.truncated
+    ended = trajectory.ended
     return {"memory": trajectory.memory[:1], "began": jnp.zeros_like(ended).at[1:].set(ended[:-1])}
 
 
@@ -265,7 +265,6 @@ def gradients(
 
 
 def learn(state: TrainState, trajectory: Trajectory, context: AgentContext) -> tuple[TrainState, UpdateInfo]:
-    """One update on the device."""
     config = context.config
     actor = make_actor(state, context)
     last_values = values_after(state, actor.policy, context)

@@ -18,7 +18,6 @@ from action_balance.engines.callbacks import Callback
 from action_balance.engines.device.devices import for_resume, use_all_cores
 from action_balance.engines.extend import extend
 from action_balance.engines.metrics_rows import Progress
-from action_balance.engines.restore import checkpoint_name
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.terminal.console import OutputConsole
@@ -83,11 +82,11 @@ class Run:
         """``running``, ``finished``, ``interrupted`` or ``failed``; a run that was killed stays ``running``."""
         return str(RunFolder.open(self.path).manifest.get("status", "unknown"))
 
-    def agent(self, checkpoint: Literal["newest", "best"] | int = "newest", seed: int | None = None) -> Agent:
+    def agent(self, checkpoint: Literal["latest", "best"] | int = "latest", seed: int | None = None) -> Agent:
         """Load one of its agents.
 
         Args:
-            checkpoint: ``newest``, ``best`` (highest return in training), or the number of an update.
+            checkpoint: ``latest``, ``best`` (highest return in training), or the number of an update.
             seed: the seed of the agent (default: the first).
 
         Returns:
@@ -165,7 +164,7 @@ class Run:
     def evaluate(
         self,
         episodes: int = 20,
-        checkpoint: Literal["newest", "best"] | int = "newest",
+        checkpoint: Literal["latest", "best"] | int = "latest",
         seed: int = 0,
         *,
         progress: bool = False,
@@ -174,7 +173,7 @@ class Run:
 
         Args:
             episodes: number of episodes per agent and action mode.
-            checkpoint: ``newest``, ``best``, or the number of an update.
+            checkpoint: ``latest``, ``best``, or the number of an update.
             seed: random seed of the evaluation episodes.
             progress: whether to print the output of the command.
 
@@ -187,5 +186,5 @@ class Run:
         use_program_cache()
         folder = RunFolder.open(self.path)
         config = TrainConfig.of_run(folder.config, self._trust, self._env)
-        chosen, console = checkpoint_name(checkpoint), OutputConsole(quiet=not progress)
+        chosen, console = str(checkpoint), OutputConsole(quiet=not progress)
         return evaluate_folder(folder, config, episodes, chosen, seed, console)

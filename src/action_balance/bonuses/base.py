@@ -69,6 +69,11 @@ class Transitions(eqx.Module):
     terminated: Bool[Array, "*b"]
     truncated: Bool[Array, "*b"]
 
+    @property
+    def ended(self) -> Bool[Array, "*b"]:
+        """Whether each is the last of its episode, by a terminal state or by a time limit."""
+        return self.terminated | self.truncated
+
 
 class Batch(eqx.Module):
     """Transitions, and the statistics that observations are normalised with."""
@@ -142,7 +147,6 @@ class Bonus:
         Returns:
             Parameters, which the optimiser trains, and the state; None where there is nothing to keep.
         """
-        del key, stats
         return None, None
 
     def acting_state(self, state: State) -> State:
@@ -178,7 +182,6 @@ class Bonus:
         Returns:
             One score per choice of the action components.
         """
-        del params, state, obs
         return jnp.zeros(self.distribution.choices)
 
     def reward(self, params: Params, state: State, rollout: Batch) -> tuple[Float[Array, "T N"], State]:
@@ -194,7 +197,6 @@ class Bonus:
         Returns:
             Raw rewards, which the agent scales by the running standard deviation of their returns, and the new state.
         """
-        del params
         return jnp.zeros(rollout.transitions.index.shape), state
 
     def loss(self, params: Params, state: State, batch: Batch) -> Float[Array, " P"]:
@@ -208,7 +210,6 @@ class Bonus:
         Returns:
             One loss per transition.
         """
-        del params, state
         return jnp.zeros(batch.transitions.index.shape)
 
     def metrics(self, params: Params, state: State) -> dict[str, Float[Array, ""]]:
@@ -221,20 +222,11 @@ class Bonus:
         Returns:
             Scalars by name.
         """
-        del params, state
         return {}
 
 
 def bonus_class(name: str, slot: str) -> type[Bonus]:
-    """The class of a bonus.
-
-    Args:
-        name: A built-in name, or ``MODULE:CLASS``.
-        slot: What it is used for; a name may stand for one class that rewards and another that balances.
-
-    Returns:
-        A subclass of `Bonus`.
-    """
+    """The class of a bonus, built-in or ``MODULE:CLASS``; a name may stand for another class in each slot."""
     found = load_object(BUILT_IN[slot].get(name, name))
     if not (isinstance(found, type) and issubclass(found, Bonus)):
         raise UserError(f"{name} is not a subclass of action_balance.bonuses.base.Bonus")
@@ -242,17 +234,7 @@ def bonus_class(name: str, slot: str) -> type[Bonus]:
 
 
 def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
-    """A bonus for an environment, with its settings from the config.
-
-    Args:
-        name: A built-in name, ``MODULE:CLASS``, or none.
-        slot: What it is used for: a bonus that rewards implements `reward`, one that balances implements `scores`.
-        agent: Settings of the agent.
-        spec: Observations and actions of the environment.
-
-    Returns:
-        The bonus, or None for none.
-    """
+    """A bonus for an environment, with its settings from the config; None for ``none``."""
     if name == NONE:
         return None
     kind, (needed, option) = bonus_class(name, slot), NEEDED[slot]

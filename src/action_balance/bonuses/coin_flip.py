@@ -17,6 +17,7 @@ D coins of a visit, M visits of the memory.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -78,18 +79,11 @@ class CoinFlips(Bonus):
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, CoinFlipState]:
         """A network whose outputs are zero, its prior, and an empty memory."""
-        outputs = self.heads * self.config.coins
-        trained, prior = (
-            bonus_network(
-                self.spec,
-                self.agent,
-                predictor=predictor,
-                outputs=outputs,
-                action_bonus=self.pairs,
-                key=named_key(key, name),
-            )
-            for name, predictor in (("trained", True), ("prior", False))
+        network = partial(
+            bonus_network, self.spec, self.agent, outputs=self.heads * self.config.coins, action_bonus=self.pairs
         )
+        trained = network(predictor=True, key=named_key(key, "trained"))
+        prior = network(predictor=False, key=named_key(key, "prior"))
         trained = eqx.tree_at(lambda net: net.joined[-1].weight, trained, replace_fn=jnp.zeros_like)
         visit = Visit(
             jnp.zeros(self.spec.frame_shape, self.spec.dtype),
@@ -172,6 +166,10 @@ class CoinFlips(Bonus):
         errors: Array = jax.vmap(one)(*drawn)
         return errors
 
+    def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
+        assert state.memory is not None
+        return {"action_coin_flip_memory" if self.pairs else "coin_flip_memory": state.memory.filled}
+
     def _taken(self, action: Array | None) -> Array:
         """Which heads a visit belongs to, (H,), 0 or 1."""
         return self.distribution.one_hot(action) if self.pairs and action is not None else jnp.ones(1)
@@ -183,12 +181,6 @@ class CoinFlipStates(CoinFlips):
 
     pairs: ClassVar[bool] = False
     rewards_states: ClassVar[bool] = True
-
-    def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
-        """Visits in the memory."""
-        del params
-        assert state.memory is not None
-        return {"coin_flip_memory": state.memory.filled}
 
 
 @dataclass(frozen=True)
@@ -204,9 +196,3 @@ class CoinFlipPairs(PairCounter, CoinFlips):
     def counts(self, params: Any, state: CoinFlipState, obs: BonusObs) -> Float[Array, " A"]:
         """Estimated visits of every pair: ``D / ||f_a(s)||^2 - 1``, at least 0."""
         return 1 / self.rareness(params, state, obs.frame, obs.clip) - 1
-
-    def metrics(self, params: Any, state: CoinFlipState) -> dict[str, Float[Array, ""]]:
-        """Visits in the memory."""
-        del params
-        assert state.memory is not None
-        return {"action_coin_flip_memory": state.memory.filled}

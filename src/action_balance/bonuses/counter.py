@@ -20,9 +20,7 @@ class PairCounter(Bonus):
 
     def counts(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
         """The number of visits of every pair of a state, or an estimate of it."""
-        del params, state, obs
         raise UserError(f"{type(self).__name__} has no counts: implement the method counts(self, params, state, obs)")
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
-        """The bonus of every action."""
         return 1 / jnp.sqrt(1 + self.counts(params, state, obs))

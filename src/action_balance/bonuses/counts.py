@@ -37,17 +37,13 @@ class StateCounts(Bonus):
     rewards_states: ClassVar[bool] = True
 
     def check(self) -> None:
-        """States must be enumerable."""
         check_enumerable(self.spec, "--intrinsic hash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, " S"]]:
-        """No visits."""
-        del key, stats
         return None, jnp.zeros(self.spec.countable, jnp.int32)
 
     def reward(self, params: Any, state: Int[Array, " S"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every state that was reached, and the counts with this rollout."""
-        del params
         reached = rollout.transitions.next_index
         return 1 / jnp.sqrt(1.0 + state[reached]), add_visits(state, reached)
 
@@ -61,22 +57,17 @@ class PairCounts(PairCounter):
     """
 
     def check(self) -> None:
-        """States must be enumerable."""
         check_enumerable(self.spec, "--action-bonus hash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, "S A"]]:
-        """No visits."""
-        del key, stats
         return None, jnp.zeros((self.spec.countable, self.distribution.choices), jnp.int32)
 
     def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
         """The counts of the state's actions."""
-        del params
         return state[obs.index].astype(jnp.float32)
 
     def reward(self, params: Any, state: Int[Array, "S A"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every pair that was taken, summed over components, and the counts with this rollout."""
-        del params
         left = rollout.transitions.index
         taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
         bonus = (taken / jnp.sqrt(1.0 + state[left])).sum(axis=-1)

@@ -89,8 +89,6 @@ class PairDistillation(Bonus):
             raise UserError(f"an action channel needs images, but this environment has {what}: use action-balance-rnd")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
-        """A fresh predictor and its target."""
-        del stats
         sizes: dict[str, Any] = {"pairs": True, "as_channel": self.config.embedding == "channel"}
         return (
             bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor"), **sizes),
@@ -98,7 +96,6 @@ class PairDistillation(Bonus):
         )
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
-        """The errors of all actions."""
         return Distillation(state, params).all_errors(obs.normalized)
 
     def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:

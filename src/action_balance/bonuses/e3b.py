@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus
-from action_balance.bonuses.episodic import episode_ends, scan_episodes
+from action_balance.bonuses.episodic import scan_episodes
 from action_balance.bonuses.inverse_dynamics import InverseDynamics
 from action_balance.config.bonuses import E3BConfig
 from action_balance.core.keys import named_key
@@ -58,8 +58,6 @@ class E3B(Bonus):
     uses_obs_stats: ClassVar[bool] = True
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[InverseDynamics, EllipticalState]:
-        """Fresh networks, and no episode under way."""
-        del stats
         dynamics = InverseDynamics(self.spec, self.agent, self.config.features, named_key(key, "dynamics"))
         roots = jnp.broadcast_to(self._empty(), (self.agent.envs, *self._empty().shape))
         return dynamics, EllipticalState(roots, jnp.zeros(()))
@@ -73,18 +71,14 @@ class E3B(Bonus):
     ) -> tuple[Float[Array, "T N"], EllipticalState]:
         """The bonus of every state that was reached, and the covariances after the rollout."""
         encoded = params.encode(rollout)
-        ended = episode_ends(rollout.transitions)
+        ended = rollout.transitions.ended
         roots, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.roots, encoded.after, ended)
         return bonus, EllipticalState(roots, params.accuracy(encoded))
 
     def loss(self, params: InverseDynamics, state: Any, batch: Batch) -> Float[Array, " P"]:
-        """The inverse loss, which trains the features."""
-        del state
         return params.losses(params.encode(batch))
 
     def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
-        """The accuracy of the inverse model."""
-        del params
         return {"inverse_accuracy": state.accuracy}
 
     def _empty(self) -> Float[Array, "D D"]:

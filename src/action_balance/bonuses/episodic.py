@@ -10,14 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from action_balance.bonuses.base import Transitions
-
 Carry = TypeVar("Carry")
-
-
-def episode_ends(transitions: Transitions) -> Bool[Array, "*b"]:
-    """Whether each transition is the last of its episode, by a terminal state or by a time limit."""
-    return transitions.terminated | transitions.truncated
 
 
 def scan_episodes(
@@ -28,6 +21,9 @@ def scan_episodes(
     ended: Bool[Array, "T N"],
 ) -> tuple[Carry, Any]:
     """Carry the memory of every environment through a rollout, and clear it at the ends of its episodes only.
+
+    ``step`` takes the memory and the inputs of one environment at one step, and returns the memory after it and an
+    output; ``clear`` empties one memory. Memories have a leading axis (N,), inputs and outputs (T, N).
 
     A memory is cleared after the last step of an episode, whose output still depends on all of the episode. What is
     returned continues with the next rollout: two short rollouts give the same as one long one.

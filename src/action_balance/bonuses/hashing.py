@@ -11,7 +11,7 @@ the table, A columns of a row: one per choice of the action components, or a sin
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -91,10 +91,10 @@ class Hashed(Bonus):
     """A table of counts of hashed observations, which rewards states or scores actions in the subclasses."""
 
     Config: ClassVar[type] = HashConfig
+    prefix: ClassVar[str] = ""  # of the names of metrics
 
     @property
     def uses_obs_stats(self) -> bool:
-        """A SimHash is one of normalised observations."""
         return not self.hashes_cells and not self.hashes_numbers
 
     @property
@@ -125,7 +125,6 @@ class Hashed(Bonus):
         return 1
 
     def check(self) -> None:
-        """Cells need images."""
         if self.hashes_cells and not self.spec.is_image:
             raise UserError("--hash-kind cells needs images, but this environment has none: use --hash-kind simhash")
 
@@ -157,7 +156,7 @@ class Hashed(Bonus):
 
     def acting_state(self, state: HashTable) -> HashTable:
         """The table without the owners of its rows."""
-        return eqx.tree_at(lambda table: table.owners, state, None)
+        return replace(state, owners=None)
 
     def code(self, state: HashTable, frame: Real[Array, " *f"]) -> UInt32[Array, " K"]:
         """The code of an observation."""
@@ -202,15 +201,18 @@ class Hashed(Bonus):
         counts = add_visits(state.counts, rows, visits)
         # m visits of a row that was empty add m times 1 / m.
         shares = jnp.where(empty, 1 / counts[rows, : self.total].sum(axis=-1), 0)
-        return HashTable(
-            projections=state.projections,
-            multipliers=state.multipliers,
-            offsets=state.offsets,
+        return replace(
+            state,
             counts=counts,
             owners=owners,
             occupied=state.occupied + jnp.round(shares.sum()).astype(jnp.int32),
             collisions=(owners[rows] != fingerprints).mean(dtype=jnp.float32),
         )
+
+    def metrics(self, params: Any, state: HashTable) -> dict[str, Float[Array, ""]]:
+        """Rows in use, and the proportion of the rollout's observations that share a row with another code."""
+        found = {"hash_states": state.occupied.astype(jnp.float32), "hash_collisions": state.collisions}
+        return {self.prefix + name: value for name, value in found.items()}
 
 
 @dataclass(frozen=True)
@@ -221,15 +223,9 @@ class HashedStates(Hashed):
 
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:
         """The bonus of every observation that was reached, and the table with this rollout."""
-        del params
         rows, fingerprints = rollout.each(lambda _, __, next_obs: self.locate(state, next_obs.frame))
         bonus = 1 / jnp.sqrt(1.0 + state.counts[rows, 0])
         return bonus, self.count(state, rows, fingerprints, jnp.ones((*rows.shape, 1), jnp.int32))
-
-    def metrics(self, params: Any, state: HashTable) -> dict[str, Float[Array, ""]]:
-        """Rows in use, and the proportion of the rollout's observations that share a row with another code."""
-        del params
-        return {"hash_states": state.occupied.astype(jnp.float32), "hash_collisions": state.collisions}
 
 
 @dataclass(frozen=True)
@@ -239,9 +235,10 @@ class HashedPairs(PairCounter, Hashed):
     A row of the table has the counts of all actions, so that one look-up scores all of them.
     """
 
+    prefix: ClassVar[str] = "action_"
+
     @property
     def columns(self) -> int:
-        """One column per choice of the action components."""
         return self.distribution.choices
 
     @property
@@ -251,18 +248,11 @@ class HashedPairs(PairCounter, Hashed):
 
     def counts(self, params: Any, state: HashTable, obs: BonusObs) -> Float[Array, " A"]:
         """The row of the observation."""
-        del params
         return state.counts[self.locate(state, obs.frame)[0]].astype(jnp.float32)
 
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:
         """The bonus of every pair that was taken, summed over components, and the table with this rollout."""
-        del params
         rows, fingerprints = rollout.each(lambda obs, _, __: self.locate(state, obs.frame))
         taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
         bonus = (taken / jnp.sqrt(1.0 + state.counts[rows])).sum(axis=-1)
         return bonus, self.count(state, rows, fingerprints, taken.astype(jnp.int32))
-
-    def metrics(self, params: Any, state: HashTable) -> dict[str, Float[Array, ""]]:
-        """Rows in use, and the proportion of the rollout's observations that share a row with another code."""
-        del params
-        return {"action_hash_states": state.occupied.astype(jnp.float32), "action_hash_collisions": state.collisions}

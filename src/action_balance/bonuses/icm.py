@@ -54,8 +54,6 @@ class ICM(Bonus):
     uses_obs_stats: ClassVar[bool] = True
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Curiosity, Float[Array, ""]]:
-        """Fresh networks."""
-        del stats
         features, choices = self.config.features, MultiCategorical(self.spec.nvec).choices
         dynamics = InverseDynamics(self.spec, self.agent, features, named_key(key, "dynamics"))
         hidden = hidden_width(self.spec, self.agent)
@@ -64,17 +62,13 @@ class ICM(Bonus):
 
     def reward(self, params: Curiosity, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Float[Array, ""]]:
         """The error of the forward model at every transition."""
-        del state
         encoded = params.dynamics.encode(rollout)
         return params.forward_errors(encoded), params.dynamics.accuracy(encoded)
 
     def loss(self, params: Curiosity, state: Any, batch: Batch) -> Float[Array, " P"]:
         """The inverse loss, which trains the features, plus the forward error, which trains the forward model."""
-        del state
         encoded = params.dynamics.encode(batch)
         return params.dynamics.losses(encoded) + params.forward_errors(encoded)
 
     def metrics(self, params: Any, state: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
-        """The accuracy of the inverse model."""
-        del params
         return {"inverse_accuracy": state}

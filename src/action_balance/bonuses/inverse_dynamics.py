@@ -40,7 +40,6 @@ class Encoded(eqx.Module):
     after: Float[Array, "*b D"]
 
     def each(self, function: Callable[[Array, Array, Array], Any]) -> Any:
-        """Apply a function to every transition."""
         for _ in range(self.before.ndim - 1):
             function = jax.vmap(function)
         return function(self.before, self.action, self.after)
@@ -61,7 +60,6 @@ class InverseDynamics(eqx.Module):
         self.inverse = BonusNet(2 * features, hidden, choices, key=named_key(key, "inverse"))
 
     def encode(self, batch: Batch) -> Encoded:
-        """Features of both states of every transition."""
         before, after = batch.each(
             lambda obs, _, next_obs: (self.encoder(obs.normalized), self.encoder(next_obs.normalized))
         )

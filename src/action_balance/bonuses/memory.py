@@ -29,7 +29,7 @@ class Memory(eqx.Module):
 
     @classmethod
     def empty(cls, size: int, visit: PyTree, threshold: float = -jnp.inf) -> "Memory":
-        """A memory without visits."""
+        """A memory without visits. Keys up to the threshold are never kept, even where there is room."""
         visits = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), visit)
         return cls(
             visits,

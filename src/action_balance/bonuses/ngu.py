@@ -3,7 +3,7 @@
 Axes: T steps, N environments, M embeddings of a memory, D features, K nearest neighbours, P samples of a minibatch.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus, NoSettings
-from action_balance.bonuses.episodic import episode_ends, scan_episodes
+from action_balance.bonuses.episodic import scan_episodes
 from action_balance.bonuses.inverse_dynamics import InverseDynamics
 from action_balance.bonuses.rnd import RND
 from action_balance.config.bonuses import NGUConfig
@@ -161,11 +161,9 @@ class NGU(Bonus):
 
     @property
     def rnd(self) -> RND:
-        """The bonus over all of training."""
         return RND(self.spec, self.agent, NoSettings())
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[NGUParams, NGUState]:
-        """Fresh networks, and no episode under way."""
         settings, envs = self.config, self.agent.envs
         predictor, target = self.rnd.init(named_key(key, "rnd"), stats)
         dynamics = InverseDynamics(self.spec, self.agent, settings.features, named_key(key, "dynamics"))
@@ -180,8 +178,7 @@ class NGU(Bonus):
         return NGUParams(dynamics, predictor), state
 
     def new_episodes(self, state: NGUState) -> NGUState:
-        """All memories are empty."""
-        return eqx.tree_at(lambda state: state.memory, state, state.memory.cleared())
+        return replace(state, memory=state.memory.cleared())
 
     def reward(self, params: NGUParams, state: NGUState, rollout: Batch) -> tuple[Float[Array, "T N"], NGUState]:
         """The bonus of every state that was reached, and the memories after the rollout."""
@@ -189,7 +186,7 @@ class NGU(Bonus):
         errors, _ = self.rnd.reward(params.rnd, state.rnd, rollout)
         encoded = params.dynamics.encode(rollout)
 
-        ended = episode_ends(rollout.transitions)
+        ended = rollout.transitions.ended
         added, (known, began) = scan_episodes(count_embeddings, jnp.zeros_like, state.memory.added, None, ended)
         compare = partial(nearest_neighbours, count=settings.neighbours)
         memory, neighbours = each_environment(compare, in_axes=(0, 1, 1, 1, 1, 0), out_axes=(0, 1))(
@@ -204,8 +201,8 @@ class NGU(Bonus):
         novelty = jax.vmap(jax.vmap(lambda near, mean: episodic_novelty(near, mean, settings), in_axes=(0, None)))(
             neighbours, means
         )
-        new = NGUState(
-            rnd=state.rnd,
+        new = replace(
+            state,
             memory=memory,
             distance=distance,
             errors=state.errors.update(merge_axes(errors)),
@@ -219,8 +216,6 @@ class NGU(Bonus):
         return inverse + self.rnd.loss(params.rnd, state.rnd, batch)
 
     def metrics(self, params: Any, state: NGUState) -> dict[str, Float[Array, ""]]:
-        """The accuracy of the inverse model, and the mean distance and number of embeddings in the memories."""
-        del params
         rows = state.memory.embeddings.shape[1]
         return {
             "inverse_accuracy": state.accuracy,

@@ -26,19 +26,15 @@ class RND(Bonus):
     rewards_states: ClassVar[bool] = True
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
-        """A fresh predictor and its target."""
-        del stats
         return (
             bonus_network(self.spec, self.agent, predictor=True, key=named_key(key, "predictor")),
             bonus_network(self.spec, self.agent, predictor=False, key=named_key(key, "target")),
         )
 
     def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
-        """The error of every state that was reached."""
         return self._errors(params, state, rollout), state
 
     def loss(self, params: Any, state: Any, batch: Batch) -> Float[Array, " P"]:
-        """The same errors, which the predictor minimises."""
         return self._errors(params, state, batch)
 
     @staticmethod

@@ -34,7 +34,6 @@ class UCB(Bonus):
 
     @property
     def uses_obs_stats(self) -> bool:
-        """As the counter."""
         return self.counter.uses_obs_stats
 
     def check(self) -> None:
@@ -42,19 +41,15 @@ class UCB(Bonus):
         _ = self.counter
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
-        """Those of the counter."""
         return self.counter.init(key, stats)
 
     def acting_state(self, state: Any) -> Any:
-        """That of the counter."""
         return self.counter.acting_state(state)
 
     def new_episodes(self, state: Any) -> Any:
-        """As the counter."""
         return self.counter.new_episodes(state)
 
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
-        """The bound of every action."""
 
         def bounds(counts: Array) -> Array:
             return jnp.sqrt(2 * jnp.log1p(counts.sum()) / (1 + counts))
@@ -66,9 +61,7 @@ class UCB(Bonus):
         return self.counter.reward(params, state, rollout)
 
     def loss(self, params: Any, state: Any, batch: Batch) -> Float[Array, " P"]:
-        """That of the counter."""
         return self.counter.loss(params, state, batch)
 
     def metrics(self, params: Any, state: Any) -> dict[str, Float[Array, ""]]:
-        """Those of the counter."""
         return self.counter.metrics(params, state)

@@ -1,4 +1,4 @@
-"""``--config my.toml``: the settings in a file of a person as the flags that they stand for.
+"""``--config my.toml``: the settings in a file that a person has written, from which a command starts.
 
 Every key is the name of a flag, ``learning-rate``; the tables of Python's settings classes are accepted as well,
 ``[agent.ppo] learning_rate``. Flags that are typed win. Names in the file that lead to code need ``--trust``.
@@ -6,18 +6,22 @@ Every key is the name of a flag, ``learning-rate``; the tables of Python's setti
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_origin
 
 from action_balance.cli.form import Flag, Form
-from action_balance.cli.parser import split
-from action_balance.config import fields as values
-from action_balance.config.settings_file import Entry, entries, refuse
+from action_balance.config.fields import describe, element, from_text
 from action_balance.config.trust import check_trusted
 from action_balance.errors import UserError, nearest
 from action_balance.files import Data
+from action_balance.reading import Damaged, is_folder, parse_json, read_text
+
+#: The kinds of files by suffix, and the most bytes of one.
+KINDS = {".toml": "TOML", ".json": "JSON"}
+MAX_BYTES = 200_000
 
 #: What a file does not decide: other files, whom to trust, and what is deleted.
 TYPED_ONLY = ("config", "trust", "overwrite", "print_config")
@@ -25,171 +29,205 @@ TYPED_ONLY = ("config", "trust", "overwrite", "print_config")
 #: Where a key may be, by what leads to the paths of the flags.
 ROOTS = ("settings.", "settings.agent.", "")
 
-#: Path of the environment, whose name is the key ``env``.
-ENV = "settings.env.name"
-
-#: Settings that decide which other flags there are, or that may lead to code.
-FIRST = (
-    *(ENV, "settings.agent.preset", "settings.env.wrapper", "settings.env.env_kwargs", "settings.agent.method"),
-    *("settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.bonus.action_coef"),
-    "settings.agent.memory",
+#: Settings that may lead to code, whose values are approved before anything is imported.
+LEADING = (
+    *("settings.env.name", "settings.env.wrapper", "settings.env.env_kwargs"),
+    *("settings.agent.intrinsic", "settings.agent.action_bonus"),
 )
 
-
-@dataclass
-class FileWords:
-    """The words that a file stands for, and where each of them comes from."""
-
-    path: Path
-    words: list[str] = field(default_factory=list)
-    places: dict[str, Entry] = field(default_factory=dict)
-    """Entries by what an error message would mention: the flag, or the value in quotes."""
-
-    def located(self, error: UserError) -> UserError:
-        """The error with the file and the key, if it is about a setting of the file."""
-        for word in re.findall(r"--[a-z][\w-]*|'[^']*'", str(error)):
-            if word in self.places:
-                return refuse(self.path, self.places[word], f"is refused: {error}")
-        return error
+#: The names of the tables that a setting is in, and its own.
+Key = tuple[str, ...]
 
 
-def file_words(
+def is_settings_file(path: Path) -> bool:
+    """Whether a path is a person's settings, and not a run or its config.json, which has a format."""
+    if is_folder(path) or path.suffix.lower() not in KINDS:
+        return False
+    return path.suffix.lower() != ".json" or (path.name != "config.json" and "format" not in read_settings(path))
+
+
+def read_settings(path: Path) -> Data:
+    """The content of a file with settings."""
+    kind = KINDS[path.suffix.lower()]
+    text = read_text(path, f"a settings file in {kind}", MAX_BYTES)
+    try:
+        found = tomllib.loads(text) if kind == "TOML" else parse_json(text)
+    except RecursionError:
+        raise Damaged(f"{path} has too many nested tables, but settings in {kind} are expected") from None
+    except ValueError as error:
+        raise Damaged(f"{path} cannot be read as {kind}: {' '.join(str(error).split()):.160}") from None
+    if not isinstance(found, dict):
+        raise Damaged(f"{path} has no named settings, but settings in {kind} are expected")
+    return found
+
+
+def form_with_file(
     path: Path,
-    typed: Sequence[str],
-    has_env: bool,
-    form: Callable[[Sequence[str]], Form],
-    flags: Iterable[Flag],
+    typed: Collection[str],
+    chosen: Mapping[str, Any],
+    known: Mapping[str, Flag],
+    make: Callable[[Mapping[str, Any]], Form],
     approved: Callable[[Data], Collection[str]] | None,
-) -> FileWords:
-    """The words of a file."""
-    made, todo = FileWords(path), list(entries(path))
-    known = {one.path: one for one in flags}
-    first = _resolve(made, todo, [known[where] for where in FIRST if where in known], typed, has_env)
+) -> Form:
+    """The form of a command that starts from the settings in a file.
+
+    Some paths of flags were ``typed``. ``make`` makes the form from the values, by path, that decide which flags there
+    are; the typed ones are those that were ``chosen``. ``approved`` says what the user has typed of what a config leads
+    to; None if the file is trusted.
+    """
+    file = SettingsFile(path, typed)
+    file.take([known[one] for one in LEADING if one in known])
     if approved is not None:
-        config = _as_config({where: known[where].value(words) for where, words in first.items()})
+        config = _as_config(file.values)
         try:
             check_trusted(config, approved(config), typing=True)
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
-    now: tuple[Flag, ...] = ()
-    while True:  # a setting such as --counter brings further flags with it
-        try:
-            now = form([*made.words, *typed]).flags
-        except UserError as error:
-            raise made.located(error) from None
-        if not _resolve(made, todo, now, typed, has_env):
-            break
-    for entry in todo:
-        if not isinstance(entry.value, dict):
-            raise _unknown(path, entry, now, known.values())
-    return made
-
-
-def _resolve(
-    made: FileWords, todo: list[Entry], flags: Sequence[Flag], typed: Sequence[str], has_env: bool
-) -> dict[str, list[str]]:
-    """Move the entries that are among some flags from what is to do to the words; the words of each, by path."""
-    names = _names(flags)
-    given, _ = split(flags, typed)
-    found: dict[str, list[str]] = {}
-    for entry in list(todo):
-        one = _find(entry, names)
-        if one is None or entry not in todo:  # a part of a table that was a value itself
-            continue
-        todo[:] = [other for other in todo if other.key[: len(entry.key)] != entry.key]
-        if one.path in TYPED_ONLY:
-            raise refuse(made.path, entry, "cannot be set in a file: give it on the command line")
-        words = _words(made.path, entry, one)
-        if words is None or one.path in given or (one.path == ENV and has_env):
-            continue
-        found[one.path] = words
-        made.places |= {one.name: entry, **{f"'{word}'": entry for word in words}}
-        if one.positional:
-            made.words += words
-        elif one.kind is bool:
-            made.words.append(one.name if words == ["true"] else f"--no-{one.name[2:]}")
-        else:
-            made.words += [f"{one.name}={word}" for word in words]
-    return found
-
-
-def _names(flags: Iterable[Flag]) -> dict[str, Flag]:
-    """Flags by what a key may be, with underscores: their path and their name."""
-    found: dict[str, Flag] = {}
-    for one in flags:
-        found[one.path.replace("-", "_")] = one
-        found[f" {one.name[2:].replace('-', '_')}" if not one.positional else " env"] = one
-    return found
-
-
-def _find(entry: Entry, names: Mapping[str, Flag]) -> Flag | None:
-    key = entry.name.replace("-", "_")
-    if len(entry.key) == 1 and f" {key}" in names and not (key == "env" and isinstance(entry.value, dict)):
-        return names[f" {key}"]
-    return next((names[f"{root}{key}"] for root in ROOTS if f"{root}{key}" in names), None)
-
-
-def _words(path: Path, entry: Entry, one: Flag) -> list[str] | None:
-    """A value as it would be typed, checked; None where it stands for the default."""
-    value = entry.value
-    if value is None:
-        if one.kind is bool or "parse" in one.metadata or not _allows_none(one):
-            return None
-        value = "none"
-    if one.kind is bool:
-        if not isinstance(value, bool):
-            raise refuse(path, entry, f"takes true or false, not {_shown(value)}")
-        return ["true" if value else "false"]
-    if "parse" in one.metadata and isinstance(value, dict):
-        words = [json.dumps(value)]
-    elif one.many or values.element(one.kind) is not None:
-        words = [_text(path, entry, one, item) for item in (value if isinstance(value, list) else [value])]
-    else:
-        words = [_text(path, entry, one, value)]
     try:
-        one.value(words)
+        form = make({**file.values, **chosen})
+        while file.take(form.flags):  # a setting such as --counter brings further flags with it
+            form = make({**file.values, **chosen})
+        file.check_all_taken(form.flags, known)
+        for path_of_flag in file.values:
+            form.need(path_of_flag)
     except UserError as error:
-        raise refuse(path, entry, str(error).removeprefix(f"{one.name} ")) from None
-    return words
+        raise file.located(error) from None
+    return replace(form, start={**form.start, **file.values}, located=file.located)
 
 
-def _allows_none(one: Flag) -> bool:
+class SettingsFile:
+    """The settings in a file. They are taken from it as the values of flags, but for those that were typed."""
+
+    def __init__(self, path: Path, typed: Collection[str]) -> None:
+        self.path, self.values, self._typed = path, dict[str, Any](), typed
+        self._left = dict(_walk(read_settings(path), ()))
+        self._keys: dict[str, Key] = {}  # by path
+        self._places: dict[str, Key] = {}  # keys by what an error message would mention: flags, and values in quotes
+        spelled: dict[str, Key] = {}
+        for key in self._left:
+            other = spelled.setdefault(".".join(key).replace("_", "-"), key)
+            if other != key:
+                names = " and ".join(map(".".join, (other, key)))
+                raise UserError(f"{path} has {names}, which are the same setting: keep one of them")
+
+    def take(self, flags: Iterable[Flag]) -> bool:
+        """Take the settings that are among some flags; whether there were any."""
+        names: dict[str, Flag] = {}  # by what a key may be: the path, or the name after a space
+        for one in flags:
+            names[one.path.replace("-", "_")] = one
+            names[" env" if one.positional else f" {one.name[2:].replace('-', '_')}"] = one
+        taken = [(key, flag) for key in self._left if (flag := _find(key, self._left[key], names))]
+        for key, one in taken:
+            if key not in self._left:  # a part of a table that was a value itself
+                continue
+            value = self._left[key]
+            self._left = {other: left for other, left in self._left.items() if other[: len(key)] != key}
+            if one.path in TYPED_ONLY:
+                raise self._refuse(key, "cannot be set in a file: give it on the command line")
+            self._keys[one.path] = key
+            words = self._words(key, one, value)
+            if words is None or one.path in self._typed:
+                continue
+            try:
+                self.values[one.path] = one.value(words)
+            except UserError as error:
+                why = str(error)
+                raise self._refuse(
+                    key, why.removeprefix(f"{one.name} ") if why.startswith(one.name) else f"is refused: {why}"
+                ) from None
+            self._places |= {one.name: key, **{f"'{word}'": key for word in words}}
+        return bool(taken)
+
+    def check_all_taken(self, now: Iterable[Flag], known: Mapping[str, Flag]) -> None:
+        """Raise a `UserError` for a setting that is none of the flags, of which some others are known."""
+        taken = {one.path for one in now}
+        for flag_path, key in self._keys.items():
+            if flag_path not in taken:
+                raise self._refuse(key, "does not apply to this environment and method: leave it out")
+        for key in (key for key, value in self._left.items() if not isinstance(value, dict)):
+            name, own = ".".join(key), [one.path.removeprefix("settings.") for one in now]
+            if len(key) == 1:
+                name, own = name.replace("_", "-"), [one.name[2:] for one in now if not one.positional]
+                if any(one.name == f"--{name}" for one in known.values()):
+                    raise self._refuse(key, "does not apply to this environment and method: leave it out")
+            near = nearest(name, own, 0.6)
+            hint = f"did you mean {near}?" if near else "run action-balance train --help-all to list all settings"
+            raise self._refuse(key, f"is not a setting: {hint}")
+
+    def located(self, error: UserError) -> UserError:
+        """The error with the file and the key, if it is about a setting of the file."""
+        for word in re.findall(r"--[a-z][\w-]*|'[^']*'", str(error)):
+            if word in self._places and not str(error).startswith(str(self.path)):
+                return self._refuse(self._places[word], f"is refused: {error}")
+        return error
+
+    def _refuse(self, key: Key, why: str) -> UserError:
+        line = _line(read_text(self.path, "a settings file", MAX_BYTES).splitlines(), key)
+        return UserError(f"{self.path}{f', line {line}' if line else ''}: {'.'.join(key):.80} {why}")
+
+    def _words(self, key: Key, one: Flag, value: Any) -> list[str] | None:
+        """A value as it would be typed; None where it stands for the default."""
+        if value is None:
+            return ["none"] if _takes_none(one) else None
+        if one.kind is bool and not isinstance(value, bool):
+            raise self._refuse(key, f"takes true or false, not {_shown(value)}")
+        if one.kind is bool or (one.parsed and isinstance(value, dict)):
+            return [json.dumps(value)]
+        listed = one.many or element(one.kind) is not None
+        return [self._word(key, one, item) for item in (value if listed and isinstance(value, list) else [value])]
+
+    def _word(self, key: Key, one: Flag, value: Any) -> str:
+        kind = element(one.kind) or one.kind
+        if isinstance(value, list) and get_origin(kind) is tuple:
+            return ",".join(map(str, value))
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise self._refuse(key, f"takes {describe(kind)}, not {_shown(value)}")
+        return str(value)
+
+
+def _walk(table: Data, above: Key) -> Iterator[tuple[Key, Any]]:
+    for name, value in table.items():
+        yield (*above, name), value
+        if isinstance(value, dict):
+            yield from _walk(value, (*above, name))
+
+
+def _find(key: Key, value: Any, names: Mapping[str, Flag]) -> Flag | None:
+    name = ".".join(key).replace("-", "_")
+    if len(key) == 1 and f" {name}" in names and not (name == "env" and isinstance(value, dict)):
+        return names[f" {name}"]
+    return next((names[f"{root}{name}"] for root in ROOTS if f"{root}{name}" in names), None)
+
+
+def _takes_none(one: Flag) -> bool:
     try:
-        return one.value(["none"]) is None
-    except UserError:
+        return not one.parsed and one.kind is not bool and from_text(one.kind, "none") is None
+    except ValueError:
         return False
-
-
-def _text(path: Path, entry: Entry, one: Flag, value: Any) -> str:
-    kind = values.element(one.kind) or one.kind
-    if isinstance(value, list) and get_origin(kind) is tuple:
-        return ",".join(map(str, value))
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise refuse(path, entry, f"takes {values.describe(kind)}, not {_shown(value)}")
-    return str(value)
 
 
 def _shown(value: Any) -> str:
     return f"{json.dumps(value, default=str):.40}"
 
 
-def _as_config(given: Mapping[str, Any]) -> Data:
+def _as_config(values: Mapping[str, Any]) -> Data:
     """Settings by path as nested plain data."""
     config: Data = {"env": {}, "agent": {}}
-    for where, value in given.items():
-        _, group, *rest = [*where.split("."), ""]
-        if where.startswith("settings.") and len(rest) == 2:
-            config[group][rest[0]] = value
+    for path, value in values.items():
+        _, group, name = path.split(".")
+        config[group][name] = value
     return config
 
 
-def _unknown(path: Path, entry: Entry, now: Iterable[Flag], all_flags: Iterable[Flag]) -> UserError:
-    if len(entry.key) == 1:
-        name, own = entry.name.replace("_", "-"), [one.name[2:] for one in now if not one.positional]
-        if any(one.name == f"--{name}" for one in all_flags):
-            return refuse(path, entry, "does not apply to this environment and method: leave it out")
-    else:
-        name, own = entry.name, [one.path.removeprefix("settings.") for one in now]
-    near = nearest(name, own, 0.6)
-    hint = f"did you mean {near}?" if near else "run action-balance train --help-all to list all settings"
-    return refuse(path, entry, f"is not a setting: {hint}")
+def _line(lines: list[str], key: Key) -> int | None:
+    """The line of a key, found by the names that lead to it, each below the one before."""
+    start, found = 0, None
+    for name in key:
+        word = rf"(?:[\"']?{re.escape(name)}[\"']?)"
+        as_key = rf"^[\s{{,]*(?:[\w.-]+\.)?{word}(?:\.[\w.-]+)?\s*[=:]"
+        as_table = rf"^\s*\[+(?:[\w.-]+\.)?{word}(?:\.|\])"
+        for number in range(start, len(lines)):
+            if re.search(as_key, lines[number]) or re.search(as_table, lines[number]):
+                start, found = number, number + 1
+                break
+    return found

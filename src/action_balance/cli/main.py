@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
+from action_balance import signals
 from action_balance._version import __version__
 from action_balance.cli.compare import Compare
 from action_balance.cli.doctor import Doctor
@@ -23,7 +24,6 @@ from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.machine import failure
 from action_balance.printable import printable
-from action_balance.signals import interruptible
 
 ABOUT = "Action balance exploration: reproduce the paper, train agents, explore your own worlds."
 EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
@@ -84,14 +84,13 @@ def parse(arguments: Sequence[str]) -> Command:
         if not rest or rest[0].startswith("-"):
             raise UserError(f"{name} needs an experiment: choose from {', '.join(members)}")
         name, rest = f"{name} {check_name('experiment', rest[0], members)}", rest[1:]
-    rest, located = COMMANDS[name].expand(name, rest)
+    form = COMMANDS[name].form(name, rest)
+    if wants_help(rest):
+        return Show(command_help(form, everything=HELP_ALL in rest))
     try:
-        form = COMMANDS[name].form(name, rest)
-        if wants_help(rest):
-            return Show(command_help(form, everything=HELP_ALL in rest))
         command: Command = parse_form(form, rest, partial(_owner, arguments))
     except UserError as error:
-        raise located(error) from None
+        raise form.located(error) from None
     return command
 
 
@@ -158,8 +157,8 @@ def _prepare_and_run(command: Command) -> None:
     use_program_cache()
     execute = command.load()
     try:
-        with interruptible():  # only now: libraries that are loading lose exceptions, or crash
-            execute(OutputConsole())
+        signals.loaded()
+        execute(OutputConsole())
     except SystemExit as error:  # of an environment or a bonus; our own code ends in `main` only
         raise UserError(f"the code of the environment or of a bonus exited Python: {describe_error(error)}") from None
 

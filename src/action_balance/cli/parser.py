@@ -1,33 +1,40 @@
-"""From words to a command. argparse sorts the words by flags; values and errors are our own."""
+"""From words to a command."""
 
-import argparse
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
 from action_balance.cli.form import Flag, Form
-from action_balance.config import fields as values
+from action_balance.config.fields import choices, describe, element
 from action_balance.errors import UserError, nearest
 
 #: Finds what an option belongs to that a command does not take.
 Owner = Callable[[str], str | None]
 
+#: Words that begin like an option and are numbers.
+_NUMBER = re.compile(r"-\.?\d|-(inf|nan)$")
+
+
+@dataclass
+class Sorted:
+    """Words sorted by the flags that they follow."""
+
+    words: dict[str, list[str]] = field(default_factory=dict)  # by path; of a switch, "true" or "false"
+    others: list[str] = field(default_factory=list)  # what follows no flag
+    unknown: list[str] = field(default_factory=list)  # options that are no flag
+
 
 def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> Any:
     """The command that was typed."""
-    found, others = split(form.flags, words)
-    options = before_marker(words)
-    for word in others:
-        if word.startswith("-") and len(word) > 1 and word in options:
-            raise _unknown(form, word.partition("=")[0], owner)
-    flags = {one.path: one for one in form.flags}
-    given = {path: raw if isinstance(raw, bool) else flags[path].value(raw) for path, raw in found.items()}
-    for path in form.unused:
-        if path in given:
-            need = form.unused[path]
-            other = f"add {need}" if need.startswith("--") else "choose another --method"
-            raise UserError(f"{flags[path].name} needs {need}: leave it out, or {other}")
+    found = sort_words(form.flags, words)
+    if found.unknown:
+        raise _unknown(form, found.unknown[0], owner)
+    given = {one.path: one.value(found.words[one.path]) for one in form.flags if one.path in found.words}
+    for path in given:
+        form.need(path)
+    others = found.others
     for one in (one for one in form.flags if one.positional):
         taken, others = (others, []) if one.many else (others[:1], others[1:])
         if taken:
@@ -39,44 +46,54 @@ def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> An
     return form.build(given)
 
 
-def split(flags: Iterable[Flag], words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def sort_words(flags: Iterable[Flag], words: Sequence[str]) -> Sorted:
     """Sort words by the flags that they follow."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser._negative_number_matcher = re.compile(r"-\.?\d|-(inf|nan)$")  # -1e5 is a number, too
-    options = {one.name: one for one in flags if not one.positional}
-    for one in options.values():
-        add_option(parser, one)
-    known = before_marker(words)
-    try:
-        found, others = parser.parse_known_args(known)
-    except argparse.ArgumentError as error:
-        name = str(error.argument_name).partition("/")[0]  # a switch that is on has two names
-        kind = options[name].kind if name in options else bool
-        raise UserError(f"{name} takes {'no value' if kind is bool else values.describe(kind)}") from None
-    return {path: _as_typed(raw) for path, raw in vars(found).items()}, others + list(words[len(known) + 1 :])
+    known = {one.name: one for one in flags if not one.positional}
+    known |= {f"--no-{name[2:]}": one for name, one in known.items() if one.kind is bool}
+    found, todo = Sorted(), deque(words)
+    while todo:
+        word = todo.popleft()
+        name, equals, value = word.partition("=")
+        if word == "--":
+            found.others += todo
+            break
+        if not is_option(word):
+            found.others.append(word)
+        elif name not in known:
+            found.unknown.append(name)
+        else:
+            one = known[name]
+            taken = [value] if equals else _take(one, todo)
+            if one.kind is bool:
+                if equals:
+                    raise UserError(f"{one.name} takes no value")
+                taken = [str(name == one.name).lower()]
+            if not taken and not one.many:
+                expected = one.field.metadata.get("metavar") or describe(element(one.kind) or one.kind)
+                raise UserError(f"{name} takes {expected}")
+            found.words.setdefault(one.path, []).extend(taken)
+    return found
 
 
-def without(words: Sequence[str], options: Mapping[str, int]) -> list[str]:
-    """Leave out some options."""
-    made, known, skip = list[str](), before_marker(words), 0
-    for word in known:
-        if skip:
-            skip -= 1
-        elif word in options:
-            skip = options[word]
-        elif word.partition("=")[0] not in options:
-            made.append(word)
-    return made + list(words[len(known) :])
-
-
-def _as_typed(raw: Any) -> Any:
-    """The words of a flag; argparse makes an empty list of the value in ``--flag=--``."""
-    return [word if isinstance(word, str) else "--" for word in raw] if isinstance(raw, list) else raw
+def is_option(word: str) -> bool:
+    """Whether a word begins like an option; a negative number does not."""
+    return len(word) > 1 and word.startswith("-") and not _NUMBER.match(word)
 
 
 def before_marker(words: Sequence[str]) -> list[str]:
     """The words before ``--``, after which no word is an option."""
     return list(words[: words.index("--")] if "--" in words else words)
+
+
+def _take(one: Flag, todo: deque[str]) -> list[str]:
+    """The words that follow a flag."""
+    taken = list[str]()
+    bare = one.field.metadata.get("bare")  # the word that it has where none of its own follows
+    while todo and one.kind is not bool and (one.many or not taken) and not is_option(todo[0]):
+        if bare is not None and todo[0] not in choices(one.kind):
+            break
+        taken.append(todo.popleft())
+    return taken if bare is None else taken or [bare]
 
 
 def _unknown(form: Form, option: str, owner: Owner) -> UserError:
@@ -85,16 +102,3 @@ def _unknown(form: Form, option: str, owner: Owner) -> UserError:
     near = nearest(option.strip("-"), (one.name[2:] for one in form.flags if not one.positional), 0.6)
     hint = f": did you mean --{near}?" if near else ";"
     return UserError(f"unknown option {option}{hint} see {form.program} --help")
-
-
-def add_option(parser: argparse._ActionsContainer, one: Flag) -> argparse.Action:
-    """Add an option to a parser or to a group of its options. A switch can also be turned back."""
-    more: dict[str, Any] = {"dest": one.path, "default": argparse.SUPPRESS, "help": one.help.replace("%", "%%")}
-    if one.kind is bool and one.default is True:  # both names are shown: the text says what the switch does when on
-        return parser.add_argument(one.name, action=argparse.BooleanOptionalAction, **more)
-    if one.kind is bool:
-        back = {**more, "help": argparse.SUPPRESS}
-        parser.add_argument(f"--no-{one.name[2:]}", action="store_const", const=False, **back)
-        return parser.add_argument(one.name, action="store_const", const=True, **more)
-    arity: dict[str, Any] = {"action": "extend", "nargs": "*"} if one.many else {"action": "append"}
-    return parser.add_argument(one.name, metavar=one.metavar, **arity, **more)

@@ -1,38 +1,32 @@
 """``--print-config``: all settings as a file that ``--config`` reads back, with the same result."""
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from action_balance.cli.form import Flag, Form
 from action_balance.files import Data
 
 #: The kinds of files that are printed.
 Kind = Literal["toml", "json"]
-KINDS: tuple[str, ...] = get_args(Kind)
-
-
-def with_kind(words: list[str], flag: str) -> list[str]:
-    """Complete the flag where no kind of file follows it, so that it does not take the next word for one."""
-    made = []
-    for place, word in enumerate(words):
-        bare = word == flag and (place + 1 == len(words) or words[place + 1] not in KINDS)
-        made.append(f"{flag}={KINDS[0]}" if bare else word)
-    return made
 
 
 def settings_text(form: Form, command: Any, kind: Kind) -> str:
     """All settings of a command in their groups."""
     flags = [one for one in form.flags if _is_printed(one) and one.path not in form.unused]
     groups: dict[str, Data] = {}
-    for one in sorted(flags, key=lambda one: one.group is not None):
+    for one in sorted(flags, key=lambda one: one.title != ""):
         value = _plain(one, setting(command, one.path))
         if value is None and one.default is not None and not _is_of_bonus(one):
             value = "none" if one.default not in ((), "") else None  # the default of a preset was turned off
         if value is not None:
-            title = one.group.title if one.group else "run"
-            groups.setdefault(title, {})["env" if one.positional else one.name[2:]] = value
-    return _WRITERS[kind](groups)
+            groups.setdefault(one.title or "run", {})["env" if one.positional else one.name[2:]] = value
+    if kind == "json":
+        return json.dumps({name: value for group in groups.values() for name, value in group.items()}, indent=2) + "\n"
+    return "\n".join(
+        f"# {title}\n" + "".join(f"{name} = {_toml(value)}\n" for name, value in group.items())
+        for title, group in groups.items()
+    )
 
 
 def setting(command: Any, path: str) -> Any:
@@ -56,34 +50,17 @@ def _is_of_bonus(one: Flag) -> bool:
 
 
 def _plain(one: Flag, value: Any) -> Any:
-    if "parse" in one.metadata and isinstance(value, str):
+    if one.parsed and isinstance(value, str):
         return json.loads(value) if value else None
     if isinstance(value, tuple):
         return [_plain(one, item) for item in value] or None
     return value
 
 
-def _toml(groups: Mapping[str, Data]) -> str:
-    parts = [
-        f"# {title}\n" + "".join(f"{name} = {_toml_value(value)}\n" for name, value in group.items())
-        for title, group in groups.items()
-    ]
-    return "\n".join(parts)
-
-
-def _toml_value(value: Any) -> str:
+def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        items = ", ".join(
-            f"{json.dumps(name)} = {_toml_value(item)}" for name, item in value.items() if item is not None
-        )
+        items = ", ".join(f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items() if item is not None)
         return f"{{ {items} }}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml_value, value))}]"
+        return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value)  # of text, numbers and booleans, JSON is TOML
-
-
-def _json(groups: Mapping[str, Data]) -> str:
-    return json.dumps({name: value for group in groups.values() for name, value in group.items()}, indent=2) + "\n"
-
-
-_WRITERS: dict[Kind, Callable[[Mapping[str, Data]], str]] = {"toml": _toml, "json": _json}

@@ -8,14 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
-from action_balance.cli.form import Command, Flag, Form, Locate
-from action_balance.cli.parser import before_marker
-from action_balance.cli.train import NEEDS, Train
+from action_balance.cli.form import Command, Flag, Form
+from action_balance.cli.train import Train, without_effect
 from action_balance.config.agent import AgentConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.env import EnvConfig
-from action_balance.config.methods import NONE, WITHOUT_NETWORKS
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.studies.sweep.settings import SearchConfig, SweepSettings
@@ -37,7 +35,7 @@ DECIDING = ("method", "intrinsic", "action_bonus", "memory", "bonus.action_coef"
 
 @dataclass(frozen=True)
 class Sweep(Command):
-    """Search for good settings of the neural agent with Ray Tune. The best are trained again with fresh seeds.
+    """Search for good settings of the neural agent with Optuna and Ray. The best are trained again with fresh seeds.
 
     The same command continues a sweep that was interrupted. It needs the extra cluster.
     """
@@ -67,16 +65,9 @@ class Sweep(Command):
         _ = self.sweep, self.cluster  # their checks
 
     @classmethod
-    def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
-        """Replace ``--config my.toml`` by what is in the file."""
-        others, own = _divided(words)
-        made, located = Train.expand(name, others)
-        return (list(words) if made == others else [*made, *own]), located
-
-    @classmethod
     def form(cls, name: str, words: Sequence[str]) -> Form:
         """The flags of the environment that was typed, as those of `train`."""
-        return _as_sweep(Train.form(name, _divided(words)[0]))
+        return Train.form(name, words, Form(name, SearchConfig).flags, _as_sweep)
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -107,21 +98,6 @@ class Sweep(Command):
         label = re.sub(r"[^\w.+-]", "-", self.settings.agent.label)
         out = self.out or Path("sweeps") / f"{self.settings.env.slug}-{label}"
         return partial(sweep, self.sweep, out, self.overwrite, self.cluster)
-
-
-def _divided(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that `train` knows as well, and those of the search with their values."""
-    flags = {one.name: one for one in Form("sweep", SearchConfig).flags}
-    values = {name: int(one.kind is not bool) for name, one in flags.items()}
-    values |= {f"--no-{name[2:]}": 0 for name, one in flags.items() if one.kind is bool}
-    known = before_marker(words)
-    own, others, taken = list[str](), list[str](), 0
-    for word in known:
-        name, equals, _ = word.partition("=")
-        is_own = taken > 0 or name in values
-        (own if is_own else others).append(word)
-        taken = taken - 1 if taken else values.get(name, 0) * (not equals)
-    return [*others, *words[len(known) :]], own
 
 
 def _as_sweep(form: Form) -> Form:
@@ -155,7 +131,7 @@ def _settings(config: TrainConfig) -> Iterator[Setting]:
     )
     for one in form.flags:
         name = one.path.removeprefix("agent.")
-        if name not in FIXED and get_origin(one.kind) is not tuple and "parse" not in one.metadata:
+        if name not in FIXED and get_origin(one.kind) is not tuple and not one.parsed:
             yield Setting(name, one.name, one.kind, partial(_read, one))
 
 
@@ -180,11 +156,4 @@ def _check_effects(space: Space, config: TrainConfig) -> None:
 
 def _without_effect(agent: AgentConfig) -> dict[str, str]:
     """The settings that have no effect on an agent, each with what it would need."""
-    missing = {
-        "a bonus with networks": {*agent.bonus_names} <= WITHOUT_NETWORKS,
-        "a next-state bonus": agent.intrinsic_name == NONE,
-        "--action-coef auto": not agent.adapts,
-        "--memory gru": not agent.recurrent_units,
-        "--memory none": bool(agent.recurrent_units),
-    }
-    return {name: need for need, names in NEEDS.items() if missing[need] for name in names}
+    return without_effect(agent.bonus_names, agent.intrinsic_name, agent.adapts, bool(agent.recurrent_units))

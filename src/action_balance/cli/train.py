@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from action_balance.cli.form import Command, Flag, Form, Locate
-from action_balance.cli.parser import split, without
-from action_balance.cli.print_config import Kind, setting, settings_text, with_kind
+from action_balance.cli.config_file import form_with_file, is_settings_file
+from action_balance.cli.form import Command, Flag, Form
+from action_balance.cli.parser import sort_words
+from action_balance.cli.print_config import Kind, setting, settings_text
 from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
 from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.cluster import ClusterConfig
@@ -29,7 +30,7 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
-from action_balance.errors import UserError, check_name, flag
+from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.reading import Damaged, is_file, read_json
 from action_balance.tracking.base import Name, TrackConfig
@@ -37,41 +38,25 @@ from action_balance.tracking.base import Name, TrackConfig
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Path of the settings of single bonuses.
-BONUSES = "settings.agent.bonus_settings"
+#: Paths of the name of the environment, of the settings of the agent, and of those of single bonuses.
+ENV, AGENT, BONUSES = "settings.env.name", "settings.agent", "settings.agent.bonus_settings"
+#: What decides which flags there are, beside the environment and the settings of bonuses.
+DECIDING = (
+    *("config", "trust", "track"),
+    *(f"{AGENT}.{name}" for name in ("preset", "method", "intrinsic", "action_bonus", "memory", "bonus.action_coef")),
+)
 #: What the short help shows for every environment and every bonus.
 COMMON = (
-    *("settings.agent.method", "settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.preset"),
+    *(f"{AGENT}.{name}" for name in ("method", "intrinsic", "action_bonus", "preset")),
     *("config", "trust", "print_config"),
-    *("settings.agent.steps", "settings.agent.envs", "settings.seed", "settings.seeds", "out", "overwrite", "track"),
-    *(
-        "settings.stop_when",
-        "settings.checkpoint_every",
-        "settings.devices",
-        "settings.agent.ppo.learning_rate",
-        "settings.agent.ppo.intrinsic_coef",
-    ),
-    *("settings.agent.bonus.action_coef", "settings.env"),
+    *(f"{AGENT}.{name}" for name in ("steps", "envs")),
+    *("settings.seed", "settings.seeds", "out", "overwrite", "track"),
+    *("settings.stop_when", "settings.checkpoint_every", "settings.devices"),
+    *(f"{AGENT}.{name}" for name in ("ppo.learning_rate", "ppo.intrinsic_coef", "bonus.action_coef")),
+    "settings.env",
 )
-#: Settings of an agent that not every method uses, by what they need.
-NETWORKS = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", "net.predictor_layers")
-NEEDS = {
-    "a bonus with networks": (*NETWORKS, "image.bonus_features"),
-    "a next-state bonus": ("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"),
-    "--action-coef auto": tuple(f"bonus.{name}" for name in ADAPTS),
-    "--memory gru": ("memory_units",),
-    "--memory none": ("ppo.minibatch_of",),
-}
 #: Flags that have no effect without another one.
 ALONE = {"trust": "config", "track_project": "track"}
-#: Help texts that list names.
-DOCS = {
-    "settings.env.name": "{}, or your own environment family as MODULE:CLASS",
-    "settings.agent.method": "Exploration method, which selects the bonuses: {}",
-    "settings.agent.intrinsic": "Next-state bonus, overriding the method's: {}, or your own as MODULE:CLASS",
-    "settings.agent.action_bonus": ("Action bonus, overriding the method's: {}, or your own as MODULE:CLASS"),
-    "settings.agent.preset": "Named settings to start from, which flags override: {}",
-}
 NOTE = (
     "Run action-balance train ENV --help to see the options of an environment, and add --method, --intrinsic or "
     "--action-bonus to see those of the bonuses."
@@ -83,12 +68,12 @@ class Train(Command):
     """Train the neural agent. The run can be interrupted and resumed at any time."""
 
     settings: TrainConfig
-    config: Path | None = None
+    config: Path | None = field(default=None, compare=False)
     """Start from the settings in a TOML or JSON file, which needs only what differs from the defaults, or from an
     earlier run, given as its config.json or its folder. Flags override these settings."""
-    trust: bool = False
+    trust: bool = field(default=False, compare=False)
     """With --config: import the modules named in the file or the earlier run, which runs their code."""
-    print_config: Kind | None = None
+    print_config: Kind | None = field(default=None, metadata={"bare": "toml"})
     """Print all settings and exit, as TOML unless json follows. --config reads them back."""
     out: Path | None = None
     """Folder of the run (default: runs/ENV-METHOD-SEED). With --on ray, each of several seeds is a run of its own, in
@@ -103,66 +88,31 @@ class Train(Command):
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     @classmethod
-    def expand(cls, name: str, words: Sequence[str]) -> tuple[list[str], Locate]:
-        """Replace ``--config my.toml`` by what is in the file."""
-        words = with_kind(list(words), "--print-config")
-        flags = {one.name: one for form in cls.variants(name).values() for one in form.flags}
-        found, others = split(flags.values(), words)
-        path = Path(found["config"][-1]) if found.get("config") else None
-        if path is None:
-            return words, lambda error: error
-        from action_balance.config.settings_file import is_settings_file
+    def form(
+        cls,
+        name: str,
+        words: Sequence[str],
+        also: Iterable[Flag] = (),
+        as_command: Callable[[Form], Form] = lambda f: f,
+    ) -> Form:
+        """The flags of the environment and the bonuses that were typed, or that are in a file or an earlier run.
 
-        if not is_settings_file(path):
-            return words, lambda error: error
-        from action_balance.cli.config_file import file_words
+        A command that extends this one knows more flags ``also``, and makes its form of ours (``as_command``).
+        """
+        flags = _all_flags(name)
+        typed = sort_words([*flags.values(), *also], words)
+        chosen = {path: flags[path].value(found) for path, found in typed.words.items() if _decides(path)}
+        if (env := _environment(typed.others)) is not None:
+            chosen[ENV] = env
 
-        env = _environment(others)
-        approved = None if found.get("trust") else lambda config: _typed(config, env, found)
-        typed = without(words, {"--config": 1, "--trust": 0, "--no-trust": 0})
-        made = file_words(path, typed, env is not None, partial(cls.form, name), flags.values(), approved)
-        return [*made.words, *typed], made.located
+        def make(chosen: Mapping[str, Any]) -> Form:
+            return as_command(_form_for(name, chosen, {*typed.words}))
 
-    @classmethod
-    def form(cls, name: str, words: Sequence[str]) -> Form:
-        """The flags of the environment that was typed, or of that of the earlier run."""
-        variants = tuple(cls.variants(name).values())
-        flags = {one.name: one for form in variants for one in form.flags}
-        found, others = split(flags.values(), words)
-        env = _environment(others)
-        typed = {path: raw[-1] for path, raw in found.items() if isinstance(raw, list) and raw}
-        start = _start(typed.get("settings.agent.preset"), typed.get("config"), env, found)
-        if env is None and "settings" in start:
-            env = start["settings"].env.name
-        agent = start["settings.agent"]
-        chosen = {one: typed.get(f"settings.agent.{one}") for one in ("method", "intrinsic", "action_bonus")}
-        preset = METHODS.get(chosen["method"] or agent.method, METHODS[agent.method])
-        names = (
-            chosen["intrinsic"] or agent.intrinsic or preset.intrinsic,
-            chosen["action_bonus"] or agent.action_bonus or preset.action_bonus,
-        )
-        given = {one.path: one.value(found[one.path]) for one in flags.values() if one.path in found and _is_bonus(one)}
-        bonuses = _bonuses(agent, preset, names, given)
-        used = {one: settings for one, settings in agent.bonus_settings.items() if one in bonuses}
-        start[BONUSES] = FrozenDict(used)
-        picked = names if chosen["method"] else tuple(filter(None, (chosen["intrinsic"], chosen["action_bonus"])))
-        common = [f"{BONUSES}.{one}" for one in _bonuses(agent, preset, picked, given)]
-        coefs = (typed.get("settings.agent.bonus.action_coef"), agent.bonus.action_coef, preset.action_coef)
-        adapts = next(one for one in coefs if one is not None) == AUTO
-        if adapts:
-            common.append("settings.agent.bonus.target_kl")
-        if _family(env) is EnvConfig or _family(env).engine == "device":
-            common.append("settings.agent.memory")
-        if env is None:
-            return _form(name, EnvConfig, start, bonuses, common, variants)
-        if not adapts:  # what an earlier run adapted to has no effect
-            start |= {f"settings.agent.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-        remembers = (typed.get("settings.agent.memory") or agent.memory) != NONE
-        if remembers:
-            env_class(env).check_memory()
-        unused = _unused(*names, bonuses, adapts, remembers)
-        unused |= {path: f"--{other}" for path, other in ALONE.items() if other not in typed}
-        return replace(_form(name, env_class(env), start, bonuses, common), unused=unused)
+        config = chosen.get("config")
+        if config is None or not is_settings_file(config):
+            return make(chosen)
+        approved = None if chosen.get("trust") else lambda data: _typed(data, env, {*typed.words})
+        return form_with_file(config, {*typed.words, *chosen}, chosen, flags, make, approved)
 
     @classmethod
     def variants(cls, name: str) -> dict[str, Form]:
@@ -171,11 +121,9 @@ class Train(Command):
 
     @property
     def is_light(self) -> bool:
-        """Whether the settings are printed only."""
         return self.print_config is not None
 
     def load(self) -> Callable[["Console"], None]:
-        """Import the training."""
         if self.print_config is not None:
             return partial(_print_config, self, self.print_config)
         label = re.sub(r"[^\w.+-]", "-", self.settings.agent.label)
@@ -191,114 +139,120 @@ class Train(Command):
         return partial(train, self.settings.with_defaults(), out, self.overwrite, track)
 
 
-@cache  # thousands of flags, which every word that is typed is compared with
-def _variants(name: str) -> dict[str, Form]:
-    found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
-    for option, bonuses in (("--intrinsic", INTRINSIC_BONUSES), ("--action-bonus", ACTION_BONUSES)):
-        found |= {f"{name} {option} {bonus}": form for bonus in bonuses if (form := _bonus_form(name, bonus))}
-    for counter in get_args(Counter):
-        if form := _bonus_form(name, counter):
-            found[f"{name} --action-bonus ucb --counter {counter}"] = form
-    return found
+def without_effect(bonuses: Iterable[str], intrinsic: str, adapts: bool, remembers: bool) -> dict[str, str]:
+    """The settings of an agent that have no effect, by path below the agent, each with what it would need."""
+    unused = dict[str, str]()
+    if {*bonuses} <= WITHOUT_NETWORKS:
+        networks = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", "net.predictor_layers")
+        unused |= dict.fromkeys((*networks, "image.bonus_features"), "a bonus with networks")
+    if intrinsic == NONE:
+        unused |= dict.fromkeys(("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"), "a next-state bonus")
+    if not adapts:
+        unused |= {f"bonus.{name}": "--action-coef auto" for name in ADAPTS}
+    return unused | ({"ppo.minibatch_of": "--memory none"} if remembers else {"memory_units": "--memory gru"})
 
 
-def _print_config(command: Train, kind: Kind, console: "Console") -> None:
-    from action_balance.terminal.console import say
-
-    agent = command.settings.agent
-    chosen = {one: getattr(agent, one) for one in ("preset", "method", "intrinsic", "action_bonus", "memory")}
-    words = [command.settings.env.name, *(f"--track={name}" for name in command.track)]
-    for name, value in {**chosen, "action_coef": agent.bonus.action_coef}.items():
-        words += [f"{flag(name)}={value}"] if value is not None else []
-    form = Train.form("train", words)
-    words += [f"{one.name}={value}" for one in form.flags if _is_bonus(one) and (value := setting(command, one.path))]
-    say(console, *settings_text(Train.form("train", words), command, kind).splitlines())
-
-
-def _environment(others: Sequence[str]) -> str | None:
-    """The environment among the words that follow no flag."""
-    plain = [word for word in others if not word.startswith("-")]
-    return next((word for word in plain if _has_family(word)), plain[0] if plain else None)
-
-
-def _start(preset: str | None, config: str | None, env: str | None, found: Mapping[str, Any]) -> dict[str, Any]:
-    """What the settings start from, by path, given the environment and all flags that were typed."""
-    if preset and config:
-        raise UserError("--preset and --config both set what to start from: use only one of them")
-    if preset:
-        return {"settings.agent": PRESETS[check_name("preset", preset, PRESETS)]}
-    if config:
-        earlier = _earlier(Path(config), env, found)
-        return {"settings": earlier, "settings.agent": earlier.agent}
-    return {"settings.agent": PRESETS[_family(env).preset]}
-
-
-def _unused(intrinsic: str, action_bonus: str, bonuses: Iterable[str], adapts: bool, remembers: bool) -> dict[str, str]:
-    """The flags that have no effect with two bonuses, and c and the memory as they are, by path, each with what it
-    would need."""
-    missing = {
-        "a bonus with networks": {intrinsic, action_bonus, *bonuses} <= WITHOUT_NETWORKS,
-        "a next-state bonus": intrinsic == NONE,
-        "--action-coef auto": not adapts,
-        "--memory gru": not remembers,
-        "--memory none": remembers,
-    }
-    return {f"settings.agent.{path}": need for need, paths in NEEDS.items() if missing[need] for path in paths}
-
-
-def _is_bonus(one: Flag) -> bool:
-    return one.path.startswith(f"{BONUSES}.")
-
-
-def _bonuses(agent: AgentConfig, preset: Method, names: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the bonuses in use, and of what they are made of, by name, as they are before flags change them; only
-    of those that have any. ``given`` has the settings of built-in bonuses that flags change, by path."""
-
-    def before(name: str) -> dict[str, Any]:
-        return {**preset.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})}
-
-    def after(name: str) -> dict[str, Any]:
-        prefix = f"{BONUSES}.{name}."
-        return before(name) | {path.removeprefix(prefix): given[path] for path in given if path.startswith(prefix)}
-
-    parts = [part for name in names for part in bonus_parts(name, after(name))]
-    return {name: kind(**before(name)) for name in sorted({*names, *parts}) if (kind := bonus_settings(name))}
+def _form_for(name: str, chosen: Mapping[str, Any], typed: set[str]) -> Form:
+    """The flags where these values, by path, decide which there are; some paths of flags were ``typed``."""
+    start = _start(chosen, typed)
+    agent: AgentConfig = start[AGENT]
+    env = chosen.get(ENV, start["settings"].env.name if "settings" in start else None)
+    picks = {one: chosen.get(f"{AGENT}.{one}") for one in ("method", "intrinsic", "action_bonus")}
+    method = METHODS.get(picks["method"] or "", METHODS[agent.method])
+    intrinsic = picks["intrinsic"] or agent.intrinsic or method.intrinsic
+    action_bonus = picks["action_bonus"] or agent.action_bonus or method.action_bonus
+    bonuses = _bonuses(agent, method, (intrinsic, action_bonus), chosen)
+    start[BONUSES] = FrozenDict({one: settings for one, settings in agent.bonus_settings.items() if one in bonuses})
+    shown = (intrinsic, action_bonus) if picks["method"] else (picks["intrinsic"], picks["action_bonus"])
+    common = [f"{BONUSES}.{one}" for one in _bonuses(agent, method, shown, chosen)]
+    coefs = (chosen.get(f"{AGENT}.bonus.action_coef"), agent.bonus.action_coef, method.action_coef)
+    adapts = next(one for one in coefs if one is not None) == AUTO
+    if adapts:
+        common.append(f"{AGENT}.bonus.target_kl")
+    if _family(env) is EnvConfig or _family(env).engine == "device":
+        common.append(f"{AGENT}.memory")
+    if env is None:
+        return _form(name, EnvConfig, start, bonuses, common, note=NOTE, more=tuple(_variants(name).values()))
+    if not adapts:  # what an earlier run adapted to has no effect
+        start |= {f"{AGENT}.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
+    remembers = chosen.get(f"{AGENT}.memory", agent.memory) != NONE
+    if remembers:
+        env_class(env).check_memory()
+    needs = without_effect((intrinsic, action_bonus, *bonuses), intrinsic, adapts, remembers)
+    unused = {f"{AGENT}.{path}": need for path, need in needs.items()}
+    unused |= {path: f"--{other}" for path, other in ALONE.items() if other not in chosen}
+    return _form(name, env_class(env), start, bonuses, common, unused=unused)
 
 
 def _form(
     name: str,
     family: type[EnvConfig],
-    start: dict[str, Any],
-    bonuses: dict[str, Any],
+    start: Mapping[str, Any],
+    bonuses: Mapping[str, Any],
     common: Iterable[str] = (),
-    variants: tuple[Form, ...] = (),
+    **more: Any,
 ) -> Form:
-    choices: dict[str, Iterable[str]] = {
-        "settings.env.name": known_names(),
-        "settings.agent.method": METHODS,
-        "settings.agent.intrinsic": (NONE, *INTRINSIC_BONUSES),
-        "settings.agent.action_bonus": (NONE, *ACTION_BONUSES),
-        "settings.agent.preset": PRESETS,
-    }
-    listed = {path: ", ".join(names) for path, names in choices.items()}
-    listed["settings.env.name"] = ", ".join(form for one in families() for form in one.forms)
-    return Form(
-        name,
-        Train,
-        start,
-        kinds={"settings.env": family, BONUSES: bonuses},
-        choices=choices,
-        docs={path: DOCS[path].format(names) for path, names in listed.items()},
-        common=(*COMMON, *common),
-        note=NOTE if variants else "",
-        more=variants,
-    )
+    kinds = {"settings.env": family, BONUSES: bonuses}
+    return Form(name, Train, start, kinds, {ENV: known_names()}, (*COMMON, *common), **more)
 
 
-def _bonus_form(name: str, bonus: str) -> Form | None:
-    """The flags of one bonus, in any environment; None if it has none."""
-    kind = bonus_settings(bonus)
-    return _form(name, EnvConfig, {}, {bonus: kind()}) if kind else None
+@cache
+def _variants(name: str) -> dict[str, Form]:
+    """The flags of every family of environments, and of every bonus, by how the command is given."""
+    found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
+    options = {f"--intrinsic {one}": one for one in INTRINSIC_BONUSES}
+    options |= {f"--action-bonus {one}": one for one in ACTION_BONUSES}
+    options |= {f"--action-bonus ucb --counter {one}": one for one in get_args(Counter)}
+    for option, bonus in options.items():
+        if kind := bonus_settings(bonus):
+            found[f"{name} {option}"] = _form(name, EnvConfig, {}, {bonus: kind()})
+    return found
+
+
+@cache  # thousands of flags
+def _all_flags(name: str) -> dict[str, Flag]:
+    """One flag of every name, by path."""
+    names = {one.name: one for form in _variants(name).values() for one in form.flags}
+    return {one.path: one for one in names.values()}
+
+
+def _decides(path: str) -> bool:
+    return path in DECIDING or path.startswith(f"{BONUSES}.")
+
+
+def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
+    """What the settings start from, by path: an earlier run, a preset, or the family's preset."""
+    preset, config, env = chosen.get(f"{AGENT}.preset"), chosen.get("config"), chosen.get(ENV)
+    if config is not None and not is_settings_file(config):
+        if preset is not None:
+            raise UserError("--preset and --config both set what to start from: use only one of them")
+        earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
+        return {"settings": earlier, AGENT: earlier.agent}
+    return {AGENT: PRESETS[preset or _family(env).preset]}
+
+
+def _bonuses(
+    agent: AgentConfig, method: Method, names: Iterable[str | None], chosen: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Settings of bonuses, and of what they are made of, by name, as they are before flags change them; only of those
+    that have any."""
+
+    def before(name: str) -> dict[str, Any]:
+        return {**method.bonus_settings.get(name, {}), **agent.bonus_settings.get(name, {})}
+
+    def after(name: str) -> dict[str, Any]:
+        prefix = f"{BONUSES}.{name}."
+        return before(name) | {path.removeprefix(prefix): chosen[path] for path in chosen if path.startswith(prefix)}
+
+    own = {name for name in names if name}
+    parts = {part for name in own for part in bonus_parts(name, after(name))}
+    return {name: kind(**before(name)) for name in sorted(own | parts) if (kind := bonus_settings(name))}
+
+
+def _environment(others: Sequence[str]) -> str | None:
+    """The environment among the words that follow no flag."""
+    plain = [word for word in others if not word.startswith("-")]
+    return next((word for word in plain if _family(word) is not EnvConfig), plain[0] if plain else None)
 
 
 def _family(name: str | None) -> type[EnvConfig]:
@@ -309,11 +263,7 @@ def _family(name: str | None) -> type[EnvConfig]:
         return EnvConfig
 
 
-def _has_family(name: str) -> bool:
-    return _family(name) is not EnvConfig
-
-
-def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConfig:
+def _earlier(path: Path, env: str | None, typed: set[str], trust: bool) -> TrainConfig:
     """The settings of an earlier run, from its folder or its config.json. What was typed replaces them."""
     from action_balance.runs import read_config
 
@@ -323,17 +273,31 @@ def _earlier(path: Path, env: str | None, found: Mapping[str, Any]) -> TrainConf
         except Damaged:
             raise UserError(f"{path} is not the config.json of a run: give that file or the run's folder") from None
     data = read_config(path)
-    return TrainConfig.from_dict(data, bool(found.get("trust")), _typed(data, env, found), typing=True)
+    return TrainConfig.from_dict(data, trust, _typed(data, env, typed), typing=True)
 
 
-def _typed(data: Data, env: str | None, found: Mapping[str, Any]) -> set[str]:
+def _typed(data: Data, env: str | None, typed: set[str]) -> set[str]:
     """The settings and names that were typed, which replace those of a file."""
-    typed = {one.removeprefix("settings.") for one in found}
+    found = {path.removeprefix("settings.") for path in typed}
     if env is not None:
-        typed.add(env)
+        found.add(env)
         before = data["env"].get("name") if isinstance(data.get("env"), dict) else None
         if before != env:
-            typed |= {FAMILY, NAME}
+            found |= {FAMILY, NAME}
         if built_in(env) != FAMILIES["gym:"]:  # no setting of a Gymnasium environment is kept
-            typed |= {*OF_GYMNASIUM}
-    return typed
+            found |= {*OF_GYMNASIUM}
+    return found
+
+
+def _print_config(command: Train, kind: Kind, console: "Console") -> None:
+    from action_balance.terminal.console import say
+
+    settings = _flatten(command.settings.agent.bonus_settings)
+    chosen = {path: value for path in DECIDING if path != "config" and (value := setting(command, path))}
+    form = _form_for("train", {**chosen, ENV: command.settings.env.name, **settings}, set())
+    say(console, *settings_text(form, command, kind).splitlines())
+
+
+def _flatten(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Settings of single bonuses by path."""
+    return {f"{BONUSES}.{bonus}.{name}": value for bonus, own in settings.items() for name, value in own.items()}

@@ -22,16 +22,14 @@ from action_balance.errors import UserError
 from action_balance.files import reason
 from action_balance.machine import failure
 from action_balance.signals import graceful_stop
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.web.format import count, listed
 
 #: Seconds between two looks at what tasks do, and to wait for the messages that they have left.
 POLL, PATIENCE = 0.25, 2.0
 
-#: Seconds that tasks have to save and end when the command is interrupted, and when it is terminated: a cluster kills
-#: what has not ended half a minute after SIGTERM.
-GRACE, TERMINATED = 60.0, 25.0
+#: Seconds that tasks have to save and end when the command is interrupted.
+GRACE = 60.0
 
 #: Seconds before a job that has crashed without progress is tried again: doubled each time, up to the second.
 DELAY, LONGEST_DELAY = 1.0, 30.0
@@ -75,7 +73,7 @@ class Campaign:
         room = math.inf if isinstance(jobs, Sequence) else self.resources.slots
         coming = iter(jobs)
         self._mailbox = self._start_mailbox()
-        with self.board, graceful_stop() as stop, task(Task(stop=stop, stopping=self._stopping, closing=TERMINATED)):
+        with self.board, graceful_stop(self._stopping) as stop:
             try:
                 while True:
                     if stop.is_set():

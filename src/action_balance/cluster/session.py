@@ -8,7 +8,6 @@ import secrets
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -173,9 +172,6 @@ def _leave_gpus_to_runs() -> None:
 @contextmanager
 def _own_signals() -> Iterator[None]:
     """Keep our signal handlers: Ray replaces that of SIGTERM."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield

@@ -1,10 +1,11 @@
 """The training loop: updates, metrics, checkpoints. A run can be stopped at any moment and continues where it was."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,10 @@ from action_balance.engines.stall import StallWatch
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
-from action_balance.machine import available_memory, failure
+from action_balance.machine import failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import ENDED_EARLY, RunStatus, resume_command
-from action_balance.runs.trees import HostCopy, host_copy, size
-from action_balance.signals import graceful_stop, watched
-from action_balance.tasks import Stop, Task, critical_section, task
+from action_balance.signals import graceful_stop, kept
 from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
@@ -49,13 +48,6 @@ DEVICES = "devices"
 
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
-
-#: A process may have to end during an update, which reuses the memory of the state before it. A copy of that state is
-#: kept after an update that took this many seconds, and when the last checkpoint or copy is this many seconds old.
-SLOW, COPY_EVERY = 2.0, 30.0
-
-#: Share of the available memory that a copy may take.
-COPY_SHARE = 0.25
 
 #: Called after every update.
 Report = Callable[[Progress], None]
@@ -76,16 +68,16 @@ def begin(
     track = track or TrackConfig()
     check_installed(track.names)
     messages = MessageLog(on_message)
-    with graceful_stop() as stop:
+    now = _Now(config.agent.updates)
+    with graceful_stop(now.stopping) as stop:
         trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
         if stop.is_set():
             raise KeyboardInterrupt
-        with critical_section():
-            about = _about(trainer, config) | planned(track)
-            folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
+        about = _about(trainer, config) | planned(track)
+        folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
         tracking = Tracking(track, _run_info(path, config), {}, messages)
         log = folder.metrics()
-        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, is_new=True)
+        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, True, now)
         return session.run(None, 0, on_start)
 
 
@@ -105,16 +97,16 @@ def resume(
     track = track or TrackConfig()
     config = extension.config if extension else config
     check_installed(track.names)
-    messages = MessageLog(on_message)
-    with graceful_stop() as stop:
+    messages, now = MessageLog(on_message), _Now(config.agent.updates)
+    with graceful_stop(now.stopping) as stop:
         saved = bool(folder.checkpoints().updates())
         trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
         notes = [*notes, *([trainer.resume_note] if saved and trainer.resume_note else [])]
         shapes = trainer.state_shapes() if saved else None
         about = _about(trainer, config)
-        before, now = folder.manifest.get(DEVICES), about.get(DEVICES)
-        if saved and not notes and before != now and None not in (before, now):
-            notes.append(f"the run was split over {before} devices, and now over {now}: results differ by rounding")
+        before, here = folder.manifest.get(DEVICES), about.get(DEVICES)
+        if saved and not notes and before != here and None not in (before, here):
+            notes.append(f"the run was split over {before} devices, and now over {here}: results differ by rounding")
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
             del about[WARMUP]
         restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
@@ -129,7 +121,7 @@ def resume(
         elif restored.update:
             on_message(f"{folder.path}: continuing after update {restored.update:,} of {config.agent.updates:,}")
         tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
-        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks)
+        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, False, now)
         return session.run(restored.state, restored.update, on_start)
 
 
@@ -159,22 +151,18 @@ def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
     return known | split | ({SPACES: spaces} if spaces is not None else {})
 
 
-#: An update, what gives the state after it, and its score.
-_Unsaved = tuple[int, Callable[[], TrainState | HostCopy], float | None]
-
-
 @dataclass
 class _Now:
-    """Where a run is, for the thread that has to end the process while the main thread computes."""
+    """Where a run is, also for the thread that answers signals."""
 
-    update: int = 0
-    """The update after which a stop is noticed."""
-    trained: bool = False
-    """Whether this process has finished one."""
-    unsaved: _Unsaved | None = None
-    """The newest update whose state can be had, if it is newer than all checkpoints."""
-    stopped: bool = False
-    """Whether a callback has ended the training."""
+    total: int  # updates of the whole run
+    update: int = 0  # after which a stop is noticed
+    trained: bool = False  # whether this process has finished an update
+    stopped: bool = False  # whether a callback has ended the training
+
+    def stopping(self) -> str:
+        """When the run stops; nothing is lost by ending before the first update of this process is finished."""
+        return f"stopping after this update ({self.update} of {self.total})" if self.trained else ""
 
 
 @dataclass(frozen=True)
@@ -186,18 +174,17 @@ class _Session:
     trainer: Trainer
     log: MetricsLog
     report: Report
-    stop: Stop  # set when the user asks for a stop
+    stop: threading.Event  # set when the user asks for a stop
     messages: MessageLog
     tracking: Tracking
-    callbacks: Sequence[Callback] = ()
-    is_new: bool = False  # whether this process has made the folder
-    now: _Now = field(default_factory=_Now)
+    callbacks: Sequence[Callback]
+    is_new: bool  # whether this process has made the folder
+    now: _Now
 
     def run(self, state: TrainState | None, done: int, on_start: Callable[[], None]) -> bool:
         """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
-        under_way = Task(self._what_is_kept, self.stop, self._stopping)
         try:
-            with task(under_way), self._recorded_end(), task(Task(save=self._save_now)):
+            with kept(self._what_is_kept), self._recorded_end():
                 try:
                     on_start()
                     if state is None:
@@ -210,8 +197,6 @@ class _Session:
                     self._train(done)
                 finally:
                     self.trainer.close()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(self._what_is_kept()) from None
         except WriteError as error:
             raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
         except (EnvironmentsLost, EnvironmentFailed) as error:
@@ -233,7 +218,7 @@ class _Session:
     def _train(self, done: int) -> None:
         config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
         conditions, saved = config.conditions, time.perf_counter()
-        kept = began = saved
+        began = saved
         stall = StallWatch(config.agent, config.seed, self.trainer.spec, is_done=done > 0)
         for update in range(done + 1, total + 1):
             try:
@@ -250,12 +235,9 @@ class _Session:
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
             reached = first_that_holds(conditions, means)
-            with critical_section():
-                self.log.append(made, timing)
-                self._log_visits(update, steps)
-                # Until the next update begins, the trainer itself has the state.
-                fallback, self.now.unsaved = self.now.unsaved, (update, self.trainer.state, score(metrics))
-                self.now.update, self.now.trained = update, True
+            self.log.append(made, timing)
+            self._log_visits(update, steps)
+            self.now.update, self.now.trained = update, True
             if line := stall(metrics):
                 self.messages(line)
             self.report(progress(metrics, update, steps))  # as long as a terminal may take
@@ -267,15 +249,9 @@ class _Session:
             ending = reached is not None or self.now.stopped
             stopping, now = self.stop.is_set(), time.perf_counter()
             self.now.update = min(update + 1, total)  # after which the next stop is noticed
-            is_slow = seconds > SLOW and update > done + 1  # the first update includes compilation
             if stopping or ending or config.is_checkpoint_due(update, now - saved):
                 self._save(update, self.trainer.state, score(metrics))
-                fallback, saved = None, time.perf_counter()
-                kept = saved
-            elif watched() and (is_slow or now - kept > COPY_EVERY):
-                fallback, kept = self._copied(update, score(metrics)) or fallback, now
-            with critical_section():  # not while another thread saves the state, whose memory is about to be reused
-                self.now.unsaved = fallback
+                saved = time.perf_counter()
             if reached is not None and update < total:
                 self._end_early(reached, update, total)
                 return
@@ -293,7 +269,7 @@ class _Session:
             self._save(update, self.trainer.state, score(metrics))
             raise
 
-    def _save(self, update: int, state: Callable[[], TrainState | HostCopy], reached: float | None) -> None:
+    def _save(self, update: int, state: Callable[[], TrainState], reached: float | None) -> None:
         """Save a checkpoint after all rows up to it."""
         self.log.sync()
         self.folder.checkpoints().save(update, state(), reached)
@@ -309,14 +285,6 @@ class _Session:
         tracked = self.tracking.news()
         if tracked is not None:
             self.folder.record({TRACKING: tracked})
-
-    def _copied(self, update: int, reached: float | None) -> _Unsaved | None:
-        """A copy of the state that the next update does not change; None if there is too little memory."""
-        state, available = self.trainer.state(), available_memory()
-        if available is not None and size(state) > COPY_SHARE * available:
-            return None
-        copy = host_copy(state)
-        return update, lambda: copy, reached
 
     def _log_visits(self, update: int, steps: int) -> None:
         total = self.config.agent.updates
@@ -371,15 +339,3 @@ class _Session:
 
     def _how_to_resume(self) -> str:
         return f"resume with: {resume_command(self.folder.path, self.config.to_dict())}"
-
-    def _stopping(self) -> str:
-        """When the run stops; nothing is lost by ending before the first update of this process is finished."""
-        if not self.now.trained:
-            return ""
-        return f"stopping after this update ({self.now.update} of {self.config.agent.updates})"
-
-    def _save_now(self) -> None:
-        """Save what would be lost, in another thread than the one that trains: the process ends."""
-        if self.now.unsaved is not None:
-            self._save(*self.now.unsaved)
-        self._finish("interrupted")

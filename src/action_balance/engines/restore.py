@@ -10,11 +10,6 @@ from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
 
 
-def checkpoint_name(which: Literal["newest", "best"] | int) -> str:
-    """A checkpoint as it is called on the command line."""
-    return "latest" if which == "newest" else str(which)
-
-
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
     """Read a checkpoint of a run."""
     if folder.is_copy:

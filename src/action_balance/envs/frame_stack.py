@@ -21,7 +21,6 @@ class Frames(eqx.Module):
     depth: int = eqx.field(static=True)  # K
 
     def newest(self) -> Shaped[Array, "T N ..."]:
-        """The last T frames."""
         return self.frame[self.depth - 1 :]
 
     def stacks(self) -> Shaped[Array, "T N K ..."]:

@@ -125,5 +125,4 @@ def with_timeout(receive: Callable[[], T], timeout: float = TIMEOUT) -> T:
 
 
 def timeout_error(timeout: float) -> EnvironmentsLost:
-    """The error for environments that do not answer."""
     return EnvironmentsLost(f"an environment has not answered for {timeout:.0f} seconds")

@@ -8,7 +8,6 @@ from action_balance.errors import UserError
 
 
 def parse_kwargs(words: Sequence[str]) -> str:
-    """Arguments of an environment from the command line."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -29,7 +28,6 @@ def parse_kwargs(words: Sequence[str]) -> str:
 
 
 def as_kwargs(given: Any) -> str:
-    """Arguments of an environment as they are kept."""
     if isinstance(given, Mapping):
         given = json.dumps(dict(given), sort_keys=True) if given else ""
     try:

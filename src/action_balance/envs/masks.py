@@ -17,7 +17,6 @@ class BadMask(Exception):
 
 
 def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
-    """The mask of one environment as a vector."""
     if not isinstance(given, np.ndarray):
         parts = [np.asarray(one).ravel() for one in _leaves(given)]
         given = np.concatenate(parts) if parts else np.zeros(0)
@@ -30,7 +29,6 @@ def mask_vector(given: Any, nvec: tuple[int, ...]) -> Shaped[np.ndarray, " A"]:
 
 
 def allowed(masks: Shaped[np.ndarray, "M A"], nvec: tuple[int, ...]) -> Bool[np.ndarray, "M A"]:
-    """The masks of a group, checked."""
     if masks.dtype != bool:
         if masks.dtype.kind not in "iuf" or not ((masks == 0) | (masks == 1)).all():
             raise BadMask("an action mask has entries other than 0 and 1: use 1 for allowed actions")

@@ -21,7 +21,6 @@ FADES = 24
 
 
 def strength(age: int) -> float:
-    """Opacity of the trail."""
     return max(0.22, 0.85 * (1 - age / FADES))
 
 
@@ -33,7 +32,6 @@ def _trail() -> np.ndarray:
 
 
 def picture(drawn: Map, agent: int, ages: Int[np.ndarray, " S"]) -> UInt8[np.ndarray, "H W 3"]:
-    """Draw a world."""
     rows, columns = drawn.walls.shape
     side = min(PICTURE // max(rows, columns), CELL)
     side = max(1, side - side % 2)

@@ -5,7 +5,7 @@ The recorded actions are taken again with the same random numbers. Axis: T steps
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +24,16 @@ class EpisodeRecord(NamedTuple):
     terminated: bool  # whether the task ended it
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """An episode before its first step, or after a step."""
 
     screen: UInt8[np.ndarray, "..."]  # (H, W, 3); (0,) where it was not asked for
     score: float = 0.0  # so far
     room: int | None = None  # None if it is not known
-    info: Mapping[str, float] = field(default_factory=dict)  # numbers of the episode so far, as `Step.info` has them
+    info: Mapping[str, float] = {}  # numbers of the episode so far, by name, as `Step.info` has them
+    reward: float = 0.0  # of the step
+    terminated: bool = False
+    truncated: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,6 @@ class Visit:
 
     room: int
     step: int  # 0 at the beginning
-
-
-class Played(NamedTuple):
-    """What a step brings when it is taken again; before the first step, nothing but the screen."""
-
-    screen: UInt8[np.ndarray, "..."]
-    reward: float = 0.0
-    terminated: bool = False
-    truncated: bool = False
-    room: int | None = None
-    info: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -82,8 +73,8 @@ class Replay:
         """The byte of the memory that holds the number of the room; None if it is not known."""
         return None
 
-    def play(self, pictures: bool) -> Iterator[Played]:
-        """Reset the environment and take the recorded actions, T + 1 times."""
+    def play(self, pictures: bool) -> Iterator[Moment]:
+        """Reset the environment and take the recorded actions: T + 1 moments, without their scores."""
         raise NotImplementedError
 
     def visits(self) -> Sequence[Visit] | None:
@@ -97,17 +88,17 @@ class Replay:
         not played.
         """
         total = 0.0
-        for step, played in enumerate(self.play(pictures)):
+        for step, moment in enumerate(self.play(pictures)):
             if step:
-                self._check(step, played)
+                self._check(step, moment)
                 total += float(self.rewards[step - 1])
-            yield Moment(played.screen, total, played.room, played.info)
+            yield moment._replace(score=total)
 
-    def _check(self, step: int, played: Played) -> None:
+    def _check(self, step: int, moment: Moment) -> None:
         steps = len(self.actions)
-        ended = played.terminated or played.truncated
-        same = played.terminated == self.terminated if step == steps else not ended
-        if not same or not math.isclose(played.reward, float(self.rewards[step - 1]), rel_tol=1e-5, abs_tol=1e-6):
+        ended = moment.terminated or moment.truncated
+        same = moment.terminated == self.terminated if step == steps else not ended
+        if not same or not math.isclose(moment.reward, float(self.rewards[step - 1]), rel_tol=1e-5, abs_tol=1e-6):
             raise UserError(
                 f"{self.name} does not repeat an episode with the same random numbers and actions (step {step:,} of "
                 f"{steps:,} differs): it must draw them from its random key, or from self.np_random in Gymnasium"

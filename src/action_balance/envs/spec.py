@@ -83,12 +83,10 @@ class EnvSpec:
 
     @property
     def is_image(self) -> bool:
-        """Whether a frame is an image."""
         return self.kind in ("image", "image-stack")
 
     @property
     def is_mixed(self) -> bool:
-        """Whether a frame has images and a vector."""
         return self.kind in ("mixed", "mixed-stack")
 
     @property
@@ -98,7 +96,6 @@ class EnvSpec:
 
     @property
     def is_stack(self) -> bool:
-        """Whether an observation is a stack of frames."""
         return self.kind.endswith("-stack")
 
     @property
@@ -141,7 +138,6 @@ class EnvSpec:
 
     @property
     def size(self) -> int:
-        """Numbers of one observation."""
         return math.prod(self.shape)
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,16 +41,13 @@ class Transitions:
 
     @property
     def states(self) -> int:
-        """S."""
         return len(self.successor)
 
     @property
     def actions(self) -> int:
-        """A."""
         return self.successor.shape[1]
 
     def step(self, state: Any, time: Any, action: Any) -> tuple[Any, Any, Any, Any]:
-        """Take one step."""
         terminated = self.terminated[state, action]
         truncated = ~terminated & (time + 1 >= self.episode_steps)
         return self.successor[state, action], self.reward[state, action], terminated, truncated
@@ -119,7 +116,6 @@ def deep_sea(n: int = 20, seed: int = 0) -> Transitions:
 
 
 def sea_of(right_is: Int[np.ndarray, " N"]) -> Transitions:
-    """The deep sea with given actions."""
     size = len(right_is)
     states = size * size
     row, column = np.divmod(np.arange(states), size)

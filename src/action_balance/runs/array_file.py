@@ -65,7 +65,6 @@ def as_entry(about: Data) -> np.ndarray:
 
 
 def read_described(path: Path, entry: str) -> tuple[Any, dict[str, np.ndarray]]:
-    """The plain data in an entry of a file, and its other arrays."""
     arrays = read_arrays(path)
     try:
         return parse_json(arrays.pop(entry).tobytes()), arrays

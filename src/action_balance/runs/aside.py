@@ -90,7 +90,6 @@ class Cut:
 
 
 def plan_cut(file: Path, update: int) -> Cut:
-    """Find out what stays of a file of rows when training continues from a checkpoint."""
     kept: list[range] = []
     dropped: list[range] = []
     later = damaged = place = 0
@@ -114,7 +113,6 @@ def plan_cut(file: Path, update: int) -> Cut:
 
 
 def _add(ranges: list[range], new: range) -> None:
-    """Add bytes to a list of ranges, as few as possible."""
     if ranges and ranges[-1].stop == new.start:
         ranges[-1] = range(ranges[-1].start, new.stop)
     else:

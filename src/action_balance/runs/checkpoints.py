@@ -31,7 +31,6 @@ from action_balance.reading import Damaged, Missing, Unreadable, entries, is_fol
 from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
 from action_balance.runs.aside import move_aside, new_aside
 from action_balance.runs.owned import is_below
-from action_balance.tasks import critical_section
 
 #: The file of a checkpoint that describes the others, and the file that holds the arrays.
 CONTENTS, ARRAYS = "checkpoint.json", "arrays.npz"
@@ -103,7 +102,6 @@ class Checkpoints:
         folders = [path for path in entries(self.path) if re.fullmatch(r"[0-9]{8}|[1-9][0-9]{8,11}", path.name)]
         return sorted(int(folder.name) for folder in folders if is_folder(folder))
 
-    @critical_section()
     def save(self, update: int, state: Any, score: float | None = None) -> None:
         """Write a checkpoint, which is on the disk when this returns, and delete those that are no longer needed.
 
@@ -175,7 +173,6 @@ class Checkpoints:
         raise NoCheckpoint(f"there is no checkpoint {'' if isinstance(which, str) else f'{which} '}in {self.path}")
 
     def _candidates(self, which: Which) -> list[int]:
-        """The updates to try, in order."""
         updates = self.updates()[::-1]
         if which == "best":
             scores = self._scores()  # damaged ones come first, to be named in the warnings
@@ -192,7 +189,6 @@ class Checkpoints:
         return scores
 
     def after(self, update: int) -> list[Path]:
-        """The checkpoints of later updates, damaged or not."""
         return [self._folder(other) for other in self.updates() if other > update]
 
     def _drop_old(self) -> None:
@@ -217,7 +213,6 @@ class Checkpoints:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _clean(self) -> None:
-        """Delete what a killed process has left."""
         for leftover in entries(self.path):
             if re.fullmatch(r"\.(partial|old)-[0-9]{8,}", leftover.name):
                 shutil.rmtree(leftover, ignore_errors=True)

@@ -3,12 +3,11 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from action_balance.files import Data, cannot_write, load_json, to_json, write_durably
 from action_balance.runs.owned import LOCK, PATIENCE, OwnedFolder, is_below
-from action_balance.tasks import critical_section
 
 EVALUATION = "evaluation"
 #: The file of an evaluation that describes the others; it is written last.
@@ -21,42 +20,33 @@ class EvaluationFolder(OwnedFolder):
     """The evaluation of a run. It has a lock of its own: a run may be evaluated while it is trained."""
 
     def contents(self) -> Iterable[str]:
-        """The files of the evaluation, and the summary."""
         return *(file.name for file in evaluation_files(self.path.parent)), SUMMARY
 
     def sweep(self) -> None:
-        """Delete what killed processes have left."""
         for leftover in self.path.glob(f"{PREPARED}*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def replace(self, summary: Data, files: Mapping[str, bytes]) -> None:
-        """Write an evaluation in place of an earlier one, which stays if the disk is full."""
+        """Write an evaluation in place of an earlier one, which stays if the disk is full.
+
+        While there is a summary, the other files are those that it was made with: it goes first, and comes last.
+        """
         try:
             self.path.mkdir(exist_ok=True)
             self.acquire(PATIENCE)
-            with tempfile.TemporaryDirectory(prefix=PREPARED, dir=self.path) as folder:
+            old = {file for file in evaluation_files(self.path.parent) if file.name not in files and not file.is_dir()}
+            with tempfile.TemporaryDirectory(prefix=PREPARED, dir=self.path) as prepared:
                 listed = to_json({**summary, "files": list(files)})
                 for name, content in {**files, SUMMARY: listed}.items():
-                    write_durably(Path(folder) / name, content)
-                with critical_section():
-                    self._swap(Path(folder), files)
+                    write_durably(Path(prepared) / name, content)
+                (self.path / SUMMARY).unlink(missing_ok=True)
+                for name in files:
+                    os.replace(Path(prepared) / name, self.path / name)
+                for file in old:
+                    file.unlink(missing_ok=True)
+                os.replace(Path(prepared) / SUMMARY, self.path / SUMMARY)
         except OSError as error:
             raise cannot_write(self.path, error) from None
-
-    def _swap(self, prepared: Path, names: Collection[str]) -> None:
-        """Put files in the place of those of an earlier evaluation; the summary goes first and comes last."""
-        old = [file for file in evaluation_files(self.path.parent) if file.name not in names]
-        _delete([self.path / SUMMARY])
-        for name in names:
-            os.replace(prepared / name, self.path / name)
-        _delete(old)
-        os.replace(prepared / SUMMARY, self.path / SUMMARY)
-
-
-def _delete(files: Iterable[Path]) -> None:
-    for file in files:
-        if not file.is_dir():
-            file.unlink(missing_ok=True)
 
 
 def evaluation_files(run: Path) -> list[Path]:

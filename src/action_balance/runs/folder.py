@@ -49,7 +49,6 @@ RunStatus = Literal["finished", "interrupted", "failed"]
 
 
 def read_config(path: Path) -> Data:
-    """The config of a run as plain data."""
     file = path / CONFIG if is_folder(path) else path
     damaged = UserError(f"{file} is damaged: restore a copy of it, or train again with another --out")
     try:
@@ -74,7 +73,6 @@ def read_config(path: Path) -> Data:
 
 
 def resume_command(path: Path, config: Data) -> str:
-    """The command that resumes a run, as it is typed into a shell."""
     return f"action-balance resume {shlex.quote(str(path))}{' --trust' if leads_to(config) else ''}"
 
 
@@ -96,7 +94,6 @@ class RunFolder(OwnedFolder):
         about: Data | None = None,
         packages: Sequence[str] = (),
     ) -> Self:
-        """Begin a run."""
         start = describe_start(command, packages)
         header = {"format": FORMAT, "version": VERSION, "made_by": start["versions"]["action-balance"]}
         try:
@@ -153,11 +150,9 @@ class RunFolder(OwnedFolder):
         return cls(path, read_config(path), load_json(path / MANIFEST) or {})
 
     def contents(self) -> Iterable[str]:
-        """Everything that a run may hold."""
         return CONTENTS
 
     def checkpoints(self) -> Checkpoints:
-        """The checkpoints of the run."""
         return Checkpoints(self.path / CHECKPOINTS)
 
     def metrics(self) -> MetricsLog:
@@ -228,7 +223,6 @@ class RunFolder(OwnedFolder):
             move_aside(file, new_aside(self.path, "damaged"))
 
     def _changes(self, start: Data) -> list[str]:
-        """What has changed since the last start and may change the numbers."""
         with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):  # of a damaged manifest
             return changes(self._listed("starts")[-1], start)
         return []
@@ -305,7 +299,6 @@ class RunFolder(OwnedFolder):
         self.config = config
 
     def record(self, about: Data) -> None:
-        """Keep more plain data in the manifest."""
         self.manifest |= about
         self._save_manifest()
 
@@ -334,11 +327,12 @@ class RunFolder(OwnedFolder):
         self.write(MANIFEST, to_json(self.manifest))
 
     def _refuse_others(self, overwrite: bool) -> None:
-        """Raise a `UserError` if the folder holds something that must not be replaced."""
         present = [name for name in CONTENTS if os.path.lexists(self.path / name)]
         if present and not self.holds_run(self.path):
             raise UserError(f"{self.path} contains {present[0]}, which does not belong to a run: choose another --out")
-        if present and not overwrite:
+        found = load_json(self.path / MANIFEST) or {}
+        was_killed = found.get("status") == "running" and self.is_untrained and not os.path.lexists(self.path / ASIDE)
+        if present and not overwrite and not was_killed:  # before its first update: nothing is lost
             config = (load_json(self.path / CONFIG) or {}).get("config")
             command = resume_command(self.path, config if isinstance(config, dict) else {})
             raise UserError(

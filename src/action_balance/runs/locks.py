@@ -41,7 +41,6 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let other processes have the lock."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 if self._is_file(self._descriptor):  # deleted while it is held; who has opened it makes a new one

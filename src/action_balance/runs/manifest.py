@@ -34,7 +34,6 @@ def versions(packages: Sequence[str]) -> Data:
 
 
 def hardware() -> Data:
-    """The machine and its devices."""
     import jax
 
     return {
@@ -46,7 +45,6 @@ def hardware() -> Data:
 
 
 def now() -> str:
-    """The time in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

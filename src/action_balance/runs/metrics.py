@@ -30,7 +30,6 @@ KEYS = ("update", "seed", "steps")
 
 
 def _plain(row: Mapping[str, Any]) -> Data:
-    """Numbers and arrays as Python's own numbers."""
     return {
         name: value if isinstance(value, (int, float)) else np.asarray(value).tolist() for name, value in row.items()
     }

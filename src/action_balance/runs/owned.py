@@ -59,7 +59,6 @@ class OwnedFolder(ABC):
         write_atomically(target, content)
 
     def make(self) -> list[Path]:
-        """Make the folder."""
         missing = [parent for parent in (self.path, *self.path.parents) if not exists(parent)]
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -103,7 +102,6 @@ class OwnedFolder(ABC):
             remove_partial(target)
 
     def release(self) -> None:
-        """Let other processes write to the folder."""
         self._lock.release()
 
     def _owned(self) -> list[Path]:
@@ -123,7 +121,6 @@ def is_below(name: str) -> bool:
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove folders that are empty; all others stay."""
     for folder in folders:
         with contextlib.suppress(OSError):
             folder.rmdir()

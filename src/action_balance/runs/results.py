@@ -80,7 +80,6 @@ class ResultFolder(OwnedFolder):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Open an existing result."""
         folder = cls(path, {})
         found = folder._read()
         if found is None:
@@ -138,11 +137,9 @@ class ResultFolder(OwnedFolder):
 
     @property
     def figures(self) -> Path:
-        """Where the figures are."""
         return self.path / "figures"
 
     def save(self) -> None:
-        """Write the summary as it now is."""
         super().write(SUMMARY, to_json(self.summary))
         self._saved = copy.deepcopy(self.summary)
 
@@ -159,7 +156,6 @@ class ResultFolder(OwnedFolder):
         super().write(name, content)
 
     def write_csv(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Write a table; nan becomes an empty field."""
         self.write(name, to_csv(header, rows))
 
     def add_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> None:

@@ -61,7 +61,6 @@ BEGINNING = Place()
 
 
 def compressed(file: Path) -> Path:
-    """The name of a file when it is compressed."""
     return file.with_name(f"{file.name}.gz")
 
 
@@ -71,7 +70,6 @@ def kept(file: Path) -> Path:
 
 
 def opened_rows(file: Path) -> AbstractContextManager[BufferedReader]:
-    """Open a file of rows to read it."""
     return opened(file, f"a file of rows, such as the {METRICS} of a run", None)
 
 
@@ -151,7 +149,6 @@ def _pieces(file: Path, place: Place, together: int = 1) -> Iterator[tuple[bytes
 
 
 def _content(file: Path, stream: BufferedReader, offset: int) -> Iterator[bytes]:
-    """What a file has after some bytes, uncompressed."""
     content = gzip.GzipFile(fileobj=stream) if file.suffix == ".gz" else stream
     try:
         content.seek(offset)

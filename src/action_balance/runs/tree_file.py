@@ -33,7 +33,6 @@ class Leaf:
 
 
 def as_data(table: Sequence[Leaf]) -> list[Data]:
-    """A table as plain data."""
     return [asdict(leaf) for leaf in table]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.session import check_cluster, check_installed
 from action_balance.cluster.worker import wait_until_free
@@ -24,7 +25,6 @@ from action_balance.studies.paper import TABLE_2_RUNS
 from action_balance.studies.parts import same_command
 from action_balance.studies.records import RUNS, Record, common_settings, read_records
 from action_balance.studies.run_job import After, RunJob, is_finished, no_more, train
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress
@@ -115,10 +115,7 @@ def reproduce(
     if wanted.report_only:
         report()
     else:
-        # Where an interrupt leaves no time for a report, the runs are kept all the same.
-        again = same_command(wanted.overwrite)
-        with task(Task(lambda: f"runs are kept in {out / RUNS}; {again} continues from there")):
-            _train_missing(study, settings.plan(), out, wanted, console, after, report)
+        _train_missing(study, settings.plan(), out, wanted, console, after, report)
     say(console, *study.conclude(ResultFolder.read(out).summary))
     say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
 
@@ -178,25 +175,32 @@ def _train_missing(
         there = f"{out} already has {len(runs) - len(missing)} of {len(runs)} runs"
         say(console, f"{there}: continuing with {missing[0]}" if missing else there)
 
+    def kept() -> str:
+        return f"runs are kept in {out / RUNS}; {same_command(overwrite)} continues from there"
+
     try:
-        reported = False
-        if cluster.is_wanted:  # a finished run may have to be evaluated
-            chosen = missing if after is no_more else list(runs)
-            _train_on_cluster({name: runs[name] for name in chosen}, out, cluster, console, after, report, len(runs))
-            reported = bool(chosen)
-        for place, (name, config) in enumerate(({} if cluster.is_wanted else runs).items(), start=1):
-            path, trains = out / RUNS / name, name in missing
-            if trains:
-                train_shown(path, config, f"{place}/{len(runs)} {name}: ", console)
-            if after(path, config, console) or trains:
+        with signals.kept(kept):
+            reported = False
+            if cluster.is_wanted:  # a finished run may have to be evaluated
+                chosen = missing if after is no_more else list(runs)
+                _train_on_cluster(
+                    {name: runs[name] for name in chosen}, out, cluster, console, after, report, len(runs)
+                )
+                reported = bool(chosen)
+            for place, (name, config) in enumerate(({} if cluster.is_wanted else runs).items(), start=1):
+                path, trains = out / RUNS / name, name in missing
+                if trains:
+                    train_shown(path, config, f"{place}/{len(runs)} {name}: ", console)
+                if after(path, config, console) or trains:
+                    report()
+                    reported = True
+            if not reported:
                 report()
-                reported = True
-        if not reported:
-            report()
     except KeyboardInterrupt:
         if not read_records(out, study.belongs)[0]:
             raise KeyboardInterrupt(f"nothing to report yet; {same_command(overwrite)} starts over") from None
-        report()
+        with signals.kept(kept):
+            report()
         raise KeyboardInterrupt(
             f"{out / 'report.html'} shows the results so far; {same_command(overwrite)} continues from there"
         ) from None

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.cluster.driver import train_jobs
 from action_balance.cluster.jobs import Job
 from action_balance.cluster.session import check_cluster, check_installed
@@ -39,7 +40,6 @@ from action_balance.studies.cells import (
     train_cell,
 )
 from action_balance.studies.parts import same_command
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import training_progress
@@ -177,16 +177,17 @@ def _train(study: CellStudy, out: Path, wanted: Wanted, console: Console) -> lis
         others = " and checkpoints of the unfinished ones" if any((out / CELLS).glob(f".*{CHECKPOINT}")) else ""
         return f"finished groups of agents{others} are kept in {out / CELLS}; {rest}"
 
-    with task(Task(kept)):
-        try:
+    try:
+        with signals.kept(kept):
             if wanted.cluster.is_wanted:
                 return _train_on_cluster(study, out, wanted, console)
             return _train_missing(study, out, console)
-        except KeyboardInterrupt:
-            if wanted.train_only or not record_paths(out):
-                raise KeyboardInterrupt(kept()) from None
+    except KeyboardInterrupt:
+        if wanted.train_only or not record_paths(out):
+            raise
+        with signals.kept(kept):
             study.write_report(False)
-            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
+        raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
 
 
 def unfinished(out: Path, plan: Mapping[str, Cell], load: Load) -> list[str]:
@@ -198,12 +199,9 @@ def _train_only(study: CellStudy, out: Path, name: str, console: Console) -> Non
     """Train one cell, as one of several processes that do so."""
     cell = study.plan[check_name("run", name, study.plan)]
     rest = f"the same command continues with what is in {out / CELLS}"
-    with task(Task(lambda: rest)):
-        try:
-            wait_until_free(CellJob(cell, out / CELLS, study.load, study.train).claim)
-            done = train_cell(out, cell, study.load, partial(_train_shown, study.train, console, ""))
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(rest) from None
+    with signals.kept(lambda: rest):
+        wait_until_free(CellJob(cell, out / CELLS, study.load, study.train).claim)
+        done = train_cell(out, cell, study.load, partial(_train_shown, study.train, console, ""))
     if not done and not is_trained(out, cell, study.load):
         raise UserError(f"another process trains {name}: wait for it to finish, or stop it")
     say(console, f"{record_path(out, name)} is complete")

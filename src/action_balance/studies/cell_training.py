@@ -5,7 +5,8 @@ folder beside the record, one folder for each config, and are deleted when the r
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,16 +20,12 @@ from action_balance.agent.state import TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
 from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.engines.loop import COPY_EVERY, COPY_SHARE, SLOW
 from action_balance.engines.memory_needs import check_training
 from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.files import check_inside, fingerprint
-from action_balance.machine import available_memory
 from action_balance.runs.checkpoints import Checkpoints, NoCheckpoint
-from action_balance.runs.trees import HostCopy, host_copy, size
-from action_balance.signals import graceful_stop, watched
+from action_balance.signals import graceful_stop
 from action_balance.studies.cells import Cell, checkpoint_folder
-from action_balance.tasks import Stop, Task, critical_section, task
 
 #: Seconds between two checkpoints.
 SAVE_EVERY = 300.0
@@ -49,30 +46,13 @@ def resumable(cell: Cell, kept: Arrays, out: Path | None) -> Iterator["Training"
         folder = checkpoint_folder(out, cell.name) / fingerprint(config.to_dict())[:16]
         check_inside(out, folder)
         checkpoints = Checkpoints(folder, KEEP)
-    with graceful_stop() as stop:
-        training = Training(config, kept, checkpoints, DeviceTrainer(config), stop)
-        with task(Task(stop=stop, stopping=training.stopping, save=training.save_now)):
-            training.begin()
-            yield training
-
-
-#: An update, and what gives all that is saved after it.
-_Unsaved = tuple[int, Callable[[], Any]]
+    training = Training(config, kept, checkpoints, DeviceTrainer(config))
+    with graceful_stop(training.stopping) as training.stop:
+        training.begin()
+        yield training
 
 
 @dataclass
-class _Now:
-    """Where a training is, also for the thread that has to end the process while the main thread computes."""
-
-    first: int = 1
-    """The first update of this process."""
-    update: int = 1
-    """The update after which a stop is noticed."""
-    unsaved: _Unsaved | None = None
-    """The newest update that can be saved, if it is newer than all checkpoints."""
-
-
-@dataclass(frozen=True)
 class Training:
     """One process's part of the training of a cell."""
 
@@ -80,16 +60,12 @@ class Training:
     kept: Arrays
     checkpoints: Checkpoints | None
     trainer: Trainer
-    stop: Stop
     clock: Float[np.ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
     """Seconds of updates in all processes so far, and the number of these updates; then the seconds of the first update
     of every process, which includes compilation."""
-    now: _Now = field(default_factory=_Now)
-
-    @property
-    def first(self) -> int:
-        """The first update of this process."""
-        return self.now.first
+    stop: threading.Event = field(default_factory=threading.Event)
+    first: int = 1  # update of this process
+    now: int = 1  # the update after which a stop is noticed
 
     @property
     def seconds(self) -> float:
@@ -121,7 +97,7 @@ class Training:
         for name, values in self.kept.items():
             values[...] = restored.state["kept"][name]
         self.clock[...] = restored.state["clock"]
-        self.now.first = self.now.update = restored.update + 1
+        self.first = self.now = restored.update + 1
         state: TrainState = restored.state["state"]
         return state
 
@@ -129,52 +105,28 @@ class Training:
         """All that is saved together."""
         return {"state": state, "kept": self.kept, "clock": self.clock}
 
-    def _everything(self) -> dict[str, Any]:
-        return self._with(self.trainer.state())
-
     def updates(self) -> Iterator[tuple[int, HostMetrics]]:
         """Make the remaining updates, and save them while the body of the loop has what belongs to them."""
         total, began = self.config.agent.updates, perf_counter()
-        saved = copied = began
+        saved = began
         for update in range(self.first, total + 1):
             metrics = self.trainer.advance()
             yield update, metrics
             ended = perf_counter()
             seconds, is_first = ended - began, update == self.first
             self.clock[:] += (0, 0, seconds) if is_first else (seconds, 1, 0)
-            with critical_section():  # until the next update begins, the trainer itself has the state
-                fallback, self.now.unsaved = self.now.unsaved, (update, self._everything)
             stopping = self.stop.is_set()
-            self.now.update = min(update + 1, total)
+            self.now = min(update + 1, total)
             if stopping or (update < total and ended - saved >= SAVE_EVERY):
-                self.save_now()
-                fallback, saved = None, perf_counter()
-                copied = saved
-            elif watched() and ((seconds > SLOW and not is_first) or ended - copied > COPY_EVERY):
-                fallback, copied = self._copied(update) or fallback, ended
-            with critical_section():  # not while another thread saves the state, whose memory is about to be reused
-                self.now.unsaved = fallback
+                if self.checkpoints is not None:
+                    self.checkpoints.save(update, self._with(self.trainer.state()))
+                saved = perf_counter()
             if stopping:
                 raise KeyboardInterrupt
             began = perf_counter()
 
-    def _copied(self, update: int) -> _Unsaved | None:
-        """A copy that the next update does not change; None if there is too little memory, or nothing is saved."""
-        available = available_memory()
-        everything = self._everything()
-        if self.checkpoints is None or (available is not None and size(everything) > COPY_SHARE * available):
-            return None
-        copy: HostCopy = host_copy(everything)
-        return update, lambda: copy
-
     def stopping(self) -> str:
         """When it stops; nothing is lost by ending at once before the first update of this process is finished."""
-        if self.checkpoints is None or self.now.update == self.first:
+        if self.checkpoints is None or self.now == self.first:
             return ""
-        return f"stopping after this update ({self.now.update} of {self.config.agent.updates})"
-
-    def save_now(self) -> None:
-        """Save the newest update that can be saved; also in another thread, because the process ends."""
-        if self.checkpoints is not None and self.now.unsaved is not None:
-            update, everything = self.now.unsaved
-            self.checkpoints.save(update, everything())
+        return f"stopping after this update ({self.now} of {self.config.agent.updates})"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs.results import ResultFolder
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
@@ -45,13 +45,10 @@ def run_missing(
         state = f"finished parts ({listed(there)}) are kept in {folder.path}" if there else "no part was completed"
         return f"{state}; {same_command(overwrite)} continues from there"
 
-    with task(Task(state)):
-        try:
-            for part in missing:
-                run(part)
-                finished.append(part)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(state()) from None
+    with signals.kept(state):
+        for part in missing:
+            run(part)
+            finished.append(part)
 
 
 def same_command(overwrite: bool) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Callback
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
@@ -57,15 +58,18 @@ def train(
     on_message: Callable[[str], None],
     trust: bool = False,
     track: TrackConfig | None = None,
-) -> None:
-    """Train what is missing of a run."""
+    callbacks: Sequence[Callback] = (),
+) -> bool:
+    """Train what is missing of a run; whether it is finished, and no callback has ended it."""
     if is_finished(path, config):
-        return
+        return True
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        loop.resume(folder, TrainConfig.from_dict(folder.config, trust), command, report, on_message)
-    else:
-        loop.begin(path, config.with_defaults(), command, report, on_message=on_message, track=track)
+        stored = TrainConfig.from_dict(folder.config, trust)
+        return loop.resume(folder, stored, command, report, on_message, callbacks=callbacks)
+    return loop.begin(
+        path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
+    )
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from action_balance import signals
 from action_balance.cluster import session
 from action_balance.cluster.driver import raise_failures, train_jobs
 from action_balance.cluster.jobs import Job
@@ -15,7 +16,6 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.parts import same_command
 from action_balance.studies.run_job import RunJob, is_finished
-from action_balance.tasks import Task, task
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import final_return
 from action_balance.terminal.training import command_line
@@ -52,11 +52,8 @@ def train_seeds(
         say(console, f"{len(jobs) - len(missing)} of {len(jobs)} runs are finished already")
     kept = f"the runs are kept in {out.parent}; {same_command(overwrite)} continues from there"
     if missing:
-        with task(Task(lambda: kept)):
-            try:
-                failed = train_jobs(missing, cluster, console, out.parent, _nothing, len(jobs) - len(missing))
-            except KeyboardInterrupt:
-                raise KeyboardInterrupt(kept) from None
+        with signals.kept(lambda: kept):
+            failed = train_jobs(missing, cluster, console, out.parent, _nothing, len(jobs) - len(missing))
         raise_failures(failed)
     for job in jobs:
         say(console, f"{job.name}: {final_return(job.folder)}")

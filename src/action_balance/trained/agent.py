@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,22 +17,12 @@ from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode
 from action_balance.envs.masks import BadMask, allowed, mask_rows, mask_vector
-from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, check_name
 from action_balance.interop.inputs import padded
 from action_balance.trained import agent_file
 from action_balance.trained.agent_file import SavedAgent
 from action_balance.trained.observations import Translator
-from action_balance.trained.programs import Keys, View, choose, state_bonus, view
-
-#: How actions are chosen: a sample of pi, the mode of pi, or a sample of beta (Eq. 5), as in training.
-Mode = Literal["sample", "greedy", "behaviour"]
-_MODES: dict[str, ActionMode] = {
-    "sample": "sampled",
-    "sampled": "sampled",
-    "greedy": "greedy",
-    "behaviour": "behaviour",
-}
+from action_balance.trained.programs import Keys, Outputs, choose, state_bonus, view
 
 _make_actor = jax.jit(make_actor, static_argnums=1)
 
@@ -72,12 +62,19 @@ class Agent:
     """
 
     def __init__(self, saved: SavedAgent) -> None:
-        """Prepare an agent for use.
-
-        Args:
-            saved: the agent as `action_balance.load` has read it.
-        """
         self._saved = saved
+        self.config = saved.config
+        """Settings of its run, of this agent alone."""
+        self.spec = saved.spec
+        """Observations and actions that it was built for."""
+        self.method = saved.method
+        """Name of the method that it was trained with."""
+        self.seed = saved.config.seed
+        """The seed that it was trained with."""
+        self.update = int(saved.state.updates)
+        """Number of updates that it was trained for."""
+        self.policy_only = saved.policy_only
+        """Whether it was saved without its bonuses."""
         self._context = AgentContext(saved.config.agent, saved.spec)
         self._actor = _make_actor(saved.state, self._context)
         self._translator = Translator.of(saved.spec, saved.spaces)
@@ -92,36 +89,6 @@ class Agent:
         about = f"{self.method} in {self.config.env.name}, seed {self.seed}, after {self.update:,} updates"
         return f"<Agent: {about}{', policy only' if self.policy_only else ''}>"
 
-    @property
-    def config(self) -> TrainConfig:
-        """Settings of its run, of this agent alone."""
-        return self._saved.config
-
-    @property
-    def spec(self) -> EnvSpec:
-        """Observations and actions that it was built for."""
-        return self._saved.spec
-
-    @property
-    def method(self) -> str:
-        """Name of the method that it was trained with."""
-        return self._saved.method
-
-    @property
-    def seed(self) -> int:
-        """The seed that it was trained with."""
-        return self.config.seed
-
-    @property
-    def update(self) -> int:
-        """Number of updates that it was trained for."""
-        return int(self._saved.state.updates)
-
-    @property
-    def policy_only(self) -> bool:
-        """Whether it was saved without its bonuses."""
-        return self._saved.policy_only
-
     def reset(self, seed: int | None = None) -> None:
         """Discard the frames kept by `stack` and the recurrent memory, and restart the random numbers.
 
@@ -131,12 +98,14 @@ class Agent:
         self._stack = self._memory = None
         self._key, self._calls = jax.random.key(as_whole("seed", seed or 0)), 0
 
-    def act(self, obs: Any, mode: Mode = "sample", mask: Any = None, *, key: Any = None, began: Any = False) -> Any:
+    def act(
+        self, obs: Any, mode: ActionMode = "sampled", mask: Any = None, *, key: Any = None, began: Any = False
+    ) -> Any:
         """Choose actions, as ``action-balance evaluate`` does.
 
         Args:
             obs: one observation as the environment returns it, or a batch.
-            mode: ``sample`` (from pi), ``greedy`` (the most probable action of pi), or ``behaviour`` (from beta, as in
+            mode: ``sampled`` (from pi), ``greedy`` (the most probable action of pi), or ``behaviour`` (from beta, as in
                 training).
             mask: which actions are allowed, (A,) or (B, A), as ``info["action_mask"]`` has them. An agent trained with
                 masks needs one; for other agents, None allows all actions.
@@ -149,13 +118,11 @@ class Agent:
         Returns:
             An action that the environment's ``step`` takes, or an array of them.
         """
-        if not isinstance(mode, str) or mode not in _MODES:
-            check_name("mode", mode, get_args(Mode))
+        check_name("mode", mode, ACTION_MODES)
         self._need_mask(mask)
-        chosen = _MODES[mode]
-        if chosen == "behaviour":
+        if mode == "behaviour":
             self._need_bonuses("behaviour policy")
-        if chosen == "greedy" and self.config.agent.uniform:
+        if mode == "greedy" and self.config.agent.uniform:
             raise UserError(
                 f"{self.method} acts uniformly at random and has no most probable action: sample an action instead"
             )
@@ -170,36 +137,36 @@ class Agent:
                 self._index(filled),
                 key,
                 np.int32(number),
-                np.int32(ACTION_MODES.index(chosen)),
+                np.int32(ACTION_MODES.index(mode)),
                 self._mask(mask, lead),
                 memory,
                 context=self._context,
                 keys=kind,
-                with_bonus=chosen == "behaviour",
+                with_bonus=mode == "behaviour",
             )
         self._memory = None if memory is None else np.asarray(memory)[: len(seen)]
         return self._translator.actions(np.asarray(made)[: len(seen)], lead)
 
     def probabilities(
-        self, obs: Any, mode: Literal["sample", "behaviour"] = "sample", mask: Any = None, *, began: Any = False
+        self, obs: Any, mode: Literal["sampled", "behaviour"] = "sampled", mask: Any = None, *, began: Any = False
     ) -> np.ndarray:
         """Probabilities of all actions, one after the other for each action component.
 
         Args:
             obs: one observation, or a batch.
-            mode: ``sample`` for pi, ``behaviour`` for beta.
+            mode: ``sampled`` for pi, ``behaviour`` for beta.
             mask: which actions are allowed, as for `act`.
             began: whether episodes begin, as for `act`.
 
         Returns:
             An array with axis A, after axis B of a batch.
         """
-        check_name("mode", mode, ("sample", "behaviour"))
+        check_name("mode", mode, ("sampled", "behaviour"))
         self._need_mask(mask)
         if mode == "behaviour":
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask, began)
-        logits = made.pi if mode == "sample" else made.beta
+        logits = made.pi if mode == "sampled" else made.beta
         distribution = self._context.distribution
 
         def softmax(one: Array) -> Array:
@@ -283,7 +250,7 @@ class Agent:
             return np.zeros(len(observations), np.int32)
         return self._number_states(observations[:, -1] if self.spec.is_stack else observations)
 
-    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[View, tuple[int, ...]]:
+    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[Outputs, tuple[int, ...]]:
         seen, lead = self._translator.observations(obs)
         filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):

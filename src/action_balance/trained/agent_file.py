@@ -54,7 +54,6 @@ class SavedAgent:
     policy_only: bool = False  # whether it has no bonuses although it was trained with them, or may have been
 
     def without_bonuses(self) -> "SavedAgent":
-        """The policy alone."""
         state, agent = self.state, self.config.agent.policy_only()
         params = Params(state.params.policy, {})
         kept = TrainedAgent(params, {}, state.obs_stats, state.updates, None, state.reward_unit)

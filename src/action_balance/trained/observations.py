@@ -42,7 +42,6 @@ class Translator:
 
     @property
     def stacks(self) -> bool:
-        """Whether the agent sees several frames."""
         return self.spec.is_stack and self.spec.shape[0] > 1
 
     def frames(self, obs: Any) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -61,7 +60,6 @@ class Translator:
         return frames[:, None] if self.spec.is_stack else frames, lead
 
     def actions(self, chosen: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions of the environment."""
         chosen = chosen.astype(np.int64)
         if self.spaces is None:
             return chosen.reshape((*lead, *chosen.shape[1:]))[()]

@@ -21,7 +21,7 @@ from action_balance.engines.evaluate import decide_with_memory
 Keys = Literal["stream", "batch", "each"]
 
 
-class View(eqx.Module):
+class Outputs(eqx.Module):
     """What an agent makes of observations."""
 
     pi: Float[Array, "B A"]  # logits of pi
@@ -69,13 +69,13 @@ def view(
     memory: Float[Array, "B P U"] | None,
     *,
     context: AgentContext,
-) -> View:
+) -> Outputs:
     """Policies, values and the action bonus of observations."""
     logits, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, context, m, before))(
         obs, index, mask, memory
     )
     beta = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
-    return View(logits, beta, values, bonus)
+    return Outputs(logits, beta, values, bonus)
 
 
 @partial(jax.jit, static_argnames="context")

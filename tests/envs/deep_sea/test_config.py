@@ -35,5 +35,5 @@ def test_distractors_are_a_setting_that_configs_may_lack() -> None:
     assert noisy.title == "Deep Sea 3\N{MULTIPLICATION SIGN}3 with 4 distractors"
     sea = noisy.make(jax.random.key(0))
     assert noisy.scene(sea).as_drawn(np.arange(9)).tolist() == plain.scene(sea).as_drawn(np.arange(9)).tolist()
-    with pytest.raises(UserError, match="--distractors must be 0 to 1,000,000, not -1"):
+    with pytest.raises(UserError, match="--distractors must be 0 or more"):
         DeepSeaConfig("deep-sea", 3, -1)

@@ -15,7 +15,7 @@ from action_balance.studies.sweep.folder import FINAL
 
 
 def test_the_best_finished_trials_are_chosen_beside_no_change() -> None:
-    trials = [trial(0, 0.5), trial(1, 0.9, "stopped", part=2), trial(2, 0.7), trial(3, 0.6)]
+    trials = [trial(0, 0.5), trial(1, 0.9, "stopped early", part=2), trial(2, 0.7), trial(3, 0.6)]
     finals = choose_finals(settings(finalists=2), trials)
     assert [(one.name, one.trial, one.search_score) for one in finals[1:]] == [
         ("trial-0002", 2, 0.7),

@@ -14,13 +14,13 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import registry
 from action_balance.studies.sweep.final import Final
-from action_balance.studies.sweep.ledger import Trial
 from action_balance.studies.sweep.page import sweep_page
+from action_balance.studies.sweep.trials import Trial
 from action_balance.studies.training.view import chosen
 
 TRIALS = (
     trial(0, 0.5),
-    trial(1, 0.25, "stopped", part=6, values={RATE: 0.004, EPOCHS: 4}),
+    trial(1, 0.25, "stopped early", part=3, values={RATE: 0.004, EPOCHS: 4}),
     trial(2, status="invalid", part=0, reason="3 minibatches do not divide 8 environments"),
     trial(3, 0.75, values={RATE: 0.0023456, EPOCHS: 4}),
 )

@@ -34,7 +34,13 @@ def test_a_line_crosses_each_axis_at_its_value() -> None:
 
 
 def test_colours_follow_the_order_of_scores_and_the_best_is_on_top() -> None:
-    trials = [trial(0, 5.0), trial(1, 100.0), trial(2, 4.0, "stopped", part=6), trial(3), trial(4, status="failed")]
+    trials = [
+        trial(0, 5.0),
+        trial(1, 100.0),
+        trial(2, 4.0, "stopped early", part=3),
+        trial(3),
+        trial(4, status="failed"),
+    ]
     drawing = draw(trials, SPACE, "episode_return")
     assert drawing is not None
     assert [(one.number, one.level, one.best, one.stopped) for one in drawing.trials] == [

@@ -1,106 +1,200 @@
-"""The folder of a sweep."""
+"""Whole sweeps, whose runs are written instead of trained."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from inline_cluster import InlineCluster
 from rich.console import Console
-from sweeps import BASE, EPOCHS, RATE, SPACE, settings, trial, write_run
+from sweeps import BASE, EPOCHS, RATE, SPACE, Trainer, settings
 
 from action_balance.config.cluster import ClusterConfig
+from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
-from action_balance.runs import ResultFolder
-from action_balance.studies.sweep import KIND, run
+from action_balance.runs import ResultFolder, RunFolder
+from action_balance.studies import run_job
+from action_balance.studies.sweep import run
 from action_balance.studies.sweep.final import Final
-from action_balance.studies.sweep.run import Record, sweep
+from action_balance.studies.sweep.run import sweep
 from action_balance.studies.sweep.settings import SweepSettings
+from action_balance.studies.sweep.space import Choice, Space
+from action_balance.studies.sweep.trials import Trial
 
 CLUSTER = ClusterConfig(on="ray")
+SMALL = Space((Choice(EPOCHS, (1, 2, 3, 4)),))
 
 
-def opened(out: Path, plan: SweepSettings, clock: Iterator[float] | None = None) -> Record:
-    folder = ResultFolder.open(out, KIND, plan.to_data(), False, {})
-    folder.release()
-    return Record(folder, plan) if clock is None else Record(folder, plan, lambda: next(clock))
+def epochs(config: TrainConfig) -> float:
+    return float(config.agent.ppo.epochs)
 
 
-def table(out: Path) -> list[str]:
-    return (out / "sweep.csv").read_text().splitlines()
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trainer]:
+    """Sweeps of this test are trained in this process, with returns that depend on their settings."""
+
+    def prepare(value: Callable[[TrainConfig], float] = epochs, **failures: str) -> Trainer:
+        trainer = Trainer(value)
+        named = {name.replace("_", " "): why for name, why in failures.items()}
+        monkeypatch.setattr(run, "train_jobs", InlineCluster(named).train_jobs)
+        monkeypatch.setattr(run_job, "train", trainer)
+        return trainer
+
+    return prepare
 
 
-def test_trials_are_kept_at_once_and_the_report_is_written_every_ten_seconds(tmp_path: Path) -> None:
-    now = iter([0.0, 0.0, 4.0, 9.9, 10.0, 10.0])
-    plan = settings()
-    record = opened(tmp_path, plan, now)
-    record.ledger.add({RATE: 0.001, EPOCHS: 2})
-    assert len(table(tmp_path)) == 2
-    record.ledger.add({RATE: 0.002, EPOCHS: 2})
-    record.ledger.add({RATE: 0.003, EPOCHS: 2})
-    assert len(table(tmp_path)) == 2
-    assert len(opened(tmp_path, plan).ledger.trials) == 3
-    record.ledger.change(0, status="finished", score=0.5)
-    assert len(table(tmp_path)) == 4
-    assert (tmp_path / "report.html").is_file()
+def swept(out: Path, plan: SweepSettings, overwrite: bool = False) -> str:
+    console = Console(record=True, width=400)
+    sweep(plan, out, overwrite, CLUSTER, console)
+    return " ".join(console.export_text().split())
 
 
-def test_a_sweep_continues_with_its_trials_and_finals(tmp_path: Path) -> None:
-    plan = settings()
-    record = opened(tmp_path, plan)
-    record.ledger.trials = [trial(0, 0.5), trial(1, status="running", part=0)]
-    record.finals = [Final("baseline", {}, scores=(1.0, 2.0))]
-    record.publish()
-    again = opened(tmp_path, settings(trials=99))
-    assert [one.to_data() for one in again.ledger.trials] == [one.to_data() for one in record.ledger.trials]
-    assert again.finals == record.finals
+def trials(out: Path) -> list[Trial]:
+    return [Trial.from_data(one) for one in ResultFolder.read(out).summary["ours"]["trials"]]
 
 
-def test_another_sweep_does_not_continue_it(tmp_path: Path) -> None:
-    opened(tmp_path, settings())
-    with pytest.raises(UserError, match="different settings"):
-        opened(tmp_path, settings(metric="states"))
-    with pytest.raises(UserError, match="different settings"):
-        opened(tmp_path, settings(base=replace(BASE, seed=4)))
+def statuses(out: Path) -> list[str]:
+    return [one.status for one in trials(out)]
 
 
-def test_runs_say_how_trials_ended_that_nobody_saw(tmp_path: Path) -> None:
-    plan = settings()
-    record = opened(tmp_path, plan)
-    record.ledger.trials = [trial(number, status="running", part=0) for number in range(2)]
-    config = SPACE.apply(BASE, record.ledger.trials[0].values)
-    write_run(tmp_path / "trials" / "0000", config, [[1.0] * 18, [2.0] * 18])
-    record.recover()
-    assert [(one.status, one.updates) for one in record.ledger.trials] == [("finished", 18), ("running", 0)]
+def test_a_sweep_stops_poor_trials_early_and_trains_the_best_with_fresh_seeds(
+    tmp_path: Path, trained: Callable[..., Trainer]
+) -> None:
+    trainer, plan = trained(), settings(SMALL, final_seeds=5, finalists=1)
+    text = swept(tmp_path, plan)
+    found = trials(tmp_path)
+    assert sorted(one.values[EPOCHS] for one in found) == [1, 2, 3, 4]
+    high, best = 0.0, found[0]
+    for one in found:  # a trial is stopped early unless it is the best so far
+        best, high = (one, one.score) if one.score > high else (best, high)
+        assert one.status == ("finished" if best is one else "stopped early")
+        assert (one.part, one.updates) == ((9, 18) if one.status == "finished" else (1, 2))
+        config = RunFolder.open(tmp_path / "trials" / one.name).config
+        assert config["agent"]["ppo"]["epochs"] == one.score == one.values[EPOCHS]
+    (final,) = (Final.from_data(one) for one in ResultFolder.read(tmp_path).summary["ours"]["finals"])
+    assert (final.name, final.trial, final.search_score, final.scores) == ("baseline", best.number, 4.0, (4.0,) * 5)
+    assert "The search prefers the settings without any change." in text
+    assert f"Open {tmp_path / 'report.html'}" in text
+    assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 5
+    before = list(trainer.trained)
+    assert "already has 4 of 4 trials" in swept(tmp_path, plan)
+    assert trainer.trained == before
 
 
-def finished(out: Path, plan: SweepSettings) -> None:
-    """A sweep whose runs are all there."""
-    record = opened(out, plan)
-    record.ledger.trials = [trial(0, 0.5), trial(1, 0.75)]
-    record.publish()
-    base, best = plan.fresh, SPACE.apply(plan.fresh, record.ledger.trials[1].values)
-    write_run(out / "final" / "baseline", base, [[1.0] * 18] * 5)
-    write_run(out / "final" / "trial-0001", best, [[2.0] * 18] * 5)
+def test_lines_say_how_trials_end_and_which_is_the_best_so_far(
+    tmp_path: Path, trained: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(lambda config: 1.0 / config.agent.ppo.epochs)
+    cluster = InlineCluster()
+    monkeypatch.setattr(run, "train_jobs", cluster.train_jobs)
+    swept(tmp_path, settings(SMALL, final_seeds=1))
+    found = trials(tmp_path)
+    assert cluster.said[0] == f"finished, score {found[0].score:.3g}, the best so far"
+    for one, said in zip(found, cluster.said, strict=False):
+        if one.status == "stopped early":
+            assert (said or "").startswith(f"stopped early after 11 %, score {one.score:.3g}; best so far: trial ")
 
 
-def test_a_finished_sweep_is_reported_without_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = settings(trials=2, finalists=1, final_seeds=5)
-    finished(tmp_path, plan)
-    monkeypatch.setattr(run, "ray_session", None)
-    console = Console(record=True, width=200)
-    sweep(plan, tmp_path, False, CLUSTER, console)
-    text = console.export_text()
-    assert "already has 2 of 2 trials" in text
-    assert "The search prefers learning_rate 0.002, epochs 2 (trial 1)" in " ".join(text.split())
-    assert "The difference is significant (95 % interval 1.00 to 1.00)." in text
-    assert Final.from_data(ResultFolder.read(tmp_path).summary["ours"]["finals"][1]).scores == (2.0,) * 5
+def test_the_same_command_continues_an_interrupted_sweep_and_adds_trials(
+    tmp_path: Path, trained: Callable[..., Trainer]
+) -> None:
+    plan = settings(trials=3, early_stopping=False, final_seeds=1, finalists=1)
+    left = [18 + 7]  # the second trial is interrupted after seven updates
+
+    def interrupted(config: TrainConfig) -> float:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return epochs(config)
+
+    trained(interrupted)
+    with pytest.raises(KeyboardInterrupt, match="shows the results so far; the same command continues"):
+        swept(tmp_path, plan)
+    assert statuses(tmp_path) == ["finished", "running"]
+    values = [one.values for one in trials(tmp_path)]
+    trainer = trained()
+    swept(tmp_path, plan)
+    assert [name for name in trainer.trained if name[0] < "0003"] == [("0001", 7), ("0002", 0)]
+    assert [one.values for one in trials(tmp_path)][:2] == values
+    swept(tmp_path, replace(plan, search=replace(plan.search, trials=5)))
+    assert statuses(tmp_path) == ["finished"] * 5
+
+
+def test_invalid_combinations_are_recorded_and_all_others_tried(
+    tmp_path: Path, trained: Callable[..., Trainer]
+) -> None:
+    trained(lambda config: float(config.agent.envs))
+    space = Space((Choice("ppo.minibatches", (3, 5)), Choice("envs", (9, 10))))
+    plan = settings(space, trials=20, final_seeds=1, early_stopping=False)
+    text = swept(tmp_path, plan)
+    found = {(one.values["ppo.minibatches"], one.values["envs"]): one.status for one in trials(tmp_path)}
+    assert found == {(3, 9): "finished", (5, 10): "finished", (3, 10): "invalid", (5, 9): "invalid"}
+    assert "invalid: 3 minibatches do not divide 10 environments" in text
+    assert "already has 4 of 4 trials" in swept(tmp_path, plan)
+
+
+def test_a_sweep_whose_trials_all_fail_ends_and_tries_them_again(
+    tmp_path: Path, trained: Callable[..., Trainer]
+) -> None:
+    def failing(config: TrainConfig) -> float:
+        if config.agent.ppo.epochs == 2:
+            raise UserError("no such package")
+        return 1.0
+
+    plan = settings(trials=9, final_seeds=1, early_stopping=False)
+    trained(lambda _: failing(plan.space.apply(BASE, {RATE: 0.001, EPOCHS: 2})))
+    with pytest.raises(UserError, match="all trials fail: no such package"):
+        swept(tmp_path, plan)
+    assert statuses(tmp_path) == ["failed"] * 3
+    trained(failing)
+    swept(tmp_path, plan)
+    swept(tmp_path, plan)  # now that others work, trials that fail have ended
+    found = trials(tmp_path)
+    assert {one.status for one in found if one.values[EPOCHS] == 4} == {"finished"}
+    assert {one.status for one in found if one.values[EPOCHS] == 2} == {"failed"}
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    swept(tmp_path, plan)
+    assert len(trials(tmp_path)) == 9
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+
+
+def test_a_trial_that_crashes_is_tried_again_by_the_next_command(
+    tmp_path: Path, trained: Callable[..., Trainer]
+) -> None:
+    plan = settings(trials=3, final_seeds=1, early_stopping=False)
+    trained(trial_1="it crashed 10 times")
+    swept(tmp_path, plan)
+    found = trials(tmp_path)
+    assert [(one.status, one.reason) for one in found] == [
+        ("finished", ""),
+        ("failed", "it crashed 10 times"),
+        ("finished", ""),
+    ]
+    trained()
+    swept(tmp_path, plan)
+    assert statuses(tmp_path) == ["finished"] * 3
+
+
+def test_another_sweep_does_not_continue_it(tmp_path: Path, trained: Callable[..., Trainer]) -> None:
+    trained()
+    plan = settings(SMALL, trials=1, final_seeds=1)
+    swept(tmp_path, plan)
+    for other in (replace(plan, base=replace(BASE, seed=4)), settings(SMALL, final_seeds=2)):
+        with pytest.raises(UserError, match="different settings"):
+            swept(tmp_path, other)
+    journal = tmp_path / "journal.jsonl"
+    for content in (journal.read_bytes().replace(EPOCHS.encode(), RATE.encode()), b"{}\nnonsense\nmore\n"):
+        journal.write_bytes(content)
+        with pytest.raises(UserError, match=r"journal\.jsonl is damaged"):
+            swept(tmp_path, plan)
 
 
 def test_overwriting_deletes_the_runs_of_the_sweep_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, trained: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = settings(trials=2, finalists=1, final_seeds=5)
-    finished(tmp_path, plan)
+    plan = settings(SPACE, trials=2, finalists=1, final_seeds=5)
+    trained()
+    swept(tmp_path, plan)
     (tmp_path / "final" / "mine").mkdir()
     (tmp_path / "final" / "mine" / "notes.txt").write_text("mine")
 
@@ -109,9 +203,9 @@ def test_overwriting_deletes_the_runs_of_the_sweep_and_nothing_else(
 
     checked: list[object] = []
     monkeypatch.setattr(run, "check_cluster", checked.append)  # before anything is deleted
-    monkeypatch.setattr(run, "_search", interrupted)
+    monkeypatch.setattr(run, "train_jobs", interrupted)
     with pytest.raises(KeyboardInterrupt, match="the same command without --overwrite continues"):
-        sweep(plan, tmp_path, True, CLUSTER, Console(quiet=True))
+        swept(tmp_path, plan, overwrite=True)
     assert checked == [CLUSTER]
     assert [path.name for path in (tmp_path / "final").iterdir()] == ["mine"]
     assert ResultFolder.read(tmp_path).summary["ours"] == {"trials": [], "finals": []}

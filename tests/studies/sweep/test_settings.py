@@ -1,4 +1,4 @@
-"""Settings of a sweep, and when its trials report."""
+"""Settings of a sweep, and when its trials are compared."""
 
 from typing import Any, cast
 
@@ -6,15 +6,15 @@ import pytest
 from sweeps import BASE, settings
 
 from action_balance.errors import UserError
-from action_balance.studies.sweep.settings import PARTS, SearchConfig, parts
+from action_balance.studies.sweep.settings import SearchConfig, rungs
 from action_balance.studies.sweep.space import Space
 
 
-def test_a_trial_reports_after_each_eighteenth_of_its_updates() -> None:
-    assert parts(36) == {2 * part: part for part in range(1, PARTS + 1)}
-    assert parts(3) == {1: 6, 2: 12, 3: 18}
-    assert list(parts(1000))[:2] == [56, 112]
-    assert parts(1) == {1: 18}
+def test_a_trial_is_compared_after_a_ninth_and_a_third_of_its_updates() -> None:
+    assert rungs(36) == {4: 1, 12: 3}
+    assert rungs(1000) == {112: 1, 334: 3}
+    assert rungs(3) == {1: 3}
+    assert rungs(1) == {}
 
 
 def test_fresh_seeds_follow_those_of_the_search() -> None:

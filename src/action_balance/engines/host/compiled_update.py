@@ -19,8 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, Real
 
 from action_balance.agent import learner, update
 from action_balance.agent.context import AgentContext
-from action_balance.agent.episodes import first_reward
-from action_balance.agent.metrics import Metrics, update_metrics
+from action_balance.agent.metrics import Metrics
 from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.rollout import make_actor
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
@@ -294,7 +293,4 @@ class CompiledUpdate:
             info = replace(info, losses=accumulator.losses)
             optimizer = map_inside(unpack, PackedTree, packed.optimizer)
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
-        reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
-        state = replace(state, first_reward=reward_step, updates=state.updates + 1)
-        metrics = update_metrics(state, trajectory, info, None, coef, self.context)
-        return learner.adapt_coef(state, metrics, self.config), metrics
+        return learner.conclude(state, trajectory, info, None, coef, self.context)

@@ -44,6 +44,7 @@ class AtariConfig(HostEnvConfig):
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
             raise UserError(f"{self.name} needs a game, e.g. {PREFIX}pitfall")
+        super().__post_init__()
         check_game(self.game)
 
     @classmethod

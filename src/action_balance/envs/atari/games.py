@@ -47,7 +47,6 @@ def title(game: str) -> str:
 
 
 def vector_class() -> type[AtariVectorEnv]:
-    """ale-py's class for many emulators."""
     games()  # reports a missing ale-py
     try:
         from ale_py.vector_env import AtariVectorEnv

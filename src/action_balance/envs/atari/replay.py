@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from action_balance.envs.atari.games import ROOM_BYTE, SKIP, games
-from action_balance.envs.replay import Played, Replay, Visit
+from action_balance.envs.replay import Moment, Replay, Visit
 from action_balance.errors import check_name
 from action_balance.files import missing
 
@@ -43,20 +43,20 @@ class AtariReplay(Replay):
     def room_byte(self) -> int | None:
         return ROOM_BYTE.get(self.name)
 
-    def play(self, pictures: bool) -> Iterator[Played]:
+    def play(self, pictures: bool) -> Iterator[Moment]:
         emulator, byte = self._started(), self.room_byte
         buttons = emulator.getMinimalActionSet()
         # Some games begin after a few frames, which do not count towards the time limit.
         limit = self.episode_frames + emulator.getEpisodeFrameNumber()
         screens = [emulator.getScreenRGB()]
 
-        def played(**outcome: Any) -> Played:
+        def moment(**outcome: Any) -> Moment:
             room = None if byte is None else int(emulator.getRAM()[byte])
             # Some games draw half of their objects on every other frame.
             screen = np.maximum(screens[0], screens[-1]) if pictures else np.zeros(0, np.uint8)
-            return Played(screen, room=room, **outcome)
+            return Moment(screen, room=room, **outcome)
 
-        yield played()
+        yield moment()
         for action in self.actions.tolist():
             score, over, late = 0.0, False, False
             for frame in range(SKIP):
@@ -66,7 +66,7 @@ class AtariReplay(Replay):
                     screens = [*screens[-1:], emulator.getScreenRGB()]
                 if over or late:
                     break
-            yield played(reward=score, terminated=over, truncated=late and not over)
+            yield moment(reward=score, terminated=over, truncated=late and not over)
 
     def visits(self) -> tuple[Visit, ...] | None:
         if self.room_byte is None:

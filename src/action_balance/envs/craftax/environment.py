@@ -44,7 +44,6 @@ class CraftaxAdapter:
         self.action_names = tuple(one.name.replace("_", " ").lower() for one in in_order)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, Shaped[Array, "..."]]:
-        """A new world."""
         with replaced(f"{self._package}.util.noise", "generate_perlin_noise_2d", perlin_noise):
             obs, state = self._env.reset_env(key, self._params)
         return state, self._encode(obs)

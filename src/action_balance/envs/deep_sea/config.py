@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.config.fields import number
 from action_balance.errors import UserError
 
 if TYPE_CHECKING:
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from action_balance.envs.base import Environment
     from action_balance.envs.scene import Scene
 
-#: The largest N, of which an observation has N x N numbers, and the most distractors: as many.
-LARGEST, MAX_DISTRACTORS = 1000, 1_000_000
+#: The largest N: an observation has N x N numbers.
+LARGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class DeepSeaConfig(DeviceEnvConfig):
 
     size: int = 20
     """Number N of rows, of columns, and of steps per episode."""
-    distractors: int = 0
+    distractors: int = number(0, high=1_000_000)
     """Number of random values appended to every observation, which carry no information about the cell."""
 
     label: ClassVar[str] = "deep sea"
@@ -32,11 +33,11 @@ class DeepSeaConfig(DeviceEnvConfig):
     common_scale: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_size(self.size, self.distractors)
+        super().__post_init__()
+        check_size(self.size)
 
     @property
     def short_name(self) -> str:
-        """Name and size, and the distractors, if any."""
         distractors = f" with {self.distractors} distractors" if self.distractors else ""
         return f"{self.name} {self.size}{distractors}"
 
@@ -72,11 +73,9 @@ class DeepSeaConfig(DeviceEnvConfig):
         return Scene(world, (size - 1 - row) * size + column, ("left", "right"), order, shows_the_end=False)
 
 
-def check_size(size: int, distractors: int = 0) -> None:
+def check_size(size: int) -> None:
     """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
     if size < 2:
         raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
     if size > LARGEST:
         raise UserError(f"a deep sea of size {size} does not fit into memory: use {LARGEST} or less")
-    if not 0 <= distractors <= MAX_DISTRACTORS:
-        raise UserError(f"--distractors must be 0 to {MAX_DISTRACTORS:,}, not {distractors:,}")

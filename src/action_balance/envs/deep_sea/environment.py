@@ -35,7 +35,6 @@ class DeepSea(eqx.Module):
     right_is: Int[Array, " N"]  # the action that moves right, for every column
 
     def __init__(self, size: int, key: PRNGKeyArray, distractors: int = 0) -> None:
-        """Draw a sea."""
         self.size = size
         self.distractors = distractors
         self.right_is = jax.random.bernoulli(key, shape=(size,)).astype(jnp.int32)
@@ -49,7 +48,6 @@ class DeepSea(eqx.Module):
 
     @property
     def episode_steps(self) -> int:
-        """One step for every row."""
         return self.size
 
     def reachable(self) -> Bool[np.ndarray, " S"]:
@@ -57,7 +55,6 @@ class DeepSea(eqx.Module):
         return np.tri(self.size, dtype=bool).ravel()
 
     def observe(self, cell: Int[Array, ""], key: PRNGKeyArray) -> Float[Array, " D"]:
-        """An observation of a cell."""
         seen = jax.nn.one_hot(cell, self.size * self.size)
         return jnp.concatenate([seen, jax.random.normal(key, (self.distractors,))]) if self.distractors else seen
 
@@ -65,7 +62,6 @@ class DeepSea(eqx.Module):
         return self.observe(jnp.where(state.row < self.size, state.row * self.size + state.column, -1), key)
 
     def reset(self, key: PRNGKeyArray) -> tuple[DeepSeaState, Float[Array, " D"]]:
-        """The upper left corner."""
         state = DeepSeaState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
         return state, self._observe(state, key)
 

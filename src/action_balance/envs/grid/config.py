@@ -1,11 +1,12 @@
 """Settings of the grid worlds."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.config.fields import count
 from action_balance.envs.grid.world import CellView
-from action_balance.errors import MAX, check_name, check_numbers, flag
+from action_balance.errors import check_name
 
 if TYPE_CHECKING:
     import jax
@@ -28,9 +29,9 @@ LARGEST = 1000
 class GridConfig(DeviceEnvConfig):
     """The paper's grid worlds: open (Section IV-A), goal (Section IV-B) and corridor (Figure 1)."""
 
-    size: int | None = None
+    size: int | None = count(None, LARGEST)
     """Cells along each side of the world, or of each room of the corridor (default: 40; corridor: 11)."""
-    episode_steps: int = 200
+    episode_steps: int = count(200)
     """Time limit of an episode."""
     view: CellView = "one-hot"
     """What the agent observes of its cell: one-hot column and row, or scaled coordinates."""
@@ -43,28 +44,22 @@ class GridConfig(DeviceEnvConfig):
 
     def __post_init__(self) -> None:
         check_name("environment", self.name, SIZES)
-        check_name(flag("view"), self.view, get_args(CellView))
-        check_numbers(self, "episode_steps", low=1, high=MAX)
-        check_numbers(self, *(["size"] if self.size is not None else []), low=1, high=LARGEST)
+        super().__post_init__()
         self.world()
 
     @property
     def cells(self) -> int:
-        """The size, as set or the default."""
         return self.size if self.size is not None else SIZES[self.name]
 
     @property
     def short_name(self) -> str:
-        """Name and size."""
         return f"{self.name} {self.cells}"
 
     @property
     def title(self) -> str:
-        """Name and size in words."""
         return f"{TITLES[self.name]} {self.cells}\N{MULTIPLICATION SIGN}{self.cells}"
 
     def comparable(self) -> Self:
-        """With its size."""
         return replace(self, size=self.cells)
 
     def world(self) -> "GridWorld":
@@ -79,14 +74,12 @@ class GridConfig(DeviceEnvConfig):
         return corridor_world(size, episode_steps=self.episode_steps)
 
     def make(self, key: "jax.Array") -> "Environment":
-        """The environment; nothing is drawn from the key."""
         from action_balance.envs.grid.environment import GridEnvironment
 
         del key
         return GridEnvironment(self.world(), self.view)
 
     def scene(self, environment: "Environment") -> "Scene":
-        """The world itself."""
         import numpy as np
 
         from action_balance.envs.grid.environment import GridEnvironment

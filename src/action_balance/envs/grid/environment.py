@@ -34,7 +34,6 @@ class GridEnvironment(eqx.Module):
 
     @property
     def episode_steps(self) -> int:
-        """The time limit."""
         return int(self.world.episode_steps)
 
     def reachable(self) -> Bool[np.ndarray, " S"]:
@@ -50,20 +49,17 @@ class GridEnvironment(eqx.Module):
         return jnp.maximum(jnp.array([self.world.width, self.world.height]) - 1, 1)
 
     def observe(self, cell: Int[Array, ""]) -> Float[Array, " D"]:
-        """The observation of a cell."""
         y, x = jnp.divmod(cell, self.world.width)
         if self.view == "one-hot":
             return jnp.concatenate([jax.nn.one_hot(x, self.world.width), jax.nn.one_hot(y, self.world.height)])
         return 2 * jnp.stack([x, y]) / self._far - 1
 
     def reset(self, key: PRNGKeyArray) -> tuple[GridState, Float[Array, " D"]]:
-        """The start."""
         del key
         state = dynamics.reset(self.world)
         return state, self.observe(state.cell)
 
     def step(self, state: GridState, action: Int[Array, ""], key: PRNGKeyArray) -> tuple[GridState, Step]:
-        """One move."""
         del key
         following, outcome = dynamics.step(self.world, state, action)
         return following, Step(
@@ -75,7 +71,6 @@ class GridEnvironment(eqx.Module):
         )
 
     def index(self, observation: Float[Array, " D"]) -> Int[Array, ""]:
-        """The cell."""
         width = self.world.width
         if self.view == "one-hot":
             x, y = observation[:width].argmax(), observation[width:].argmax()

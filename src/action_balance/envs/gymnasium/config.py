@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from action_balance.config.env import HostEnvConfig
+from action_balance.config.fields import count, number
 from action_balance.envs.gymnasium.leaves import MAX_SIDE, LayoutSettings, ObsLayout
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import MAX, UserError, check_name, check_numbers, flag
+from action_balance.errors import MAX, UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,17 +54,17 @@ class GymnasiumConfig(HostEnvConfig):
     vectorize: Vectorize = "sync"
     """How environments step together: sync (in this process), async (each in its own process) or own (by their own
     vector class)."""
-    stack: int = 1
+    stack: int = count(1, 64)
     """Number of most recent observations that the policy sees."""
     layout: ObsLayout = "auto"
     """How arrays of observations are laid out: auto (arrays of 44 x 44 pixels or more are images, and their other axes
     are channels), hwc or chw (images with channels last or first), stack (K images, of which bonuses see only the
     newest), vector, or flat (a Dict is one vector, and discrete values are one-hot, however many there
     are)."""
-    max_image_side: int = MAX_SIDE
+    max_image_side: int = number(MAX_SIDE, high=MAX)
     """Longest side of an image, in pixels. Larger images are downscaled by averaging blocks of k x k pixels, with the
     smallest k that suffices; 0: images keep their size."""
-    reward_scale: float = 1.0
+    reward_scale: float = number(1.0, above=True)
     """Factor that multiplies the rewards the agent learns from; reported returns are not scaled."""
     action_masks: ActionMasks = "auto"
     """Action masks of the environment: auto (applied if there are any) or ignore."""
@@ -78,18 +79,12 @@ class GymnasiumConfig(HostEnvConfig):
     def __post_init__(self) -> None:
         if self.name in (PREFIX, PREFIX[:-1]):
             raise UserError(f"{self.name} needs the id of an environment, e.g. {PREFIX}CartPole-v1")
-        check_name(flag("vectorize"), self.vectorize, get_args(Vectorize))
-        check_name(flag("action_masks"), self.action_masks, get_args(ActionMasks))
-        check_numbers(self, "stack", low=1, high=64)
-        check_name(flag("layout"), self.layout, get_args(ObsLayout))
-        check_numbers(self, "max_image_side", high=MAX)
-        check_numbers(self, "reward_scale", above=True)
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
         object.__setattr__(self, "wrapper", tuple(self.wrapper))
+        super().__post_init__()
 
     @classmethod
     def from_function(cls, make: "Callable[[], Env[Any, Any]]", **settings: Any) -> Self:
-        """Settings of an environment that a Python function makes."""
         check_maker(make)
         name = getattr(make, "__qualname__", type(make).__name__)
         return cls(f"{PREFIX}{getattr(make, '__module__', '__main__')}:{name}", **settings).with_function(make)
@@ -113,7 +108,6 @@ class GymnasiumConfig(HostEnvConfig):
 
     @cached_property
     def examined(self) -> "ExaminedEnv":
-        """The environment, made once and tested."""
         from action_balance.envs.gymnasium.make import find
 
         kwargs = json.loads(self.env_kwargs or "{}")

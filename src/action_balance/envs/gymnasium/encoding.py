@@ -47,12 +47,10 @@ class Encoding:
 
     @cached_property
     def vector(self) -> tuple[Leaf, ...]:
-        """The parts of the vector."""
         return tuple(leaf for leaf in self.leaves if not leaf.is_image)
 
     @cached_property
     def pixels(self) -> int:
-        """Numbers of all images."""
         return sum(math.prod(shape) for shape in self.images)
 
     @cached_property
@@ -63,7 +61,6 @@ class Encoding:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a frame."""
         length = sum(leaf.size for leaf in self.vector)
         if self.kind == "mixed":
             return (self.pixels + NUMBER * length,)

@@ -90,7 +90,6 @@ class Leaf:
 
     @property
     def size(self) -> int:
-        """Numbers of it as networks see it."""
         if self.is_image:
             return math.prod(self.image_shape)
         return sum(self.widths) if self.counts else math.prod(self.shape)
@@ -159,7 +158,6 @@ def _bits(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray,
 
 
 def find_leaves(space: Any, settings: LayoutSettings = AUTO) -> tuple[list[Leaf], list[str]]:
-    """The parts of an observation space in their order."""
     layout = settings.layout
     check_name("layout", layout, get_args(ObsLayout))
     leaves, texts = list[Leaf](), list[str]()

@@ -42,7 +42,7 @@ PACKAGES = {
     "ActionBalance/": ("action_balance.gym", "action-balance"),
 }
 
-Make = Callable[[], Env[Any, Any]]
+Make = Callable[..., Env[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,31 @@ class ExaminedEnv:
     masks: MaskSource = ""  # where it says which actions are allowed
 
     def spec(self, stack: int) -> EnvSpec:
-        """Observations and actions as the agent knows them."""
         return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes an environment by its id, or calls a function, and wraps it."""
+
+    target: str | Callable[..., Any]
+    kwargs: dict[str, Any]
+    wrappers: Sequence[Callable[[Any], Any]]
+
+    def __call__(self, **more: Any) -> Any:
+        kwargs = {**self.kwargs, **more}
+        if isinstance(self.target, str):
+            module, _, given = self.target.rpartition(":")
+            package = module or next((one for begin, (one, _) in PACKAGES.items() if given.startswith(begin)), "")
+            if package:  # a worker has imported nothing yet
+                importlib.import_module(package)
+            # Gymnasium's checker tests every step of the first environment, which is tested already.
+            env: Any = gymnasium.make(given, disable_env_checker=True, **kwargs)
+        else:
+            env = self.target(**kwargs)
+        for wrapper in self.wrappers:
+            env = wrapper(env)
+        return env
 
 
 def examine(
@@ -136,15 +159,15 @@ def find(
         loaded = load_module(module, name)
         if inner not in gymnasium.registry and (function := getattr(loaded, inner, None)) is not None:
             _check_maker(name, function)
-            called = partial(_call, function, kwargs, [_wrapper(one) for one in wrappers])
-            return examine(name, called, vectorize, masks, settings)
+            maker = _Maker(function, kwargs, [_wrapper(one) for one in wrappers])
+            return examine(name, maker, vectorize, masks, settings)
         _check_id(inner, module)
     else:
         for beginning, (package, install) in PACKAGES.items():
             if rest.startswith(beginning):
                 load_library(package, name, install)
         _check_id(rest, "")
-    make = partial(_by_id, rest, kwargs, [_wrapper(one) for one in wrappers])
+    make = _Maker(rest, kwargs, [_wrapper(one) for one in wrappers])
     if vectorize == "own":
         if gymnasium.spec(rest).vector_entry_point is None:
             raise UserError(f"{name} has no vector environment of its own: use --vectorize sync or async")
@@ -177,25 +200,18 @@ def drawn(make: Make, mode: str) -> Env[Any, Any]:
     if env.render_mode == mode or mode not in (env.metadata.get("render_modes") or ()):
         return env
     env.close()
-    env = _with_render_mode(make, mode)()
+    target = make.target if isinstance(make, _Maker) else make
+    env = (partial(make, render_mode=mode) if _takes_render_mode(target) else make)()
     if env.render_mode != mode:
         env.unwrapped.render_mode = mode
     return env
 
 
-def _with_render_mode(make: Make, mode: str) -> Make:
-    """The same with a render mode, where it takes one."""
-    if isinstance(make, partial) and make.func in (_by_id, _call):
-        target, kwargs, wrappers = make.args
-        takes = make.func is _by_id or _takes_render_mode(target)
-        return partial(make.func, target, {**kwargs, "render_mode": mode}, wrappers) if takes else make
-    function: Callable[..., Any] = make
-    return partial(function, render_mode=mode) if _takes_render_mode(function) else make
-
-
-def _takes_render_mode(function: Callable[..., Any]) -> bool:
+def _takes_render_mode(target: str | Callable[..., Any]) -> bool:
+    if isinstance(target, str):
+        return True
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(target).parameters.values()
     except (TypeError, ValueError):
         return False
     return any(one.name == "render_mode" or one.kind == one.VAR_KEYWORD for one in parameters)
@@ -244,25 +260,6 @@ def _check_maker(name: str, found: Any) -> None:
 
 def _no_environment(name: str, kind: type) -> UserError:
     return UserError(f"{name} is not a gymnasium.Env: it is a {kind.__name__}; let its class inherit from it")
-
-
-def _wrapped(env: Any, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    for one in wrappers:
-        env = one(env)
-    return env
-
-
-def _call(function: Callable[..., Any], kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    return _wrapped(function(**kwargs), wrappers)
-
-
-def _by_id(given: str, kwargs: dict[str, Any], wrappers: Sequence[Callable[[Any], Any]]) -> Any:
-    module, _, inner = given.rpartition(":")
-    package = module or next((one for begin, (one, _) in PACKAGES.items() if inner.startswith(begin)), "")
-    if package:  # a worker has imported nothing yet
-        importlib.import_module(package)
-    # Gymnasium's checker tests every step of the first environment, which is tested already.
-    return _wrapped(gymnasium.make(inner, disable_env_checker=True, **kwargs), wrappers)
 
 
 def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any, Any]:

@@ -14,7 +14,7 @@ from gymnasium import error as gym_error
 from action_balance.envs.gymnasium.action_names import action_names
 from action_balance.envs.gymnasium.make import ExaminedEnv, drawn
 from action_balance.envs.gymnasium.tryout import one_line
-from action_balance.envs.replay import Played, Replay, checked_picture
+from action_balance.envs.replay import Moment, Replay, checked_picture
 from action_balance.errors import UserError
 from action_balance.files import reason
 
@@ -52,15 +52,16 @@ class GymReplay(Replay):
         finally:
             self._made(env.close)
 
-    def play(self, pictures: bool) -> Iterator[Played]:
+    def play(self, pictures: bool) -> Iterator[Moment]:
         del pictures
         env = self._make()
         try:
             self._made(partial(env.reset, seed=self.seed))
-            yield Played(self._screen(env))
+            yield Moment(self._screen(env))
             for action in self.examined.choices(self.actions):
                 _, reward, terminated, truncated, _ = self._made(partial(env.step, action))
-                yield Played(self._screen(env), float(np.float32(reward)), bool(terminated), bool(truncated))
+                outcome = float(np.float32(reward)), bool(terminated), bool(truncated)
+                yield Moment(self._screen(env), 0.0, None, {}, *outcome)
         finally:
             self._made(env.close)
 

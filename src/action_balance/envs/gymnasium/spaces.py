@@ -39,7 +39,6 @@ class Layout:
 
     @classmethod
     def of(cls, space: Any, settings: LayoutSettings = AUTO) -> "Layout":
-        """The layout of an observation space."""
         leaves, texts = find_leaves(space, settings)
         encoding = Encoding(tuple(leaves))
         if not sum(leaf.size for leaf in leaves):
@@ -67,7 +66,6 @@ class Layout:
         return f"{text}; left out: {', '.join(self.left_out)} (text)" if self.left_out else text
 
     def frame(self, observation: Any) -> Shaped[np.ndarray, "..."]:
-        """The frame of one observation."""
         frame: np.ndarray = self.encoding.encode([_checked(leaf, observation) for leaf in self.encoding.leaves])[0]
         return frame
 
@@ -151,7 +149,6 @@ class Choices:
         return made
 
     def __call__(self, chosen: Integer[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        """The actions of a group."""
         if not self.shape:
             return chosen + self.start
         return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)

@@ -20,7 +20,7 @@ from action_balance.envs.gymnasium.masking import KEY, missing_mask
 from action_balance.envs.gymnasium.single import FAILED, single
 from action_balance.envs.gymnasium.spaces import LARGEST, check_finite
 from action_balance.envs.gymnasium.tryout import one_line
-from action_balance.envs.gymnasium.workers import LOST, Workers, close, end
+from action_balance.envs.gymnasium.workers import LOST, Workers
 from action_balance.envs.host_base import EnvironmentFailed, HostStep
 from action_balance.envs.masks import allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
@@ -259,7 +259,7 @@ class GymEnvironment:
         """Start a group again; the seeds to reset it with, (M,)."""
         vector = self._vectors[group]
         if isinstance(vector, AsyncVectorEnv):
-            end(vector)
+            vector.close(terminate=True)
         self._restarts[group] += 1
         self._failures[group] += 1
         if self._failures[group] > LIVES:
@@ -275,8 +275,5 @@ class GymEnvironment:
 
     def close(self) -> None:
         for vector in self._vectors:
-            if isinstance(vector, AsyncVectorEnv):
-                close(vector)
-            else:
-                vector.close()
+            vector.close()
         self._vectors = []

@@ -27,43 +27,29 @@ class Workers(AsyncVectorEnv[Any, Any]):
     """Gymnasium's asynchronous environments; all of them end if starting them is interrupted, and with this process."""
 
     def __init__(self, makes: Sequence[Callable[[], Env[Any, Any]]]) -> None:
-        """Start the workers, and wait until they are ready."""
         _start_server()
         try:
             # Not forked, because this process has threads.
             super().__init__(makes, context="forkserver", autoreset_mode=AutoresetMode.DISABLED)
         except BaseException:
-            end(self)
+            self.close(terminate=True)
             raise
         # Python asks workers that are left when it ends with SIGTERM, which they ignore, and would wait forever.
         weakref.finalize(self, _kill, self.processes)
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """Close the environments, or kill their processes: they ignore SIGTERM."""
-        if terminate:
-            end(self)
-        else:
-            super().close_extras(timeout, terminate)
-
-
-def close(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Let the workers finish their step, for a while, and end."""
-    try:
-        for wait in () if vector.closed else (vector.step_wait, vector.reset_wait):
-            with contextlib.suppress(NoAsyncCallError):
-                wait(GRACE)
-        vector.close()
-    except LOST:
-        end(vector)
-
-
-def end(vector: AsyncVectorEnv[Any, Any]) -> None:
-    """Kill the workers, including those that do not respond or have not started completely."""
-    _kill(getattr(vector, "processes", ()))
-    for pipe in getattr(vector, "parent_pipes", ()):
-        if pipe is not None:
-            pipe.close()
-    vector.closed = True
+        """Let the workers finish their step, for a while, and end; or kill them, also those that have not started."""
+        with contextlib.suppress(*LOST):
+            if not terminate:
+                for wait in (self.step_wait, self.reset_wait):
+                    with contextlib.suppress(NoAsyncCallError):
+                        wait(GRACE)
+                return super().close_extras(timeout)
+        _kill(getattr(self, "processes", ()))  # they ignore SIGTERM
+        for pipe in getattr(self, "parent_pipes", ()):
+            if pipe is not None:
+                pipe.close()
+        return None
 
 
 def _kill(processes: Iterable[BaseProcess]) -> None:
@@ -94,7 +80,6 @@ def _start_server() -> None:
 
 @contextlib.contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Processes that are started in the body have these environment variables."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -46,8 +46,8 @@ class GymnaxConfig(LibraryEnvConfig):
     example: ClassVar[str] = NAMES[0]
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
+        super().__post_init__()
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
@@ -56,7 +56,6 @@ class GymnaxConfig(LibraryEnvConfig):
 
     @classmethod
     def from_function(cls, make: Any, **settings: Any) -> Self:
-        """Settings of an environment that was made in Python."""
         made = make[0] if isinstance(make, tuple) else make
         kind = made if isinstance(made, type) else type(made)
         named = f"{kind.__module__}:{kind.__qualname__}" if isinstance(made, type) else f"<{kind.__qualname__}>"

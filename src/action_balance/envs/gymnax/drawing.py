@@ -94,7 +94,6 @@ DRAWINGS: dict[str, Callable[[Any], UInt8[np.ndarray, "H W 3"]]] = {
 
 
 def action_names(name: str, env: Any) -> tuple[str, ...] | None:
-    """What the actions of an environment do, in words."""
     if name.endswith("-MinAtar") and hasattr(env, "action_set"):
         return tuple(_MINATAR[int(one)] for one in env.action_set)
     return known_names(name)

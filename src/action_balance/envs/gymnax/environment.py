@@ -67,7 +67,6 @@ class GymnaxAdapter:
         return reached, self._encode(obs), jnp.asarray(reward, jnp.float32), terminated, truncated, {}
 
     def _find_spec(self, env: Any) -> EnvSpec:
-        """What it returns, and the actions that it takes."""
         try:
             actions = env.action_space(self._params) if hasattr(env, "action_space") else None
             space = env.observation_space(self._params) if hasattr(env, "observation_space") else None

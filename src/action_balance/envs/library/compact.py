@@ -42,11 +42,9 @@ class CompactState:
         return [leaf for leaf, one in zip(leaves, self._varies, strict=True) if one is varies]
 
     def pack(self, state: PyTree) -> tuple[Any, ...]:
-        """The leaves that differ."""
         return tuple(self._select(jax.tree.leaves(state), True))
 
     def unpack(self, packed: tuple[Any, ...]) -> Any:
-        """The whole state."""
         varying, constants = iter(packed), iter(self._constants)
         return jax.tree.unflatten(self._tree, [next(varying if varies else constants) for varies in self._varies])
 

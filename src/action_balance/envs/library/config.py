@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from action_balance.config.env import DeviceEnvConfig
-from action_balance.errors import MAX, UserError, check_numbers, nearest
+from action_balance.config.fields import count
+from action_balance.errors import UserError, nearest
 from action_balance.files import install, missing
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ class LibraryEnvConfig(DeviceEnvConfig):
     """An environment of a library written in JAX. A family has `prefix`, `library`, `known`, `example` and
     `make_adapter`."""
 
-    stack: int = 1
+    stack: int = count(1, 64)
     """Number of most recent observations that the policy sees."""
-    max_steps: int | None = None
+    max_steps: int | None = count(None)
     """Time limit of an episode, in steps (default: that of the library)."""
 
     #: The beginning of names of the family, with its colon.
@@ -44,8 +45,7 @@ class LibraryEnvConfig(DeviceEnvConfig):
     def __post_init__(self) -> None:
         if not self.short_name:
             raise UserError(f"{self.name} needs the name of an environment, e.g. {self.prefix}{self.example}")
-        check_numbers(self, "stack", low=1, high=64)
-        check_numbers(self, *(["max_steps"] if self.max_steps is not None else []), low=1, high=MAX)
+        super().__post_init__()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -76,12 +76,10 @@ class LibraryEnvConfig(DeviceEnvConfig):
             raise missing(self.library, self.name, self.library)
 
     def make_adapter(self) -> "Adapter":
-        """The environment of the library."""
         raise NotImplementedError  # every family has its own, as with `DeviceEnvConfig.make`
 
     @cached_property
     def adapter(self) -> "Adapter":
-        """The environment of the library, made once."""
         import jax
 
         from action_balance.envs.library.adapter import quiet

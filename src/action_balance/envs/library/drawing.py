@@ -27,7 +27,6 @@ CHANNELS = (
 def draw_observation(
     observation: Shaped[np.ndarray, "..."], spec: EnvSpec, scale: Float[np.ndarray, " D"], columns: int = 0
 ) -> UInt8[np.ndarray, "H W 3"]:
-    """Draw what an agent observes."""
     if spec.is_image:
         return _image(observation if observation.ndim == 3 else observation[..., None])
     if observation.ndim == 3:  # symbols

@@ -37,11 +37,9 @@ class LibraryEnvironment(eqx.Module):
         return self.max_steps or self.adapter.episode_steps
 
     def reachable(self) -> Bool[np.ndarray, " S"]:
-        """States are not enumerated."""
         return np.zeros(0, bool)
 
     def reset(self, key: PRNGKeyArray) -> tuple[LibraryState, Shaped[Array, "..."]]:
-        """Begin an episode."""
         with quiet():
             state, observation = self.adapter.reset(key)
         first = LibraryState(jax.tree.map(_strong, state), jnp.zeros((), jnp.int32))
@@ -71,7 +69,6 @@ class LibraryEnvironment(eqx.Module):
         return following, replace(outcome, observation=observation)
 
     def index(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """States are not enumerated."""
         del observation
         return jnp.zeros((), jnp.int32)
 

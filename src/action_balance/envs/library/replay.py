@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray, Shaped
 from action_balance.envs.library.adapter import quiet
 from action_balance.envs.library.drawing import draw_observation
 from action_balance.envs.library.environment import LibraryEnvironment
-from action_balance.envs.replay import Played, Replay, checked_picture
+from action_balance.envs.replay import Moment, Replay, checked_picture
 
 #: Steps per second of a film, unless the adapter says it.
 USUAL = 8
@@ -44,7 +44,7 @@ class LibraryReplay(Replay):
     def steps_per_second(self) -> int:
         return int(getattr(self.environment.adapter, "steps_per_second", USUAL))
 
-    def play(self, pictures: bool) -> Iterator[Played]:
+    def play(self, pictures: bool) -> Iterator[Moment]:
         """See `Replay.play`; of a vector whose numbers are drawn, the largest ones are found before."""
         del pictures
         adapter, spec = self.environment.adapter, self.environment.spec
@@ -53,21 +53,21 @@ class LibraryReplay(Replay):
         if render is None and len(scale):
             for _, observation, _ in self._states():
                 scale = np.maximum(scale, np.abs(observation))
-        for state, observation, outcome in self._states():
+        for state, observation, moment in self._states():
             with quiet():
                 drawn = draw_observation(observation, spec, scale, columns) if render is None else render(state)
-            yield outcome._replace(screen=checked_picture(drawn, self.name))
+            yield moment._replace(screen=checked_picture(drawn, self.name))
 
-    def _states(self) -> Iterator[tuple[Any, np.ndarray, Played]]:
+    def _states(self) -> Iterator[tuple[Any, np.ndarray, Moment]]:
         """State, observation and outcome without a picture, T + 1 times."""
         none = np.zeros(0, np.uint8)
         advance = jax.jit(self.environment.advance)
         state, first = jax.jit(self.environment.reset)(self.reset_key)
         _, shapes = jax.eval_shape(advance, state, self.actions[0], self.step_keys[0])
-        yield state.library, np.asarray(first), Played(none, info=dict.fromkeys(shapes.info, 0.0))
+        yield state.library, np.asarray(first), Moment(none, info=dict.fromkeys(shapes.info, 0.0))
         for action, key in zip(self.actions, self.step_keys, strict=True):
             with jax.default_matmul_precision("highest"):  # as in the evaluation
                 state, step = advance(state, action, key)
             ends = bool(step.terminated), bool(step.truncated)
             info = {name: float(value) for name, value in step.info.items()}
-            yield state.library, np.asarray(step.next_obs), Played(none, float(step.reward), *ends, None, info)
+            yield state.library, np.asarray(step.next_obs), Moment(none, 0.0, None, info, float(step.reward), *ends)

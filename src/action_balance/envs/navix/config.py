@@ -1,10 +1,9 @@
 """Settings of Navix, of version 0.7.4; the library itself is imported when an environment is made."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.errors import check_name, flag
 
 if TYPE_CHECKING:
     from action_balance.envs.library.adapter import Adapter
@@ -53,10 +52,6 @@ class NavixConfig(LibraryEnvConfig):
     library: ClassVar[str] = "navix"
     known: ClassVar[tuple[str, ...]] = NAMES
     example: ClassVar[str] = "Navix-DoorKey-8x8-v0"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_name(flag("observation"), self.observation, get_args(NavixObservation))
 
     def describe(self) -> str:
         if self.short_name not in UNSOLVABLE:

@@ -82,7 +82,6 @@ class Navix:
         return self._environment._step(before, action)
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, UInt8[Array, "H W C"]]:
-        """A new layout."""
         timestep = self._environment._reset(key)
         return self._compact.pack(_carried(timestep)), self._observe(timestep)
 
@@ -94,7 +93,6 @@ class Navix:
         return packed, self._observe(timestep), timestep.reward, *ended, {}
 
     def render(self, state: Any) -> UInt8[np.ndarray, "height width 3"]:
-        """A picture of the whole grid."""
         return np.asarray(self._draw(state))
 
     @cached_property

@@ -4,8 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from action_balance.config.fields import number
 from action_balance.envs.library.config import LibraryEnvConfig
-from action_balance.errors import MAX, UserError, check_name, check_numbers
+from action_balance.errors import MAX, UserError, check_name
 
 if TYPE_CHECKING:
     from xminigrid.environment import Environment
@@ -48,14 +49,14 @@ LARGEST_VIEW = 127
 class XMiniGridConfig(LibraryEnvConfig):
     """A task of XLand-MiniGrid: MiniGrid's tasks, or XLand's with a goal and rules (Nikulin et al., 2024)."""
 
-    view_size: int | None = None
+    view_size: int | None = number(None, 3, LARGEST_VIEW)
     """Side of the square of cells that the agent sees ahead of it, an odd number (default: that of the library)."""
     show_carried: bool = False
     """Whether the agent's own cell shows what it carries, as in MiniGrid; XLand-MiniGrid itself does not show it."""
     benchmark: str = ""
     """Benchmark of the ruleset of an XLand task, e.g. trivial-21k; the library must have downloaded it before
     (default: no goal and no rules, so that there is no reward)."""
-    ruleset: int = 0
+    ruleset: int = number(0, high=MAX)
     """Number of the ruleset in the benchmark."""
 
     label: ClassVar[str] = "XLand-MiniGrid task"
@@ -72,11 +73,8 @@ class XMiniGridConfig(LibraryEnvConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.view_size is not None:
-            check_numbers(self, "view_size", low=3, high=LARGEST_VIEW)
-            if self.view_size % 2 == 0:
-                raise UserError(f"--view-size must be an odd number, not {self.view_size}")
-        check_numbers(self, "ruleset", high=MAX)
+        if self.view_size is not None and self.view_size % 2 == 0:
+            raise UserError(f"--view-size must be an odd number, not {self.view_size}")
         if self.ruleset and not self.benchmark:
             raise UserError(f"--ruleset {self.ruleset} needs a benchmark, e.g. --benchmark trivial-21k")
         if self.benchmark and not self.short_name.startswith("XLand-"):

@@ -62,7 +62,6 @@ class XMiniGrid:
         return view.at[row, column].set(jnp.where(pocket[0] == 0, view[row, column], pocket))
 
     def reset(self, key: PRNGKeyArray) -> tuple[Any, UInt8[Array, "V V 2"]]:
-        """A new layout; see `Adapter.reset`."""
         timestep = self._environment.reset(self._params, key)
         return self._compact.pack(_without_key(timestep.state)), self._observe(timestep)
 

@@ -41,7 +41,6 @@ class _Rooms(Environment[EnvParams, EnvCarry]):
         return EnvParams(height=height, width=width, max_steps=self.max_steps).replace(**kwargs)
 
     def _place(self, key: PRNGKeyArray, row: int | Int[Array, ""], column: int) -> Int[Array, " 2"]:
-        """A cell of a room."""
         corner = jnp.array([row, column]) * self.pitch
         return corner + jax.random.randint(key, (2,), 1, self.pitch)
 
@@ -61,7 +60,6 @@ class MultiRoom(_Rooms):
     """N rooms in a row: each has a closed door to the next, and the last one has the goal."""
 
     def __init__(self, rooms: int, side: int) -> None:
-        """Lay out the rooms."""
         super().__init__(1, rooms, side, 20 * rooms, AgentOnTileGoal(tile=_GOAL).encode())
 
     def _generate_problem(self, params: EnvParams, key: jax.Array) -> State[EnvCarry]:
@@ -84,7 +82,6 @@ class KeyCorridor(_Rooms):
     """
 
     def __init__(self, rows: int, side: int) -> None:
-        """Lay out the rooms."""
         super().__init__(rows, 3, side, 30 * side**2, AgentHoldGoal(tile=_BALL).encode())
 
     def _generate_problem(self, params: EnvParams, key: jax.Array) -> State[EnvCarry]:
@@ -109,7 +106,6 @@ class KeyCorridor(_Rooms):
 
 
 def make_task(name: str) -> Environment[EnvParams, EnvCarry]:
-    """One of these tasks."""
     kind, _, size = name.partition("-")
     if kind == "KeyCorridor":
         return KeyCorridor(rows=int(size[3]), side=int(size[1]))

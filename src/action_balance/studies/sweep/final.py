@@ -1,28 +1,23 @@
 """The best settings of a search, trained again with seeds that had no part in choosing them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from action_balance.cluster.driver import raise_failures, train_jobs
-from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
-from action_balance.config.trust import leads_to
 from action_balance.files import Data
 from action_balance.studies import statistics
 from action_balance.studies.checks import MAX_SEEDS
-from action_balance.studies.run_job import RunJob, is_finished
+from action_balance.studies.run_job import is_finished
 from action_balance.studies.statistics import Estimate
 from action_balance.studies.sweep.folder import FINAL
-from action_balance.studies.sweep.ledger import Trial, best
-from action_balance.studies.sweep.scores import ScoreReader
+from action_balance.studies.sweep.scores import seed_scores
 from action_balance.studies.sweep.settings import BASELINE, SweepSettings
-from action_balance.terminal.training import command_line
+from action_balance.studies.sweep.trials import Trial, best
 from action_balance.web.format import as_float
 
 
@@ -30,16 +25,11 @@ from action_balance.web.format import as_float
 class Final:
     """Settings that are trained with fresh seeds. Axis: S seeds."""
 
-    name: str
-    """Its folder."""
-    values: Mapping[str, Any]
-    """What it changes."""
-    trial: int | None = None
-    """The trial that it repeats; None for the settings without any change, unless a trial has the same."""
-    search_score: float = math.nan
-    """The score of that trial, which is optimistic: it is the reason why these settings were chosen."""
-    scores: tuple[float, ...] = ()
-    """Scores of the fresh seeds; empty before the run is finished."""
+    name: str  # its folder
+    values: Mapping[str, Any]  # what it changes
+    trial: int | None = None  # that it repeats; None for the settings without any change, unless a trial has the same
+    search_score: float = math.nan  # of that trial, which is optimistic: the reason why these settings were chosen
+    scores: tuple[float, ...] = ()  # of the fresh seeds; empty before the run is finished
 
     @property
     def is_known(self) -> bool:
@@ -52,13 +42,11 @@ class Final:
         return statistics.bootstrap_mean(np.array(self.scores)) if self.is_known else Estimate(math.nan)
 
     def more_than(self, other: "Final") -> Estimate:
-        """Difference of the mean scores."""
         if not (self.is_known and other.is_known):
             return Estimate(math.nan)
         return statistics.difference(np.array(self.scores), np.array(other.scores))
 
     def to_data(self) -> Data:
-        """As plain data."""
         return {
             "name": self.name,
             "values": dict(self.values),
@@ -69,7 +57,6 @@ class Final:
 
     @classmethod
     def from_data(cls, data: Data) -> "Final":
-        """What `to_data` has stored."""
         known = {"search_score": as_float(data["search_score"]), "scores": tuple(map(as_float, data["scores"]))}
         made = cls(**{**data, **known})
         fine = isinstance(made.name, str) and isinstance(made.values, dict) and len(made.scores) <= MAX_SEEDS
@@ -102,26 +89,4 @@ def read_scores(final: Final, settings: SweepSettings, out: Path) -> Final:
     path, config = out / FINAL / final.name, config_of(final, settings)
     if not is_finished(path, config):
         return replace(final, scores=())
-    reader = ScoreReader(path, config, settings.search.metric)
-    reader.read()
-    return replace(final, scores=tuple(reader.seed_scores().tolist()))
-
-
-def train_finals(
-    finals: Sequence[Final],
-    settings: SweepSettings,
-    out: Path,
-    cluster: ClusterConfig,
-    console: Console,
-    on_finished: Callable[[], None],
-) -> None:
-    """Train settings with fresh seeds, in parallel."""
-    trust, command = bool(leads_to(settings.base.to_dict())), tuple(command_line())
-    jobs = [
-        RunJob(one.name, (out / FINAL / one.name).absolute(), config_of(one, settings), command, trust)
-        for one in finals
-        if not one.scores
-    ]
-    if jobs:
-        done = len(finals) - len(jobs)
-        raise_failures(train_jobs(jobs, cluster, console, out / FINAL, lambda _: on_finished(), done))
+    return replace(final, scores=tuple(seed_scores(path, config, settings.search.metric)[0].tolist()))

@@ -12,6 +12,9 @@ from action_balance.studies.sweep import KIND
 #: Folders of a sweep that hold the runs of its trials, and those with fresh seeds.
 TRIALS, FINAL = "trials", "final"
 
+#: The file in which all processes keep what becomes of the trials.
+JOURNAL = "journal.jsonl"
+
 
 def final_runs(path: Path) -> list[Path] | None:
     """The runs with fresh seeds of a sweep."""

@@ -10,9 +10,9 @@ from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import MIN, to_data
 from action_balance.studies.sweep import parallel
 from action_balance.studies.sweep.final import Final
-from action_balance.studies.sweep.ledger import STATUS_NAMES, Trial, ranked
-from action_balance.studies.sweep.settings import BASELINE, FIRST_PART, PARTS, REDUCTION
+from action_balance.studies.sweep.settings import BASELINE, PARTS, REDUCTION, RUNGS
 from action_balance.studies.sweep.space import Space, shown
+from action_balance.studies.sweep.trials import STATUSES, Trial, ranked
 from action_balance.studies.sweep.verdict import chosen, digits, sentences, short_names
 from action_balance.web.render import render
 
@@ -42,14 +42,14 @@ def sweep_page(summary: Data) -> str:
         names=short_names(space),
         axes=[{"name": axis.name, "values": str(axis)} for axis in space.axes],
         trials=_rows(trials, space),
-        counts={name: sum(one.status == status for one in trials) for status, name in STATUS_NAMES.items()},
+        counts={status: sum(one.status == status for one in trials) for status in STATUSES},
         planned=summary["planned"]["trials"],
         drawing=parallel.draw(trials, space, metric),
         finals=_finals(finals, space),
         preferred=None if preferred is None else preferred.name,
         digits=digits(finals),
         early_stopping=settings["early_stopping"],
-        rungs=(FIRST_PART / PARTS, FIRST_PART * REDUCTION / PARTS),
+        rungs=[part / PARTS for part in RUNGS],
         reduction=REDUCTION,
         fewest=MIN,
         last=LAST,
@@ -65,21 +65,11 @@ def sweep_page(summary: Data) -> str:
 def _rows(trials: list[Trial], space: Space) -> list[Data]:
     """The trials as the table shows them: the best first, then those without a rank."""
     order = ranked(trials)
-    ranks = {one.number: place for place, one in enumerate(order, start=1)}
-    others = [one for one in trials if one.number not in ranks]
+    shows = [*((one, place) for place, one in enumerate(order, start=1)), *((one, 0) for one in trials)]
     return [
-        {
-            "number": one.number,
-            "rank": ranks.get(one.number),
-            "values": _values(one.values, space),
-            "score": one.score,
-            "status": STATUS_NAMES[one.status],
-            "updates": one.updates,
-            "steps": one.steps,
-            "seconds": one.seconds,
-            "reason": one.reason,
-        }
-        for one in [*order, *others]
+        {**vars(one), "rank": rank, "values": _values(one.values, space)}
+        for one, rank in shows
+        if rank or one not in order
     ]
 
 
@@ -87,13 +77,11 @@ def _finals(finals: list[Final], space: Space) -> list[Data]:
     base = next((one for one in finals if one.name == BASELINE), None)
     return [
         {
-            "name": one.name,
-            "trial": one.trial,
+            **vars(one),
             "values": _values(one.values, space),
             "seeds": len(one.scores),
             "mean": to_data(one.mean) if one.is_known else None,
             "difference": to_data(one.more_than(base)) if base and one is not base and one.is_known else None,
-            "search": one.search_score,
         }
         for one in finals
     ]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from action_balance.studies.sweep.ledger import Trial, ranked
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space, shown
+from action_balance.studies.sweep.trials import Trial, ranked
 from action_balance.studies.sweep.verdict import short_names, values_text
 from action_balance.web.format import MINUS
 
@@ -51,18 +51,12 @@ class DrawnTrial:
     """The line of a trial."""
 
     number: int
-    path: str
-    """Its places, as an SVG path has them."""
-    level: int
-    """The share of the other trials, in percent, whose score is not higher."""
-    stopped: bool
-    """Whether it was stopped early."""
-    best: bool
-    """Whether no trial is ranked higher."""
-    reached: bool
-    """Whether the keyboard reaches it."""
-    text: str
-    """What it tried, and its score."""
+    path: str  # its places, as an SVG path has them
+    level: int  # the share of the other trials, in percent, whose score is not higher
+    stopped: bool  # early
+    best: bool  # whether no trial is ranked higher
+    reached: bool  # whether the keyboard reaches it
+    text: str  # what it tried, and its score
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ def draw(trials: Sequence[Trial], space: Space, metric: str) -> Drawing | None:
     for place, trial in enumerate(order):
         values = [*(trial.values[name] for name in space.names), trial.score]
         ys = [_y(axis, value) + _aside(axis, trial.number) for axis, value in zip(axes, values, strict=True)]
-        stopped = trial.status == "stopped"
+        stopped = trial.status == "stopped early"
         early = f", stopped early after {trial.updates:,} updates" if stopped else ""
         lines.append(
             DrawnTrial(

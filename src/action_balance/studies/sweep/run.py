@@ -2,101 +2,164 @@
 
 import contextlib
 import shlex
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.cluster.driver import TERMINATED
-from action_balance.cluster.session import check_cluster, check_installed, ray_session
+from action_balance import signals
+from action_balance.cluster.driver import raise_failures, train_jobs
+from action_balance.cluster.jobs import Job
+from action_balance.cluster.session import check_cluster, check_installed
 from action_balance.config.cluster import ClusterConfig
+from action_balance.config.train import TrainConfig
+from action_balance.config.trust import leads_to
 from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.signals import graceful_stop
 from action_balance.studies.parts import same_command
-from action_balance.studies.registry import UNFIT, damaged
+from action_balance.studies.registry import UNFIT
+from action_balance.studies.run_job import RunJob
 from action_balance.studies.sweep import KIND
-from action_balance.studies.sweep.final import Final, choose_finals, read_scores, train_finals
-from action_balance.studies.sweep.folder import FINAL, TRIALS
-from action_balance.studies.sweep.ledger import Ledger, Trial, columns, recovered, rows
+from action_balance.studies.sweep.final import Final, choose_finals, config_of, read_scores
+from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
+from action_balance.studies.sweep.journal import Journal, mend, propose
 from action_balance.studies.sweep.page import sweep_page
-from action_balance.studies.sweep.screen import SearchScreen, show_verdict
-from action_balance.studies.sweep.settings import SweepSettings
-from action_balance.tasks import Task, task
+from action_balance.studies.sweep.settings import PARTS, SweepSettings
+from action_balance.studies.sweep.training import TrialJob
+from action_balance.studies.sweep.trials import Trial, best, columns, rows
+from action_balance.studies.sweep.verdict import show_verdict, values_text
 from action_balance.terminal.console import say
+from action_balance.terminal.summary import score
 from action_balance.terminal.training import command_line
 from action_balance.web.format import count
 from action_balance.web.render import as_bytes
 
-#: Seconds between two reports while trials come in.
-REPORT_EVERY = 10.0
+#: Failed trials, if no trial has a score, after which no other begins.
+MAX_FAILED = 3
 
 TABLE, REPORT = "sweep.csv", "report.html"
 
 
-class Record:
+class Search:
     """The folder of a sweep: its trials, the runs with fresh seeds, and the report."""
 
-    def __init__(
-        self, folder: ResultFolder, settings: SweepSettings, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, folder: ResultFolder, settings: SweepSettings, console: Console) -> None:
         """Read what is there."""
-        self._folder, self._settings, self._clock = folder, settings, clock
-        self._reported = -REPORT_EVERY
-        ours = folder.summary["ours"]
+        self._folder, self._settings, self._console = folder, settings, console
+        self._out = folder.path.absolute()
         try:
-            self.finals = [Final.from_data(one) for one in ours.get("finals", [])]
-            trials = [Trial.from_data(one) for one in ours.get("trials", [])]
-            for place, trial in enumerate(trials):
-                if trial.number != place or {*trial.values} != {*settings.space.names}:
-                    raise ValueError("trials that do not belong together")
+            mend(self._out / JOURNAL)
+            self._journal = Journal(self._out / JOURNAL, settings.search.early_stopping)
+            for trial in self.trials():
                 if trial.status != "invalid":
                     settings.space.apply(settings.base, trial.values)
         except (*UNFIT, UserError):
-            raise damaged(folder.path) from None
-        self.ledger = Ledger(self.keep, trials)
+            raise UserError(
+                f"{folder.path / JOURNAL} is damaged: choose another --out, or start over with --overwrite"
+            ) from None
 
-    def recover(self) -> None:
-        """Notice how trials ended that another process has trained since the ledger was written."""
-        settings, folder = self._settings, self._folder.path / TRIALS
-        for trial in self.ledger.unfinished:
-            config = settings.space.apply(settings.base, trial.values)
-            found = recovered(trial, folder / trial.name, config, settings.search.metric)
-            self.ledger.trials[trial.number] = found
+    def trials(self) -> list[Trial]:
+        return self._journal.trials(self._settings)
 
-    def keep(self) -> None:
-        """Write the trials; every now and then also the table and the report."""
-        self._fill()
-        self._folder.save()
-        if self._clock() - self._reported >= REPORT_EVERY:
-            self.publish()
+    @property
+    def finals(self) -> list[Final]:
+        """What is trained with fresh seeds, with the scores of what is trained already."""
+        chosen = choose_finals(self._settings, self.trials())
+        return [read_scores(one, self._settings, self._out) for one in chosen]
 
     def publish(self) -> None:
-        """Write everything."""
-        self._reported = self._clock()
-        self._fill()
-        space, metric = self._settings.space, self._settings.search.metric
-        self._folder.write_csv(TABLE, columns(space, metric), rows(self.ledger.trials, space))
+        """Write the summary, the table and the report."""
+        settings, trials = self._settings, self.trials()
+        space, metric = settings.space, settings.search.metric
+        self._folder.summary |= {
+            "command": shlex.join(command_line()),
+            "planned": {"trials": settings.search.trials, "finalists": settings.search.finalists},
+            "ours": {"trials": [one.to_data() for one in trials], "finals": [one.to_data() for one in self.finals]},
+        }
+        self._folder.write_csv(TABLE, columns(space, metric), rows(trials, space))
         self._folder.write(REPORT, as_bytes(sweep_page(self._folder.summary)))
         self._folder.save()
 
-    def choose_finals(self) -> None:
-        """Choose what is trained with fresh seeds, and read the scores of what is trained already."""
-        chosen = choose_finals(self._settings, self.ledger.trials)
-        self.finals = [read_scores(one, self._settings, self._folder.path) for one in chosen]
+    def train(self, cluster: ClusterConfig) -> None:
+        """Train the trials that have not ended, and new ones."""
+        wanted, trials = int(min(self._settings.search.trials, self._settings.space.size)), self.trials()
+        ended = sum(map(self._has_ended, trials))
+        if trials:
+            say(self._console, f"{self._folder.path} already has {ended} of {count(wanted, 'trial')}")
+        if ended >= wanted:
+            return
+        folder = self._folder.path / TRIALS
+        failed = train_jobs(self._jobs(wanted), cluster, self._console, folder, self._finished, ended, wanted)
+        for trial in self.trials():
+            why = failed.get(f"trial {trial.number}")
+            if why is not None and not self._has_ended(trial):
+                self._journal.note(trial.number, status="failed", reason=why)
+        if failed and not self._journal.works():
+            raise UserError(f"all trials fail: {list(failed.values())[-1]}")
 
-    def _fill(self) -> None:
-        self._folder.summary["command"] = shlex.join(command_line())
-        self._folder.summary["planned"] = {
-            "trials": self._settings.search.trials,
-            "finalists": self._settings.search.finalists,
-        }
-        self._folder.summary["ours"] = {
-            "trials": [one.to_data() for one in self.ledger.trials],
-            "finals": [one.to_data() for one in self.finals],
-        }
+    def _jobs(self, wanted: int) -> Iterator[Job]:
+        """Trials that have not ended, first those that are known to work; then new ones, unless all fail."""
+        space, base = self._settings.space, self._settings.base
+        waiting = [one for one in self.trials() if not self._has_ended(one)]
+        for trial in waiting:
+            self._journal.note(trial.number, status="running", reason="")
+        for trial in sorted(waiting, key=lambda one: not one.part):
+            if not self._all_fail():
+                yield self._job(trial.number, space.apply(base, trial.values))
+        while (number := len(self._journal.frozen())) < wanted and not self._all_fail():
+            values = propose(space, base.seed, self._journal.frozen())
+            if values is None:
+                say(self._console, f"all {number} combinations of the values were tried")
+                return
+            text = f"trial {number}: {values_text(values, space)}"
+            try:
+                config = space.apply(base, values)
+            except UserError as error:
+                self._journal.add(space, values, invalid=str(error))
+                say(self._console, f"{text}: invalid: {error}")
+                continue
+            self._journal.add(space, values)
+            say(self._console, text)
+            yield self._job(number, config)
+
+    def _job(self, number: int, config: TrainConfig) -> TrialJob:
+        search = self._settings.search
+        run = self._run(TRIALS, f"{number:04}", config)
+        return TrialJob(number, run, self._out / JOURNAL, search.metric, search.early_stopping)
+
+    def _run(self, kind: str, name: str, config: TrainConfig) -> RunJob:
+        trust = bool(leads_to(self._settings.base.to_dict()))  # the user has named all modules
+        return RunJob(name, self._out / kind / name, config, tuple(command_line()), trust)
+
+    def _has_ended(self, trial: Trial) -> bool:
+        return self._journal.has_ended(trial.number)
+
+    def _all_fail(self) -> bool:
+        return sum(one.status == "failed" for one in self.trials()) >= MAX_FAILED and not self._journal.works()
+
+    def _finished(self, job: Job) -> str:
+        """Report, and say what has become of a trial."""
+        self.publish()
+        assert isinstance(job, TrialJob)
+        trials = self.trials()
+        trial = trials[job.number]
+        text = trial.status if trial.status == "finished" else f"{trial.status} after {100 * trial.part // PARTS} %"
+        text += f", score {score(trial.score)}"
+        for first in best(trials, 1):
+            is_best = first.number == trial.number
+            text += ", the best so far" if is_best else f"; best so far: trial {first.number}, {score(first.score)}"
+        return text
+
+    def train_finals(self, cluster: ClusterConfig) -> None:
+        """Train the best settings with fresh seeds, beside the settings without any change."""
+        self.publish()
+        finals = self.finals
+        jobs = [self._run(FINAL, one.name, config_of(one, self._settings)) for one in finals if not one.scores]
+        if jobs:
+            folder, done = self._folder.path / FINAL, len(finals) - len(jobs)
+            raise_failures(train_jobs(jobs, cluster, self._console, folder, lambda _: self.publish(), done))
+        self.publish()
 
 
 def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterConfig, console: Console) -> None:
@@ -108,71 +171,30 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
     with ResultFolder.open(out, KIND, settings.to_data(), overwrite, {}) as folder:
         if overwrite:
             _delete_runs(out)
-        record = Record(folder, settings)
-        kept = f"trials are kept in {out / TRIALS}; {same_command(overwrite)} continues from there"
-        with task(Task(lambda: kept)):
-            try:
-                _search(record, settings, out, cluster, console)
-                _finish(record, settings, out, cluster, console)
-            except KeyboardInterrupt:
-                record.choose_finals()
-                record.publish()
-                shows = f"{out / REPORT} shows the results so far" if record.ledger.trials else "nothing was tried yet"
-                raise KeyboardInterrupt(f"{shows}; {same_command(overwrite)} continues from there") from None
-            except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
-                with contextlib.suppress(UserError, OSError):
-                    record.publish()
-                raise
-        record.publish()
-    show_verdict(record.finals, settings.space, settings.search.metric, console)
+        search, again = Search(folder, settings, console), f"{same_command(overwrite)} continues from there"
+
+        def kept() -> str:
+            return f"trials are kept in {out / TRIALS}; {again}"
+
+        try:
+            with signals.kept(kept):
+                search.train(cluster)
+                search.train_finals(cluster)
+        except KeyboardInterrupt:
+            with signals.kept(kept):
+                search.publish()
+            raise KeyboardInterrupt(f"{out / REPORT} shows the results so far; {again}") from None
+        except Exception:  # a full disk, a cluster that is gone: the report is written before the error is shown
+            with contextlib.suppress(UserError, OSError):
+                search.publish()
+            raise
+    show_verdict(search.finals, settings.space, settings.search.metric, console)
     say(console, f"Open {out / REPORT} in a browser for all trials.")
 
 
-def _search(record: Record, settings: SweepSettings, out: Path, cluster: ClusterConfig, console: Console) -> None:
-    from action_balance.studies.sweep.search import Search
-
-    record.recover()
-    ledger, trials = record.ledger, int(min(settings.search.trials, settings.space.size))
-    ended = len(ledger.trials) - len(ledger.unfinished)
-    if ledger.trials:
-        say(console, f"{out} already has {ended} of {count(trials, 'trial')}")
-    if ended >= trials:
-        return
-    with ray_session(cluster) as resources:
-        from action_balance.studies.sweep.tuning import tune_trials
-
-        where = f"{resources.description}; runs go to {out / TRIALS}"
-        say(console, f"training {count(trials - ended, 'trial')} on {where}")
-        with SearchScreen(console, settings.space, ledger, trials) as screen, graceful_stop() as stop:
-            search = Search(settings, ledger, screen, stop.is_set)
-            with task(Task(stop=stop, stopping=lambda: _stopping(search.running), closing=TERMINATED)):
-                tune_trials(settings, search, ledger, out, resources, cluster)
-        if stop.is_set():
-            raise KeyboardInterrupt
-        if why := search.problem:
-            search.forget_failures()
-            raise UserError(f"all trials fail: {why}")
-
-
-def _stopping(running: set[int]) -> str:
-    return f"stopping: {count(len(running), 'trial')} will be saved"
-
-
-def _finish(record: Record, settings: SweepSettings, out: Path, cluster: ClusterConfig, console: Console) -> None:
-    record.choose_finals()
-    record.publish()
-    if record.ledger.best is None:
-        return
-
-    def on_finished() -> None:
-        record.choose_finals()
-        record.publish()
-
-    train_finals(record.finals, settings, out, cluster, console, on_finished)
-    record.choose_finals()
-
-
 def _delete_runs(out: Path) -> None:
+    check_inside(out, out / JOURNAL)
+    (out / JOURNAL).unlink(missing_ok=True)
     for name in (TRIALS, FINAL):
         check_inside(out, out / name)
         for path in sorted((out / name).glob("*")):

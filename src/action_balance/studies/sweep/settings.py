@@ -8,15 +8,11 @@ from action_balance.config.stopping import METRICS
 from action_balance.config.train import TrainConfig
 from action_balance.errors import MAX, UserError, check_name, check_numbers
 from action_balance.files import Data
-from action_balance.runs.metrics import KEYS
 from action_balance.studies.sweep.space import Space
 
-#: Parts that a training is divided into; after each of them, a trial can be stopped early.
-PARTS = 18
-
-#: Trials are compared after this part for the first time, and then whenever this many times as many parts are done:
-#: after a ninth and a third of the training. Each time, about one of so many trials continues.
-FIRST_PART, REDUCTION = 2, 3
+#: Parts that a training is divided into, and those after which trials are compared: after each, about one of so many
+#: trials continues.
+PARTS, RUNGS, REDUCTION = 9, (1, 3), 3
 
 #: Name of the run with the settings without any change.
 BASELINE = "baseline"
@@ -51,10 +47,8 @@ class SearchConfig:
 class SweepSettings:
     """A sweep."""
 
-    base: TrainConfig
-    """The run without any change."""
+    base: TrainConfig  # the run without any change
     space: Space
-    """What varies."""
     search: SearchConfig
 
     def __post_init__(self) -> None:
@@ -85,9 +79,9 @@ class SweepSettings:
 
 def metrics() -> Sequence[str]:
     """Names of the metrics of this package."""
-    return [name for name in METRICS if name not in KEYS]
+    return [name for name in METRICS if name not in ("update", "steps")]
 
 
-def parts(updates: int) -> dict[int, int]:
-    """When a trial reports its score."""
-    return {-(-part * updates // PARTS): part for part in range(1, PARTS + 1)}
+def rungs(updates: int) -> dict[int, int]:
+    """The updates after which a trial is compared with others, each with the part of the training that is done then."""
+    return {at: part for part in RUNGS if (at := -(-part * updates // PARTS)) < updates}

@@ -13,9 +13,9 @@ A value of ``--set`` has one of three forms:
 import itertools
 import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -41,14 +41,11 @@ MAX_TRIED = 2000
 class Choice:
     """A setting that takes one of several values."""
 
-    name: str
-    """The setting, such as ``ppo.epochs``."""
-    values: tuple[Any, ...]
-    """The values, in the order in which they were given."""
+    name: str  # such as ppo.epochs
+    values: tuple[Any, ...]  # in the order in which they were given
 
     @property
     def size(self) -> float:
-        """Number of values."""
         return len(self.values)
 
     @property
@@ -56,16 +53,7 @@ class Choice:
         """Values that stand for all, to check them."""
         return self.values
 
-    def nearest(self, value: Any) -> Any:
-        """The value as trials use it."""
-        return value
-
-    def all_values(self) -> Sequence[Any]:
-        """All values."""
-        return self.values
-
     def to_data(self) -> Data:
-        """As plain data."""
         return {"name": self.name, "values": list(self.values)}
 
     def __str__(self) -> str:
@@ -77,36 +65,29 @@ class Range:
     """A setting that takes any number between two others."""
 
     name: str
-    """The setting, such as ``ppo.learning_rate``."""
     low: float
-    """Least value."""
     high: float
-    """Greatest value."""
-    log: bool = False
-    """Whether the logarithm of the value is uniform, not the value."""
-    whole: bool = False
-    """Whether it takes whole numbers only."""
+    log: bool = False  # whether the logarithm of the value is uniform, not the value
+    whole: bool = False  # whether it takes whole numbers only
 
     @property
     def size(self) -> float:
-        """Number of values; infinite unless they are whole numbers."""
         return self.high - self.low + 1 if self.whole else math.inf
 
     @property
     def corners(self) -> tuple[Any, ...]:
-        """Values that stand for all, to check them."""
         return self.low, self.high
+
+    @property
+    def values(self) -> Sequence[int]:
+        """All values, of whole numbers."""
+        return range(int(self.low), int(self.high) + 1)
 
     def nearest(self, value: Any) -> Any:
         """The value as trials use it: with few digits."""
         return value if self.whole else min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
 
-    def all_values(self) -> Sequence[Any]:
-        """All values, of whole numbers."""
-        return range(int(self.low), int(self.high) + 1)
-
     def to_data(self) -> Data:
-        """As plain data."""
         return {"name": self.name, "low": self.low, "high": self.high, "log": self.log, "whole": self.whole}
 
     def __str__(self) -> str:
@@ -126,12 +107,10 @@ def shown(value: Any) -> str:
 class Space:
     """All combinations of values that a sweep may try."""
 
-    axes: tuple[Axis, ...]
-    """The settings that vary, in the order in which they were given."""
+    axes: tuple[Axis, ...]  # the settings that vary, in the order in which they were given
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The settings."""
         return tuple(axis.name for axis in self.axes)
 
     @property
@@ -140,12 +119,23 @@ class Space:
         return math.prod(axis.size for axis in self.axes)
 
     def apply(self, config: TrainConfig, values: Values) -> TrainConfig:
-        """The settings of a run with other values."""
-        return _changed(config, {_path(name): value for name, value in values.items()})
+        """The settings of a run with other values; each group is made once, with all its changes."""
+        changes: Data = {}
+        for name, value in values.items():
+            *groups, last = _path(name)
+            inner = changes
+            for group in groups:
+                inner = inner.setdefault(group, {})
+            inner[last] = value
+        made: TrainConfig = _changed(config, changes)
+        return made
 
     def nearest(self, values: Values) -> dict[str, Any]:
         """Values as trials use them: with few digits."""
-        return {axis.name: axis.nearest(values[axis.name]) for axis in self.axes}
+        return {
+            axis.name: axis.nearest(values[axis.name]) if isinstance(axis, Range) else values[axis.name]
+            for axis in self.axes
+        }
 
     def key(self, values: Values) -> str:
         """What is the same for equal combinations, and only for them."""
@@ -153,16 +143,14 @@ class Space:
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """All combinations of a space that is finite."""
-        for found in itertools.product(*(axis.all_values() for axis in self.axes)):
+        for found in itertools.product(*(axis.values for axis in self.axes)):
             yield dict(zip(self.names, found, strict=True))
 
     def to_data(self) -> list[Data]:
-        """As plain data."""
         return [axis.to_data() for axis in self.axes]
 
     @classmethod
     def from_data(cls, data: Sequence[Data]) -> "Space":
-        """The space that `to_data` has stored."""
         return cls(
             tuple(Choice(one["name"], tuple(one["values"])) if "values" in one else Range(**one) for one in data)
         )
@@ -172,14 +160,10 @@ class Space:
 class Setting:
     """A setting that can vary."""
 
-    name: str
-    """Its place below the agent, such as ``ppo.learning_rate``, or after ``env.``."""
-    flag: str
-    """Its flag, such as ``--learning-rate``."""
-    kind: Any
-    """Its type."""
-    read: Callable[[str], Any]
-    """Its value from text; a `UserError` for other text."""
+    name: str  # its place below the agent, such as ppo.learning_rate, or after env.
+    flag: str  # such as --learning-rate
+    kind: Any  # its type
+    read: Callable[[str], Any]  # its value from text; a `UserError` for other text
 
     @property
     def numbers(self) -> bool:
@@ -219,25 +203,21 @@ def _axis(word: str, known: Sequence[Setting]) -> Axis:
     if setting.numbers and len(parts) > 1:
         return _range(setting, parts, word)
     values = tuple(setting.read(part.strip()) for part in text.split(","))
-    if len(values) == 1:
-        raise UserError(f"--set {word:.60} gives one value: give several, or use {setting.flag}")
-    if len({json.dumps(value) for value in values}) < len(values):
-        raise UserError(f"--set {word:.60} gives a value twice: leave one out")
+    if len({json.dumps(value) for value in values}) < max(2, len(values)):
+        raise UserError(f"--set {word:.60} needs several values, none of them twice; for one value, use {setting.flag}")
     return Choice(setting.name, values)
 
 
 def _range(setting: Setting, parts: Sequence[str], word: str) -> Range:
     log = parts[0].lower() == "log"
-    ends = parts[1:] if log else parts
-    if len(ends) != 2:
-        raise UserError(f"--set {word:.60} is not a range: use {setting.name}=LOW:HIGH or {setting.name}=log:LOW:HIGH")
-    low, high = (setting.read(end) for end in ends)
-    if any(isinstance(end, bool) or not isinstance(end, (int, float)) or not math.isfinite(end) for end in (low, high)):
-        raise UserError(f"--set {word:.60} needs two finite numbers, as in {setting.name}=LOW:HIGH")
-    if low >= high:
-        raise UserError(f"--set {word:.60} is an empty range: {shown(low)} is not below {shown(high)}")
-    if log and low <= 0:
-        raise UserError(f"--set {word:.60} has no logarithm at {shown(low)}: begin above 0, or leave out log:")
+    ends = [setting.read(end) for end in parts[log:]]
+    numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end) for end in ends)
+    if len(ends) != 2 or not numbers or not ends[0] < ends[1] or (log and ends[0] <= 0):
+        raise UserError(
+            f"--set {word:.60} is not a range: use {setting.name}=LOW:HIGH or {setting.name}=log:LOW:HIGH with finite "
+            "numbers, where LOW is below HIGH, and above 0 after log"
+        )
+    low, high = ends
     return Range(setting.name, low, high, log, setting.whole)
 
 
@@ -284,18 +264,11 @@ def _path(name: str) -> tuple[str, ...]:
     return "agent", *name.split(".")
 
 
-def _changed(settings: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
-    """Settings with other values by path: each group is made once, with all its changes."""
-    made: dict[str, Any] = {path[0]: value for path, value in values.items() if len(path) == 1}
-    nested: dict[str, dict[tuple[str, ...], Any]] = defaultdict(dict)
-    for path, value in values.items():
-        if len(path) > 1:
-            nested[path[0]][path[1:]] = value
-    is_group = is_dataclass(settings)
-    for name, changes in nested.items():
-        before = getattr(settings, name) if is_group else settings.get(name, FrozenDict())
-        made[name] = _changed(before, changes)
-    if not is_group:
-        return FrozenDict({**settings, **made})
-    assert {field.name for field in fields(settings)} >= made.keys()
-    return replace(settings, **made)
+def _changed(settings: Any, changes: Any) -> Any:
+    """Settings, or a value, with changes; an empty group stands for one that does not exist."""
+    if not isinstance(changes, dict):
+        return changes
+    if is_dataclass(settings) and not isinstance(settings, type):
+        return replace(settings, **{name: _changed(getattr(settings, name), found) for name, found in changes.items()})
+    groups = {name: _changed(settings.get(name, FrozenDict()), found) for name, found in changes.items()}
+    return FrozenDict({**settings, **groups})

@@ -8,10 +8,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from action_balance.printable import printable
 from action_balance.studies.statistics import MIN, Estimate, describe, to_data
 from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.settings import BASELINE
 from action_balance.studies.sweep.space import Space, shown
+from action_balance.studies.verdict_text import wrapped
+from action_balance.terminal.console import say
 from action_balance.web.format import count, decimals, side
 
 
@@ -74,3 +81,30 @@ def difference_sentence(difference: Estimate, seeds: int, decimals: int) -> str:
 
 def _text(estimate: Estimate, finals: Sequence[Final]) -> str:
     return describe(to_data(estimate), digits(finals)) or "unknown"
+
+
+def show_verdict(finals: Sequence[Final], space: Space, metric: str, console: Console) -> None:
+    """Print what a sweep has found."""
+    for sentence in sentences(finals, space, metric):
+        say(console, *wrapped(sentence))
+    if not any(one.is_known for one in finals):
+        return
+    base = next(one for one in finals if one.name == BASELINE)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("")
+    for head in ("fresh seeds", "difference", "search"):
+        table.add_column(head, justify="right", no_wrap=True)
+    decimals = digits(finals)
+    for one in finals:
+        name = "no change" if one.name == BASELINE else values_text(one.values, space)
+        difference = one.more_than(base) if one is not base else Estimate(math.nan)
+        table.add_row(
+            Text(printable(name)),
+            *(describe(to_data(number), decimals) or "-" for number in (one.mean, difference)),
+            f"{one.search_score:,.{decimals}f}" if math.isfinite(one.search_score) else "-",
+        )
+    console.print()
+    console.print(table, highlight=False)
+    console.print()
+    say(console, f"fresh seeds: mean {metric} of seeds that had no part in the search, with its 95 % interval")
+    say(console, "search: score of the trial, which is optimistic because it was chosen for it")
