@@ -26,7 +26,7 @@ from rich.console import Console
 import action_balance
 from action_balance.agent.learner import init_state, train_step
 from action_balance.agent.metrics import Metrics
-from action_balance.cli.explore import Explore
+from action_balance.cli.commands import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train

@@ -42,7 +42,6 @@ class WriteError(UserError):
         self.fix, self._number = FIXES.get(cause.errno or 0, ""), cause.errno
 
     def __reduce__(self) -> tuple[type["WriteError"], tuple[str, OSError]]:
-        """It can be sent to other processes."""
         return type(self), (str(self), OSError(self._number, ""))
 
     def then(self, how: str) -> UserError:

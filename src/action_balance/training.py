@@ -15,12 +15,11 @@ from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
-from action_balance.engines import loop
-from action_balance.engines.callbacks import Callback, as_callbacks
+from action_balance.engines.callbacks import Callback, Listeners, as_callbacks
 from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
-from action_balance.terminal.training import ShowProgress, show_progress
+from action_balance.terminal.training import ShowProgress, as_shown, begin
 from action_balance.tracking import track_config
 
 
@@ -87,10 +86,8 @@ def train(
     conditions = as_texts("stop_when", stop_when)
     planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions, devices)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
-    with show_progress(progress, config, report, folder) as shown:
-        finished = loop.begin(folder, config, sys.argv, shown, overwrite, on_message, tracked, functions, shown.begin)
-    if finished:
-        shown.finish()
+    listeners = Listeners(sys.argv, on_message=on_message, track=tracked, callbacks=functions)
+    begin(config, folder, as_shown(progress, config, report, folder), listeners, overwrite)
     return Run(folder, env=function, trust=True)  # the caller has named everything in it
 
 

@@ -1,7 +1,6 @@
 """Runs in the hands of a program: callbacks, more steps, metrics, threads, and evaluations."""
 
 import json
-import math
 import signal
 import sys
 import threading
@@ -18,8 +17,8 @@ from command import call
 import action_balance as ab
 from action_balance.config.agent import AgentConfig
 from action_balance.engines import loop
-from action_balance.engines.callbacks import Update, mean_metrics
-from action_balance.engines.extend import extend
+from action_balance.engines.callbacks import Listeners, Update
+from action_balance.engines.continuation import Continuation, continuation
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.runs.folder import ENDED_EARLY
@@ -131,11 +130,6 @@ def test_nothing_is_lost_if_a_callback_fails(tmp_path: Path) -> None:
     assert (run.status, RunFolder.open(run.path).checkpoints().updates()) == ("failed", [3])
 
 
-def test_means_are_over_the_seeds_that_have_a_number() -> None:
-    metrics = {"episode_return": np.array([math.nan, 2.0]), "states": np.array([1, 4]), "lists": np.ones((2, 3))}
-    assert mean_metrics(metrics, 7, 70) == {"update": 7, "steps": 70, "episode_return": 2.0, "states": 2.5}
-
-
 def test_a_condition_ends_the_run_early_and_more_steps_extend_it(tmp_path: Path) -> None:
     lines: list[str] = []
     run = train(tmp_path / "run", stop_when="update>=2", say=lines.append)
@@ -168,9 +162,10 @@ def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> N
     ppo = replace(SMALL.ppo, learning_rate=0.1, learning_rate_end=0.0)
     agent = replace(SMALL, ppo=ppo, bonus=replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0))
     folder = RunFolder.open(untrained_run.make(tmp_path / "run", "deep-sea", agent, size=4))
-    longer = extend(folder, ab.Run(folder.path).config, 19 * EACH)
+    longer = continuation(folder, ab.Run(folder.path).config, 19 * EACH)
     assert longer.config.agent.updates == 19
-    assert longer.lines[1:] == [
+    assert longer.extension is not None
+    assert longer.extension.lines[1:] == [
         "--action-coef-end: the schedule now follows the new length: 0.833 (was 0.667)",
         "--learning-rate-end: the schedule now follows the new length: 0.0842 (was 0.07)",
     ]
@@ -212,8 +207,8 @@ def test_resume_passes_new_trackers_on(tmp_path: Path, monkeypatch: pytest.Monke
     run = untrained_run.make(tmp_path / "run", "deep-sea", size=4)
     given: list[TrackConfig] = []
 
-    def resumed(*arguments: Any, **_: Any) -> bool:
-        given.extend(one for one in arguments if isinstance(one, TrackConfig))
+    def resumed(_: Continuation, listeners: Listeners) -> bool:
+        given.append(listeners.track)
         return True
 
     monkeypatch.setattr(loop, "resume", resumed)

@@ -12,7 +12,7 @@ import action_balance
 from action_balance import __main__ as program
 from action_balance import signals
 from action_balance.cli import main as cli
-from action_balance.cli.resume import Resume
+from action_balance.cli.commands import Resume
 from action_balance.errors import WriteError
 
 

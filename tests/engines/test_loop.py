@@ -22,6 +22,8 @@ from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Listeners, MessageLog
+from action_balance.engines.continuation import continuation
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.metrics_rows import HostMetrics, Progress
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
@@ -135,7 +137,7 @@ def test_a_stop_in_the_last_update_is_passed_on(whole: Path, tmp_path: Path) -> 
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt, match="had just finished"):
-        loop.begin(tmp_path / "out", settings(whole), ["test"], ask)
+        loop.begin(tmp_path / "out", settings(whole), Listeners(report=ask))
     assert status(tmp_path / "out") == "finished"
 
 
@@ -251,9 +253,14 @@ FOUR = TrainConfig(
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
-def begin(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch, report: loop.Report = lambda _: None) -> None:
+def begin(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
-    loop.begin(out, FOUR, ["test"], report)
+    loop.begin(out, FOUR, Listeners())
+
+
+def resume(out: Path, trainer: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "make_trainer", lambda *_: trainer)
+    loop.resume(continuation(RunFolder.open(out), FOUR), Listeners())
 
 
 FAILURES = [
@@ -293,8 +300,7 @@ def test_a_failure_after_an_update_keeps_it_and_says_how_to_resume(
         begin(out, Scripted(3, error), monkeypatch)
     assert status(out) == "failed"
     assert [row["update"] for row in read_metrics(out)] == [1, 2]
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
-    loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
+    resume(out, Scripted(), monkeypatch)
     assert status(out) == "finished"
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
 
@@ -332,9 +338,8 @@ def test_a_run_that_was_begun_by_another_process_is_never_removed(
 ) -> None:
     out = tmp_path / "out"
     RunFolder.create(out, FOUR.to_dict(), ["test"]).finish("interrupted")
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted(1, MemoryError()))
     with pytest.raises(UserError, match="no checkpoint has been written yet; resume with"):
-        loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
+        resume(out, Scripted(1, MemoryError()), monkeypatch)
     assert status(out) == "failed"
 
 
@@ -364,8 +369,7 @@ def test_a_full_disk_names_the_first_file_and_how_to_resume(tmp_path: Path, monk
             begin(out, Scripted(), patch)
     first = "cannot write metrics.jsonl: No space left on device"
     assert str(caught.value) == f"{first}; free some space, then resume with: action-balance resume {out}"
-    monkeypatch.setattr(loop, "make_trainer", lambda *_: Scripted())
-    loop.resume(RunFolder.open(out), FOUR, ["test"], lambda _: None, lambda _: None)
+    resume(out, Scripted(), monkeypatch)
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
 
 
@@ -379,3 +383,17 @@ def test_a_disk_that_is_full_before_the_first_update_keeps_nothing(
     with pytest.raises(UserError, match="free some space, then run the same command again"):
         begin(tmp_path / "out", Scripted(), monkeypatch)
     assert not (tmp_path / "out").exists()
+
+
+def test_lines_are_shown_at_once_and_written_once(tmp_path: Path) -> None:
+    shown: list[str] = []
+    folder = RunFolder.create(tmp_path / "run", {}, [])
+    log = MessageLog(shown.append)
+    log("first")
+    log("second")
+    assert shown == ["first", "second"]
+    assert "warnings" not in RunFolder.open(folder.path).manifest["starts"][0]
+    log.write(folder)
+    log.write(folder)
+    assert RunFolder.open(folder.path).manifest["starts"][0]["warnings"] == ["first", "second"]
+    folder.release()

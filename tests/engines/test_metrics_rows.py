@@ -1,12 +1,16 @@
 """Rows, progress, score and the check of an update's metrics, from numbers chosen by hand."""
 
 import math
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
-from action_balance.engines.metrics_rows import check_finite, progress, rows, score
+from action_balance.engines import metrics_rows
+from action_balance.engines.metrics_rows import check_finite, mean_metrics, memory, progress, rows, score
 from action_balance.errors import UserError
 
 NAN = math.nan
@@ -36,6 +40,11 @@ def test_the_score_is_the_mean_over_seeds_that_ended_an_episode() -> None:
     assert score(metrics(episode_return=[NAN] * 3)) is None
 
 
+def test_means_are_over_the_seeds_that_have_a_number() -> None:
+    found = mean_metrics({name: metrics()[name] for name in ("episode_return", "action_frequency")}, 7, 70)
+    assert found == {"update": 7, "steps": 70, "episode_return": 3.0}
+
+
 def test_progress_shows_what_the_metrics_have() -> None:
     shown = progress(metrics(states=[1, 2, 6], bonus_mean=[0.5, 1.0, 1.5]), 7, 70)
     assert (shown.update, shown.steps, shown.episode_return, shown.best_return) == (7, 210, 3, 9)
@@ -54,3 +63,16 @@ def test_an_update_that_is_not_finite_is_named_with_the_last_good_checkpoint() -
         check_finite(metrics(loss_action=[1.0, NAN, 1.0]), 12, [5, 10], 1e-4)
     with pytest.raises(UserError, match="parameters became NaN or infinite; there is no checkpoint yet"):
         check_finite(metrics(parameters_finite=[True, False, True]), 1, [], 1e-4)
+
+
+@pytest.mark.parametrize(("stats", "device"), [({"peak_bytes_in_use": 2**29}, {"device_memory": 0.5}), (None, {})])
+def test_memory_is_in_gib(
+    stats: Any, device: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "statm").write_text("9999 512 0 0 0 0 0\n")
+    monkeypatch.setattr(metrics_rows, "STATUS", tmp_path / "statm")
+    monkeypatch.setattr("os.sysconf", lambda _: 2**20)  # bytes of a page
+    monkeypatch.setattr(jax, "local_devices", lambda: [SimpleNamespace(memory_stats=lambda: stats)])
+    assert memory() == {"host_memory": 0.5, **device}
+    monkeypatch.setattr(metrics_rows, "STATUS", tmp_path / "absent")
+    assert memory() == device

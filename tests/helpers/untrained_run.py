@@ -14,7 +14,7 @@ from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, N
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer
-from action_balance.engines.loop import ENV_SPEC, SPACES
+from action_balance.engines.restore import ENV_SPEC, SPACES
 from action_balance.envs.mixed import empty_stats
 from action_balance.runs import RunFolder
 

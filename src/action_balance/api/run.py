@@ -13,15 +13,14 @@ import numpy as np
 from action_balance.arguments import as_path
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
-from action_balance.engines import loop
-from action_balance.engines.callbacks import Callback
-from action_balance.engines.device.devices import for_resume, use_all_cores
-from action_balance.engines.extend import extend
+from action_balance.engines.callbacks import Callback, Listeners
+from action_balance.engines.continuation import continuation
+from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.metrics_rows import Progress
 from action_balance.files import Data
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.terminal.console import OutputConsole
-from action_balance.terminal.training import ShowProgress, show_progress
+from action_balance.terminal.training import ShowProgress, as_shown, go_on
 from action_balance.tracking import track_config
 from action_balance.trained.agent import Agent
 from action_balance.trained.loading import of_run
@@ -149,16 +148,9 @@ class Run:
         use_program_cache()
         tracked = track_config(track, track_project)
         folder = RunFolder.open(self.path)
-        config, notes = for_resume(TrainConfig.of_run(folder.config, self._trust, self._env), devices)
-        longer = None if steps is None else extend(folder, config, steps)
-        if longer is None and loop.says_finished(folder, on_message):
-            return self
-        with show_progress(progress, longer.config if longer else config, report, self.path) as shown:
-            finished = loop.resume(
-                folder, config, sys.argv, shown, on_message, tracked, callbacks, shown.begin, longer, notes
-            )
-        if finished:
-            shown.finish()
+        rest = continuation(folder, TrainConfig.of_run(folder.config, self._trust, self._env), steps, devices)
+        listeners = Listeners(sys.argv, on_message=on_message, track=tracked, callbacks=callbacks)
+        go_on(rest, lambda config: as_shown(progress, config, report, self.path), listeners)
         return self
 
     def evaluate(

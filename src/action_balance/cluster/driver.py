@@ -50,8 +50,7 @@ class _Run:
     attempt: int = 0
     crashes: int = 0  # in a row, without progress
     place: Place | None = None  # of the current attempt
-    due: float | None = 0.0  # when it is submitted; None while it is trained, and when it has ended
-    ended: bool = False
+    due: float | None = 0.0  # when it is submitted; None while it is trained
 
 
 @dataclass
@@ -64,7 +63,7 @@ class Campaign:
     max_crashes: int
     marker: Path
     failed: dict[str, str] = field(default_factory=dict)  # why jobs could not be trained, by name
-    _runs: dict[str, _Run] = field(default_factory=dict)
+    _runs: dict[str, _Run] = field(default_factory=dict)  # that have not ended, by name
     _refs: dict[Any, _Run] = field(default_factory=dict)
     _mailbox: Any = None
 
@@ -78,11 +77,10 @@ class Campaign:
                 while True:
                     if stop.is_set():
                         raise KeyboardInterrupt
-                    while len(open_runs := [run for run in self._runs.values() if not run.ended]) < room:
-                        if (job := next(coming, None)) is None:
-                            break
-                        self._add(job)
-                    if not open_runs:
+                    while len(self._runs) < room and (job := next(coming, None)) is not None:
+                        self._runs[job.name] = _Run(job, job.saved())
+                        self.board.add(job)
+                    if not self._runs:
                         return self.failed
                     self._step()
             except BaseException:
@@ -91,10 +89,6 @@ class Campaign:
 
     def _stopping(self) -> str:
         return f"stopping: {count(len(self._refs), 'run')} will be saved"
-
-    def _add(self, job: Job) -> None:
-        self._runs[job.name] = _Run(job, job.saved())
-        self.board.add(job)
 
     def _start_mailbox(self) -> Any:
         import ray
@@ -140,8 +134,8 @@ class Campaign:
         return found
 
     def _show(self, message: Message) -> None:
-        run = self._runs[message.job]
-        if message.attempt != run.attempt or run not in self._refs.values():
+        run = self._runs.get(message.job)
+        if run is None or message.attempt != run.attempt or run not in self._refs.values():
             return  # of a process that was lost, or has ended
         if message.kind == "started":
             run.place = message.about
@@ -182,7 +176,7 @@ class Campaign:
             self._again(run, 0.0, f"stopped by its machine; {_rest(run.saved)}")
 
     def _finished(self, run: _Run) -> None:
-        run.ended = True
+        self._runs.pop(run.job.name, None)
         try:
             says = self.on_finished(run.job)
         except (UserError, OSError) as error:  # other runs change their files; the report in the end is complete
@@ -215,12 +209,11 @@ class Campaign:
         self.board.waiting(run.job, why)
 
     def _give_up(self, run: _Run, why: str) -> None:
-        run.ended = True
+        self._runs.pop(run.job.name, None)
         self.failed[run.job.name] = why
         self.board.failed(run.job, why)
 
     def _stop_tasks(self) -> None:
-        """Let all tasks save and end."""
         import ray
 
         refs = list(self._refs)

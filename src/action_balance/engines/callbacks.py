@@ -1,13 +1,15 @@
-"""What a program learns of a training while it runs, and how it ends it."""
+"""Who follows a training while it runs, and what they learn of it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
-
-from action_balance.engines.metrics_rows import HostMetrics
+from action_balance.agent.state import TrainState
+from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
+from action_balance.runs import RunFolder
+from action_balance.tracking import TrackConfig
 
 
 @dataclass
@@ -25,6 +27,9 @@ class Update:
     none has. `rows` has those that are lists."""
     rows: Sequence[Mapping[str, Any]]
     """One row for each seed, as in ``metrics.jsonl``."""
+    state: Callable[[], TrainState] = field(repr=False)
+    """Returns the state after this update, with a leading axis for the seeds; only until the callback returns, because
+    the next update reuses its memory."""
     _stopped: bool = field(default=False, repr=False)
 
     def stop(self) -> None:
@@ -39,17 +44,33 @@ class Update:
 
 #: Called after every update; it ends the training if it returns False, or calls `Update.stop`.
 Callback = Callable[[Update], object]
+#: Called after every update.
+Report = Callable[[Progress], None]
+#: Called with a line for the user.
+OnMessage = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Who follows a training, and the command that its manifest records."""
+
+    command: Sequence[str] = ()
+    report: Report = lambda _: None
+    on_message: OnMessage = lambda _: None
+    track: TrackConfig = field(default_factory=TrackConfig)
+    callbacks: Sequence[Callback] = ()
+    on_start: Callable[[], None] = lambda: None  # before compilation
+
+    def stops(self, update: Update) -> bool:
+        """Call all callbacks; whether the training is to end."""
+        for callback in self.callbacks:
+            if callback(update) is False:
+                update.stop()
+        return update.is_stopped
 
 
 def as_callbacks(given: Callback | Sequence[Callback]) -> tuple[Callback, ...]:
-    """One callback or several, as several.
-
-    Args:
-        given: a function, or functions.
-
-    Returns:
-        The functions; a `UserError` if one cannot be called.
-    """
+    """One callback or several, as several; a `UserError` if one cannot be called."""
     functions = (given,) if callable(given) or not isinstance(given, Iterable) else tuple(given)
     for one in functions:
         if not callable(one):
@@ -57,36 +78,18 @@ def as_callbacks(given: Callback | Sequence[Callback]) -> tuple[Callback, ...]:
     return functions
 
 
-def mean_metrics(metrics: HostMetrics, update: int, steps: int) -> dict[str, float]:
-    """Means over the seeds.
+class MessageLog:
+    """Shows lines at once, from any thread, and writes them to the manifest between updates."""
 
-    Args:
-        metrics: of one update, each with the leading axis S.
-        update: its number.
-        steps: environment steps of each seed so far.
+    def __init__(self, show: OnMessage) -> None:
+        self._show, self._kept = show, SimpleQueue[str]()
 
-    Returns:
-        Numbers by name, without metrics that are lists; nan where no seed has a finite number.
-    """
-    found: dict[str, float] = {"update": update, "steps": steps}
-    for name, values in metrics.items():
-        if values.ndim == 1:
-            known = values[np.isfinite(values)]
-            found[name] = float(known.mean()) if len(known) else float("nan")
-    return found
+    def __call__(self, line: str) -> None:
+        """Show a line, and keep it for the manifest."""
+        self._show(line)
+        self._kept.put(line)
 
-
-def call(callbacks: Sequence[Callback], made: Update) -> bool:
-    """Call all callbacks.
-
-    Args:
-        callbacks: in their order; all are called.
-        made: the update.
-
-    Returns:
-        Whether the training is to end.
-    """
-    for callback in callbacks:
-        if callback(made) is False:
-            made.stop()
-    return made.is_stopped
+    def write(self, folder: RunFolder) -> None:
+        """Write the lines since the last call to the manifest of a run."""
+        while not self._kept.empty():
+            folder.note(self._kept.get())

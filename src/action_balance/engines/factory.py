@@ -8,13 +8,13 @@ from action_balance.agent.state import TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
+from action_balance.engines.callbacks import OnMessage
 from action_balance.engines.device import evaluate as on_device
 from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.engines.evaluate import ActionMode, Evaluation, Report
+from action_balance.engines.evaluate import ActionMode, Evaluation, OnEpisodes
 from action_balance.engines.host import evaluate as on_host
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.engines.memory_needs import check_agents, check_training
-from action_balance.engines.messages import OnMessage
 from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
 
@@ -26,7 +26,7 @@ class Engine:
     make_trainer: Callable[[TrainConfig, OnMessage], Trainer]
     most_episodes: Callable[[TrainConfig], int]
     evaluate: Callable[
-        [TrainConfig, TrainState | TrainedAgent, int, int, Report, OnMessage, bool], dict[ActionMode, Evaluation]
+        [TrainConfig, TrainState | TrainedAgent, int, int, OnEpisodes, OnMessage, bool], dict[ActionMode, Evaluation]
     ]
 
 
@@ -98,7 +98,7 @@ def evaluate_run(
     states: TrainState | TrainedAgent,
     episodes: int,
     seed: int,
-    report: Report = lambda _: None,
+    report: OnEpisodes = lambda _: None,
     on_message: OnMessage = lambda _: None,
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:

@@ -3,200 +3,124 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
-from action_balance.agent.warmup import random_steps
-from action_balance.config.stopping import Condition, first_that_holds
+from action_balance.config.stopping import first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
-from action_balance.engines.callbacks import Callback, Update, call, mean_metrics
-from action_balance.engines.device.devices import choose_devices
-from action_balance.engines.extend import Extension
+from action_balance.engines.callbacks import Listeners, MessageLog, Update
+from action_balance.engines.continuation import Continuation
 from action_balance.engines.factory import make_trainer
-from action_balance.engines.memory import memory
-from action_balance.engines.messages import MessageLog, OnMessage
-from action_balance.engines.metrics_rows import HostMetrics, Progress, check_finite, progress, rows, score
+from action_balance.engines.metrics_rows import HostMetrics, check_finite, mean_metrics, memory, progress, rows, score
+from action_balance.engines.restore import DEVICES, WARMUP, about, trained_on
 from action_balance.engines.stall import StallWatch
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
-from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError, WriteError
 from action_balance.machine import failure
 from action_balance.runs import MetricsLog, RunFolder
 from action_balance.runs.folder import ENDED_EARLY, RunStatus, resume_command
 from action_balance.signals import graceful_stop, kept
-from action_balance.tracking import TRACKING, RunInfo, TrackConfig, Tracking, check_installed, planned
+from action_balance.tracking import TRACKING, RunInfo, Tracking, check_installed, planned
 
 #: Visits of all pairs are logged about this many times in a run, for environments with at most this many pairs.
 VISITS_LOGGED, MAX_PAIRS = 60, 40_000
 
-#: Where the manifest of a run has the `EnvSpec` that its agents were built for.
-ENV_SPEC = "env_spec"
-#: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
-SPACES = "spaces"
-
-#: Where the manifest has the environment steps of a random agent before the first update, of each seed.
-WARMUP = "warmup_steps"
-
-#: Where it has the number of devices that a run is split over, if the settings say one.
-DEVICES = "devices"
-
 #: What helps where the machine is too small for a run.
 SMALLER = "use a smaller world or smaller networks, or fewer --envs or --seeds"
 
-#: Called after every update.
-Report = Callable[[Progress], None]
 
-
-def begin(
-    path: Path,
-    config: TrainConfig,
-    command: Sequence[str],
-    report: Report,
-    overwrite: bool = False,
-    on_message: OnMessage = lambda _: None,
-    track: TrackConfig | None = None,
-    callbacks: Sequence[Callback] = (),
-    on_start: Callable[[], None] = lambda: None,
-) -> bool:
-    """Train from the beginning, in a new folder."""
-    track = track or TrackConfig()
-    check_installed(track.names)
-    messages = MessageLog(on_message)
-    now = _Now(config.agent.updates)
-    with graceful_stop(now.stopping) as stop:
-        trainer = make_trainer(config, messages)  # whatever it misses is noticed before there is a folder
-        if stop.is_set():
+def begin(path: Path, config: TrainConfig, listeners: Listeners, overwrite: bool = False) -> bool:
+    """Train from the beginning, in a new folder; whether no callback has stopped it."""
+    session = _Session(config, listeners, is_new=True)
+    check_installed(listeners.track.names)
+    with graceful_stop(session.stopping) as session.stop:
+        trainer = make_trainer(config, session.messages)  # whatever it misses is noticed before there is a folder
+        if session.stop.is_set():
             raise KeyboardInterrupt
-        about = _about(trainer, config) | planned(track)
-        folder = RunFolder.create(path, config.to_dict(), command, overwrite, about, config.env.packages)
-        tracking = Tracking(track, _run_info(path, config), {}, messages)
-        log = folder.metrics()
-        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, True, now)
-        return session.run(None, 0, on_start)
+        known = about(config, trainer.spec) | planned(listeners.track)
+        folder = RunFolder.create(path, config.to_dict(), listeners.command, overwrite, known, config.env.packages)
+        return session.run(folder, folder.metrics(), trainer, None, 0)
 
 
-def resume(
-    folder: RunFolder,
-    config: TrainConfig,
-    command: Sequence[str],
-    report: Report,
-    on_message: OnMessage,
-    track: TrackConfig | None = None,
-    callbacks: Sequence[Callback] = (),
-    on_start: Callable[[], None] = lambda: None,
-    extension: Extension | None = None,
-    notes: Sequence[str] = (),
-) -> bool:
-    """Train the rest of a run, from the newest intact checkpoint."""
-    track = track or TrackConfig()
-    config = extension.config if extension else config
-    check_installed(track.names)
-    messages, now = MessageLog(on_message), _Now(config.agent.updates)
-    with graceful_stop(now.stopping) as stop:
+def resume(run: Continuation, listeners: Listeners) -> bool:
+    """Train the rest of a run, from the newest intact checkpoint; whether no callback has stopped it."""
+    folder, config, extension = run.folder, run.config, run.extension
+    session = _Session(config, listeners, is_new=False)
+    check_installed(listeners.track.names)
+    with graceful_stop(session.stopping) as session.stop:
         saved = bool(folder.checkpoints().updates())
-        trainer = make_trainer(config, messages, trained_on(folder) if saved else None)
-        notes = [*notes, *([trainer.resume_note] if saved and trainer.resume_note else [])]
+        trainer = make_trainer(config, session.messages, trained_on(folder) if saved else None)
+        notes = [*run.notes, *([trainer.resume_note] if saved and trainer.resume_note else [])]
         shapes = trainer.state_shapes() if saved else None
-        about = _about(trainer, config)
-        before, here = folder.manifest.get(DEVICES), about.get(DEVICES)
-        if saved and not notes and before != here and None not in (before, here):
-            notes.append(f"the run was split over {before} devices, and now over {here}: results differ by rounding")
+        known = about(config, trainer.spec)
+        before, now = folder.manifest.get(DEVICES), known.get(DEVICES)
+        if saved and not notes and before != now and None not in (before, now):
+            notes.append(f"the run was split over {before} devices, and now over {now}: results differ by rounding")
         if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
-            del about[WARMUP]
-        restored, log = folder.resume(shapes, command, notes, about, config.env.packages, on_message)
+            del known[WARMUP]
+        say = listeners.on_message
+        restored, log = folder.resume(shapes, listeners.command, notes, known, config.env.packages, say)
         if extension is not None:
             try:
-                extension.write(folder)
+                folder.change_config(extension.data, extension.before)
             except BaseException:
                 folder.release()
                 raise
             for line in extension.lines:
-                on_message(line)
+                say(line)
         elif restored.update:
-            on_message(f"{folder.path}: continuing after update {restored.update:,} of {config.agent.updates:,}")
-        tracking = Tracking(track, _run_info(folder.path, config), folder.manifest, messages)
-        session = _Session(folder, config, trainer, log, report, stop, messages, tracking, callbacks, False, now)
-        return session.run(restored.state, restored.update, on_start)
-
-
-def says_finished(folder: RunFolder, on_message: OnMessage) -> bool:
-    """Whether a run is finished; if so, a message says it."""
-    folder.check_unchanged()
-    if folder.manifest.get("status") != "finished":
-        return False
-    on_message(f"{folder.path} is finished and has nothing left to train; to extend it, increase --steps")
-    return True
-
-
-def trained_on(folder: RunFolder) -> EnvSpec | None:
-    """What the agents of a run were built for; None if the run did not record it."""
-    return EnvSpec.from_dict(folder.manifest.get(ENV_SPEC))
-
-
-def _run_info(path: Path, config: TrainConfig) -> RunInfo:
-    """The description of a run that trackers receive."""
-    return RunInfo(path.absolute().name, None, config.to_dict(), config.agent.label, config.env.name)
-
-
-def _about(trainer: Trainer, config: TrainConfig) -> dict[str, Any]:
-    spaces = config.env.spaces()
-    known = {ENV_SPEC: trainer.spec.to_dict(), WARMUP: random_steps(AgentContext(config.agent, trainer.spec))}
-    split = {DEVICES: len(choose_devices(config))} if config.devices is not None else {}
-    return known | split | ({SPACES: spaces} if spaces is not None else {})
+            say(f"{folder.path}: continuing after update {restored.update:,} of {config.agent.updates:,}")
+        return session.run(folder, log, trainer, restored.state, restored.update)
 
 
 @dataclass
-class _Now:
-    """Where a run is, also for the thread that answers signals."""
-
-    total: int  # updates of the whole run
-    update: int = 0  # after which a stop is noticed
-    trained: bool = False  # whether this process has finished an update
-    stopped: bool = False  # whether a callback has ended the training
-
-    def stopping(self) -> str:
-        """When the run stops; nothing is lost by ending before the first update of this process is finished."""
-        return f"stopping after this update ({self.update} of {self.total})" if self.trained else ""
-
-
-@dataclass(frozen=True)
 class _Session:
     """One process's part of a run."""
 
-    folder: RunFolder
     config: TrainConfig
-    trainer: Trainer
-    log: MetricsLog
-    report: Report
-    stop: threading.Event  # set when the user asks for a stop
-    messages: MessageLog
-    tracking: Tracking
-    callbacks: Sequence[Callback]
-    is_new: bool  # whether this process has made the folder
-    now: _Now
+    listeners: Listeners
+    is_new: bool  # whether this process makes the folder
+    update: int = 0  # after which a stop is noticed
+    trained: bool = False  # whether this process has finished an update
+    stopped: bool = False  # whether a callback has ended the training
+    stop: threading.Event = field(init=False)  # set when the user asks for a stop
+    messages: MessageLog = field(init=False)
+    folder: RunFolder = field(init=False)
+    log: MetricsLog = field(init=False)
+    trainer: Trainer = field(init=False)
+    tracking: Tracking = field(init=False)
 
-    def run(self, state: TrainState | None, done: int, on_start: Callable[[], None]) -> bool:
+    def __post_init__(self) -> None:
+        self.messages = MessageLog(self.listeners.on_message)
+
+    def stopping(self) -> str:
+        """When the run stops; nothing is lost by ending before the first update of this process is finished."""
+        return f"stopping after this update ({self.update} of {self.config.agent.updates})" if self.trained else ""
+
+    def run(self, folder: RunFolder, log: MetricsLog, trainer: Trainer, state: TrainState | None, done: int) -> bool:
         """Make the remaining updates; without a state, from the beginning. An error says how to continue."""
+        self.folder, self.log, self.trainer = folder, log, trainer
+        config = self.config
+        run_info = RunInfo(folder.path.absolute().name, None, config.to_dict(), config.agent.label, config.env.name)
+        self.tracking = Tracking(self.listeners.track, run_info, folder.manifest, self.messages)
         try:
             with kept(self._what_is_kept), self._recorded_end():
                 try:
-                    on_start()
+                    self.listeners.on_start()
                     if state is None:
                         self._tell_warmup()
-                        state = self.trainer.init_state(self.stop.is_set)
+                        state = trainer.init_state(self.stop.is_set)
                     if self.stop.is_set():
                         raise KeyboardInterrupt
-                    self.trainer.start(state)
+                    trainer.start(state)
                     del state
                     self._train(done)
                 finally:
-                    self.trainer.close()
+                    trainer.close()
         except WriteError as error:
             raise error.then("run the same command again" if self._untrained() else self._how_to_resume()) from error
         except (EnvironmentsLost, EnvironmentFailed) as error:
@@ -207,78 +131,67 @@ class _Session:
                 raise
             raise UserError(f"{why}: {SMALLER}; {self._what_is_kept()}") from error
         if self.stop.is_set():  # a stop requested during the last update also ends a study
-            raise KeyboardInterrupt(f"the run in {self.folder.path} had just finished")
-        return not self.now.stopped
-
-    def _tell_warmup(self) -> None:
-        if steps := self.folder.manifest.get(WARMUP):
-            of_each = " of each seed" if self.config.seeds > 1 else ""
-            self.messages(f"warm-up: {steps:,} steps{of_each} of a random agent, in addition to --steps")
+            raise KeyboardInterrupt(f"the run in {folder.path} had just finished")
+        return not self.stopped
 
     def _train(self, done: int) -> None:
-        config, checkpoints, total = self.config, self.folder.checkpoints(), self.config.agent.updates
-        conditions, saved = config.conditions, time.perf_counter()
-        began = saved
+        config, total = self.config, self.config.agent.updates
+        began = saved = time.perf_counter()
         stall = StallWatch(config.agent, config.seed, self.trainer.spec, is_done=done > 0)
         for update in range(done + 1, total + 1):
             try:
                 metrics = self.trainer.advance()
             except (EnvironmentsLost, EnvironmentFailed):
                 if update > done + 1:
-                    self._save(update - 1, self.trainer.state, score(metrics))
+                    self._save(update - 1, metrics)
                 raise
-            check_finite(metrics, update, checkpoints.updates(), config.agent.ppo.learning_rate)
+            check_finite(metrics, update, self.folder.checkpoints().updates(), config.agent.ppo.learning_rate)
             now = time.perf_counter()
             seconds, began = now - began, now
             steps = update * config.agent.steps_per_update
             rate = config.seeds * config.agent.steps_per_update / seconds
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
-            reached = first_that_holds(conditions, means)
             self.log.append(made, timing)
             self._log_visits(update, steps)
-            self.now.update, self.now.trained = update, True
+            self.update, self.trained = update, True
             if line := stall(metrics):
                 self.messages(line)
-            self.report(progress(metrics, update, steps))  # as long as a terminal may take
+            self.listeners.report(progress(metrics, update, steps))  # as long as a terminal may take
             self.tracking.log(made, timing)
             self._record_tracking()
             self.messages.write(self.folder)
-            with self._saved_if_it_fails(update, metrics):
-                self.now.stopped = call(self.callbacks, Update(update, total, steps, means, made)) and update < total
-            ending = reached is not None or self.now.stopped
-            stopping, now = self.stop.is_set(), time.perf_counter()
-            self.now.update = min(update + 1, total)  # after which the next stop is noticed
-            if stopping or ending or config.is_checkpoint_due(update, now - saved):
-                self._save(update, self.trainer.state, score(metrics))
+            try:
+                is_enough = self.listeners.stops(Update(update, total, steps, means, made, self.trainer.state))
+            except BaseException:  # of the code of a callback: nothing that was trained is lost
+                self._save(update, metrics)
+                raise
+            reached, stopping, now = first_that_holds(config.conditions, means), self.stop.is_set(), time.perf_counter()
+            self.update = min(update + 1, total)
+            if stopping or is_enough or reached or config.is_checkpoint_due(update, now - saved):
+                self._save(update, metrics)
                 saved = time.perf_counter()
-            if reached is not None and update < total:
-                self._end_early(reached, update, total)
+            if update == total:
                 return
-            if stopping and update < total:
+            if reached is not None:
+                self.folder.record({ENDED_EARLY: {"condition": reached.text, "update": update}})
+                self.messages(f"stopped after update {update:,} of {total:,}: --stop-when {reached.text} is met")
+                return
+            if stopping:
                 raise KeyboardInterrupt
-            if ending:
+            if is_enough:
+                self.stopped = True
                 return
 
-    @contextmanager
-    def _saved_if_it_fails(self, update: int, metrics: HostMetrics) -> Iterator[None]:
-        """Save the update if the code of a callback fails: nothing that was trained is lost."""
-        try:
-            yield
-        except BaseException:
-            self._save(update, self.trainer.state, score(metrics))
-            raise
+    def _tell_warmup(self) -> None:
+        if steps := self.folder.manifest.get(WARMUP):
+            of_each = " of each seed" if self.config.seeds > 1 else ""
+            self.messages(f"warm-up: {steps:,} steps{of_each} of a random agent, in addition to --steps")
 
-    def _save(self, update: int, state: Callable[[], TrainState], reached: float | None) -> None:
+    def _save(self, update: int, metrics: HostMetrics) -> None:
         """Save a checkpoint after all rows up to it."""
         self.log.sync()
-        self.folder.checkpoints().save(update, state(), reached)
-
-    def _end_early(self, reached: Condition, update: int, total: int) -> None:
-        """Record that a condition has ended the run."""
-        self.now.stopped = False
-        self.folder.record({ENDED_EARLY: {"condition": reached.text, "update": update}})
-        self.messages(f"stopped after update {update:,} of {total:,}: --stop-when {reached.text} is met")
+        self.folder.checkpoints().save(update, self.trainer.state(), score(metrics))
 
     def _record_tracking(self) -> None:
         """Keep the ids of the tracked runs, with which a resume continues them."""
@@ -300,7 +213,7 @@ class _Session:
         status: RunStatus = "failed"
         try:
             yield
-            status = "interrupted" if self.now.stopped else "finished"
+            status = "interrupted" if self.stopped else "finished"
         except KeyboardInterrupt:
             status = "interrupted"
             raise
@@ -329,12 +242,8 @@ class _Session:
     def _what_is_kept(self) -> str:
         if self._untrained():
             return "no update was completed, so nothing was saved"
-        saved = self.folder.checkpoints().updates()
-        done = (
-            f"update {saved[-1]} of {self.config.agent.updates} is saved"
-            if saved
-            else "no checkpoint has been written yet"
-        )
+        saved, total = self.folder.checkpoints().updates(), self.config.agent.updates
+        done = f"update {saved[-1]} of {total} is saved" if saved else "no checkpoint has been written yet"
         return f"{done}; {self._how_to_resume()}"
 
     def _how_to_resume(self) -> str:

@@ -1,14 +1,20 @@
 """What is made of the metrics of an update: rows to log, numbers to show, a score, and a check. Axis: S seeds."""
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Shaped
 
 from action_balance.errors import UserError
+
+#: Memory in use is logged because it must not grow during a run of hours; where Linux has it.
+GIB, STATUS = 2**30, Path("/proc/self/statm")
 
 #: Metrics of one update by name, on the host, each with the leading axis S.
 HostMetrics = Mapping[str, Shaped[np.ndarray, "S ..."]]
@@ -40,6 +46,27 @@ def rows(metrics: HostMetrics, update: int, steps: int, first_seed: int) -> list
         | {name: values[i].tolist() for name, values in metrics.items()}
         for i in range(seeds)
     ]
+
+
+def mean_metrics(metrics: HostMetrics, update: int, steps: int) -> dict[str, float]:
+    """Means over the seeds, without metrics that are lists; nan where no seed has a finite number."""
+    found: dict[str, float] = {"update": update, "steps": steps}
+    for name, values in metrics.items():
+        if values.ndim == 1:
+            known = values[np.isfinite(values)]
+            found[name] = float(known.mean()) if len(known) else float("nan")
+    return found
+
+
+def memory() -> dict[str, float]:
+    """GiB in use on the host, and the peak on the device, each only where the system reports it."""
+    sizes = {}
+    if STATUS.exists():
+        sizes["host_memory"] = int(STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    stats = jax.local_devices()[0].memory_stats() or {}
+    if "peak_bytes_in_use" in stats:
+        sizes["device_memory"] = stats["peak_bytes_in_use"]
+    return {name: round(size / GIB, 4) for name, size in sizes.items()}
 
 
 def score(metrics: HostMetrics) -> float | None:

@@ -1,13 +1,41 @@
-"""The state of a run's agents, from one of its checkpoints."""
+"""What a run folder knows of its agents: what they were built for, and their state in one of its checkpoints."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
+from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
+from action_balance.agent.warmup import random_steps
 from action_balance.config.train import TrainConfig
+from action_balance.engines.device.devices import choose_devices
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.runs import Restored, RunFolder
 from action_balance.runs.folder import CHECKPOINTS
+
+#: Where the manifest of a run has the `EnvSpec` that its agents were built for.
+ENV_SPEC = "env_spec"
+#: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
+SPACES = "spaces"
+#: Where it has the environment steps of a random agent before the first update, of each seed.
+WARMUP = "warmup_steps"
+#: Where it has the number of devices that a run is split over, if the settings say one.
+DEVICES = "devices"
+
+
+def about(config: TrainConfig, spec: EnvSpec) -> dict[str, Any]:
+    """What the manifest is to have of a run that is trained now."""
+    found = {ENV_SPEC: spec.to_dict(), WARMUP: random_steps(AgentContext(config.agent, spec))}
+    if config.devices is not None:
+        found[DEVICES] = len(choose_devices(config))
+    if (spaces := config.env.spaces()) is not None:
+        found[SPACES] = spaces
+    return found
+
+
+def trained_on(folder: RunFolder) -> EnvSpec | None:
+    """What the agents of a run were built for; None if the run did not record it."""
+    return EnvSpec.from_dict(folder.manifest.get(ENV_SPEC))
 
 
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:

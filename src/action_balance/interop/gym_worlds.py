@@ -13,7 +13,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from action_balance.envs import tables as transitions
-from action_balance.envs.grid.world import Cell, CellView
+from action_balance.envs.grid.view import CellView
+from action_balance.envs.grid.world import Cell
 from action_balance.envs.tables import Transitions
 
 RENDERING: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 8}

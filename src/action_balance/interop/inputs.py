@@ -12,15 +12,8 @@ import numpy as np
 
 from action_balance.config.serialization import from_dict
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import (
-    LayoutSettings,
-    Leaf,
-    ObsLayout,
-    array_leaf,
-    find_leaves,
-    kind_of,
-    short,
-)
+from action_balance.envs.gymnasium.layouts import LayoutSettings, ObsLayout
+from action_balance.envs.gymnasium.leaves import Leaf, array_leaf, find_leaves, kind_of, short
 from action_balance.envs.gymnasium.spaces import LARGEST, Choices
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError

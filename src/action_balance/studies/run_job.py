@@ -13,23 +13,36 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.callbacks import Callback
+from action_balance.engines.callbacks import Callback, Listeners
+from action_balance.engines.continuation import continuation
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder
 from action_balance.runs.owned import remove_empty
-from action_balance.studies.plan import as_begun
+from action_balance.studies.checks import as_begun
 from action_balance.tracking import TrackConfig
 
 #: Called with a finished run, its settings and the screen; returns whether it has changed what a report shows. It can
 #: be pickled.
 After = Callable[[Path, TrainConfig, Console], bool]
+#: Makes what measures a run while it is trained. It can be pickled.
+Measure = Callable[[Path, TrainConfig], Sequence[Callback]]
 
 
 def no_more(_path: Path, _config: TrainConfig, _console: Console) -> bool:
     """Do nothing after a run."""
     return False
+
+
+def no_measure(_path: Path, _config: TrainConfig) -> Sequence[Callback]:
+    """Measure nothing."""
+    return ()
+
+
+def same_command(overwrite: bool) -> str:
+    """How to continue what was interrupted."""
+    return "the same command without --overwrite" if overwrite else "the same command"
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -65,31 +78,24 @@ def train(
         return True
     if RunFolder.holds_run(path):
         folder = RunFolder.open(path)
-        stored = TrainConfig.from_dict(folder.config, trust)
-        return loop.resume(folder, stored, command, report, on_message, callbacks=callbacks)
-    return loop.begin(
-        path, config.with_defaults(), command, report, on_message=on_message, track=track, callbacks=callbacks
-    )
+        rest = continuation(folder, TrainConfig.from_dict(folder.config, trust))
+        return loop.resume(rest, Listeners(command, report, on_message, callbacks=callbacks))
+    listeners = Listeners(command, report, on_message, track or TrackConfig(), callbacks)
+    return loop.begin(path, config.with_defaults(), listeners)
 
 
 @dataclass(frozen=True)
 class RunJob:
     """A run that a cluster trains."""
 
-    name: str
-    """What lines about it begin with."""
+    name: str  # what lines about it begin with
     folder: Path
-    """The folder of the run."""
     config: TrainConfig
-    """Its settings."""
-    command: tuple[str, ...]
-    """The command that the run records."""
-    trust: bool = False
-    """Whether the user has named all modules in the settings."""
+    command: tuple[str, ...]  # which the run records
+    trust: bool = False  # whether the user has named all modules in the settings
     track: TrackConfig = field(default_factory=TrackConfig)
-    """Which trackers follow the run."""
     after: After = no_more
-    """Called with the finished run, such as to evaluate it."""
+    measure: Measure = no_measure
 
     @property
     def updates(self) -> int:
@@ -103,12 +109,13 @@ class RunJob:
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         """Train what is missing."""
-        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track)
+        measured = self.measure(self.folder, self.config)
+        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, measured)
         self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:
         """As plain data: modules of the user are found only once the folder of the command is known."""
-        rest = self.command, self.trust, self.track, self.after
+        rest = self.command, self.trust, self.track, self.after, self.measure
         return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
 
     def saved(self) -> int:
@@ -130,8 +137,8 @@ class RunJob:
 
 def _received(cwd: str, name: str, folder: Path, config: Data, *rest: Any) -> RunJob:
     """The job that another process has sent, which may run on another machine."""
-    command, trust, track, after = rest
+    command, trust, *others = rest
     if trust:
         with contextlib.suppress(OSError):
             os.chdir(cwd)
-    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, track, after)
+    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, *others)

@@ -14,8 +14,7 @@ from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
-from action_balance.studies.parts import same_command
-from action_balance.studies.run_job import RunJob, is_finished
+from action_balance.studies.run_job import RunJob, is_finished, same_command
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import final_return
 from action_balance.terminal.training import command_line

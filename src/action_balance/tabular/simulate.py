@@ -9,7 +9,6 @@ saves (a step of 32 lanes costs two thirds of a step of all).
 Axes: C cohorts, R runs, L lanes, S cells, T steps.
 """
 
-import contextlib
 import itertools
 import threading
 import time
@@ -90,7 +89,7 @@ def _refill(
     numbers: Int32[Array, " L"],
     count: Int32[Array, ""],
 ) -> Run:
-    """Start the first ``count`` of the given runs in the lanes ``lane``."""
+    """Start the first ``count`` of the given runs in these lanes."""
 
     def one(i: Array, lanes: Run) -> Run:
         run = _begin(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
@@ -154,25 +153,12 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
 @contextmanager
 def compiling(world: GridWorld, settings: TabularSettings) -> Iterator[None]:
     """Compile the simulation of a world in a thread while the body does something else."""
-
-    def compile_now() -> None:
-        with contextlib.suppress(Exception):  # which occurs again where the program is needed
-            compiled(world.width, world.height, settings)
-
-    thread = threading.Thread(target=compile_now, daemon=True)
-    thread.start()
-    try:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(compiled, world.width, world.height, settings)  # an error occurs again where the program is needed
         yield
-    except KeyboardInterrupt:
-        raise  # at once
-    except BaseException:
-        thread.join()  # an interpreter that ends must not compile
-        raise
-    thread.join()
 
 
 def _compile(width: int, height: int, settings: TabularSettings) -> Program:
-    """Compile what `compiled` returns."""
     began = time.perf_counter()
     updates = max(1, BLOCK_STEPS // settings.update_every)
 
@@ -229,7 +215,6 @@ class Workers:
         return self._pool.submit(on_cpu)
 
     def check(self) -> None:
-        """Raise `CancelledError` once the context was left."""
         if self._stop.is_set():
             raise CancelledError
 
@@ -306,7 +291,7 @@ def reach(
             return np.fromiter(itertools.islice(queue, count), np.int64)
 
     def work(workers: Workers, rows: np.ndarray) -> int:
-        """Advance one set of lanes until the queue is empty; return the number of steps computed."""
+        """Advance one set of lanes until the queue is empty; the number of steps computed."""
         if not len(rows):
             return 0
         row_of_lane = np.full(LANES, -1)

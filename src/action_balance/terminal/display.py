@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -36,7 +37,10 @@ class Shown:
         for report in self._reports:
             report(now)
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Stop showing, whether the training is finished or not."""
 
     def finish(self) -> None:
@@ -101,7 +105,7 @@ class Display(Shown):
             self._last_line = time.perf_counter()
             say(self._console, line)
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave the last line as it is."""
         self._open.close()
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -11,13 +12,13 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
-from action_balance.engines.device.devices import for_resume
-from action_balance.engines.extend import extend
+from action_balance.engines.callbacks import Listeners, Report
+from action_balance.engines.continuation import Continuation, continuation
 from action_balance.engines.metrics_rows import Progress
 from action_balance.runs import RunFolder
 from action_balance.terminal.console import OutputConsole, say
 from action_balance.terminal.display import Display, Shown
-from action_balance.tracking import TrackConfig, check_installed
+from action_balance.tracking import TrackConfig
 
 #: Whether a program wants to see progress, or how: None for notebooks and terminals only.
 ShowProgress = bool | Callable[[Progress], None] | None
@@ -29,11 +30,8 @@ def command_line() -> list[str]:
 
 
 def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
-    """Train a new run."""
-    with training_progress(console, config, path=out) as shown:
-        messages = partial(say, console)
-        loop.begin(out, config, command_line(), shown, overwrite, messages, track, on_start=shown.begin)
-    shown.finish()
+    """Train a new run, as the command does."""
+    begin(config, out, Display(console, config, path=out), _listeners(console, track), overwrite)
 
 
 def resume(
@@ -45,50 +43,52 @@ def resume(
     track: TrackConfig | None = None,
     devices: int | Literal["all"] | None = None,
 ) -> None:
-    """Train the rest of a run, or extend it."""
-    check_installed(track.names if track else ())
+    """Train the rest of a run, or extend it, as the command does."""
     folder = RunFolder.open(path)
-    config, notes = for_resume(TrainConfig.of_run(folder.config, trust, env), devices)
-    messages = partial(say, console)
-    longer = None if steps is None else extend(folder, config, steps)
-    if longer is None and loop.says_finished(folder, messages):
-        return
-    with training_progress(console, longer.config if longer else config, path=path) as shown:
-        loop.resume(
-            folder, config, command_line(), shown, messages, track, on_start=shown.begin, extension=longer, notes=notes
+    rest = continuation(folder, TrainConfig.of_run(folder.config, trust, env), steps, devices)
+    go_on(rest, lambda config: Display(console, config, path=path), _listeners(console, track or TrackConfig()))
+
+
+def _listeners(console: Console, track: TrackConfig) -> Listeners:
+    return Listeners(command_line(), on_message=partial(say, console), track=track)
+
+
+def begin(config: TrainConfig, out: Path, shown: Shown, listeners: Listeners, overwrite: bool) -> None:
+    """Train a new run, and show it."""
+    with shown:
+        finished = loop.begin(out, config, replace(listeners, report=shown, on_start=shown.begin), overwrite)
+    if finished:
+        shown.finish()
+
+
+def go_on(run: Continuation, show: Callable[[TrainConfig], Shown], listeners: Listeners) -> None:
+    """Train the rest of a run, and show it; if there is none, a message says so."""
+    if run.is_finished:
+        listeners.on_message(
+            f"{run.folder.path} is finished and has nothing left to train; to extend it, increase --steps"
         )
-    shown.finish()
+        return
+    with show(run.config) as shown:
+        finished = loop.resume(run, replace(listeners, report=shown, on_start=shown.begin))
+    if finished:
+        shown.finish()
 
 
-@contextmanager
-def show_progress(
-    progress: ShowProgress, config: TrainConfig, report: Callable[[Progress], None], path: Path
-) -> Iterator[Shown]:
-    """Show the progress of a training that a program has begun."""
+def as_shown(progress: ShowProgress, config: TrainConfig, report: Report, path: Path) -> Shown:
+    """How to show a training that a program has begun."""
     in_notebook = OutputConsole().is_jupyter
     # Lines of text, which a notebook keeps together; it claims to be a terminal.
     console = OutputConsole(force_jupyter=False, force_terminal=False) if in_notebook else OutputConsole()
     if callable(progress):
-        shown = Shown(progress, report)
-    elif progress or (progress is None and (console.is_terminal or in_notebook)):
-        shown = Display(console, config, "", None if in_notebook else path, report)
-    else:
-        shown = Shown(report)
-    try:
-        yield shown
-    finally:
-        shown.end()
+        return Shown(progress, report)
+    if progress or (progress is None and (console.is_terminal or in_notebook)):
+        return Display(console, config, "", None if in_notebook else path, report)
+    return Shown(report)
 
 
 @contextmanager
-def training_progress(
-    console: Console, config: TrainConfig, name: str = "", path: Path | None = None
-) -> Iterator[Display]:
-    """Show a training; see `Display`, whose arguments these are."""
-    shown = Display(console, config, name, path)
-    try:
-        if path is None:
-            shown.begin()
+def training_progress(console: Console, config: TrainConfig, name: str = "") -> Iterator[Display]:
+    """Show a training of a study."""
+    with Display(console, config, name) as shown:
+        shown.begin()
         yield shown
-    finally:
-        shown.end()

@@ -10,8 +10,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
 from action_balance.core.stacked import take
 from action_balance.engines.factory import state_shapes
-from action_balance.engines.loop import SPACES, trained_on
-from action_balance.engines.restore import restore
+from action_balance.engines.restore import SPACES, restore, trained_on
 from action_balance.errors import UserError
 from action_balance.reading import is_folder
 from action_balance.runs import RunFolder

@@ -19,8 +19,7 @@ from action_balance.interop.inputs import Spaces
 class Translator:
     """Translates between an environment and an agent that was built for it; the environment itself is not needed."""
 
-    spec: EnvSpec
-    """What the agent was built for."""
+    spec: EnvSpec  # what the agent was built for
     spaces: Spaces | None = None
     """The environment's own spaces; None where an observation is an array as in the spec, and actions count from 0."""
 

@@ -21,6 +21,8 @@ from action_balance.config.frozen import FrozenDict
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
+from action_balance.engines.callbacks import Listeners
+from action_balance.engines.continuation import continuation
 from action_balance.engines.host import compiled_update as pieces
 from action_balance.engines.host import trainer as host
 from action_balance.engines.host.actor import HostActor
@@ -545,12 +547,12 @@ def test_lost_environments_end_the_run_with_a_line_that_says_how_to_resume(
     monkeypatch.setattr(loop, "make_trainer", broken)
     out = tmp_path / "run"
     with pytest.raises(UserError, match=f"{message}; update 3 of 4 is saved; resume with: action-balance resume"):
-        loop.begin(out, config, ["test"], lambda _: None)
+        loop.begin(out, config, Listeners())
     assert RunFolder.open(out).manifest["status"] == "failed"
 
     monkeypatch.setattr(loop, "make_trainer", lambda config, *_: trainer(config.agent))
     warnings: list[str] = []
-    loop.resume(RunFolder.open(out), config, ["test"], lambda _: None, warnings.append)
+    loop.resume(continuation(RunFolder.open(out), config), Listeners(on_message=warnings.append))
     assert HostTrainer.resume_note in warnings
     assert [row["update"] for row in read_metrics(out)] == [1, 2, 3, 4]
     assert RunFolder.open(out).manifest["status"] == "finished"
@@ -565,6 +567,6 @@ def test_an_interrupt_keeps_the_update_and_stops_the_emulators(tmp_path: Path, m
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt, match="update 1 of 4 is saved"):
-        loop.begin(tmp_path / "run", config, ["test"], stop)
+        loop.begin(tmp_path / "run", config, Listeners(report=stop))
     assert made[0].closed
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("group-")]

@@ -150,41 +150,11 @@ def test_every_environment_is_one_emulator_played_frame_by_frame(
     assert {score for step in brought for score in step.score} == scores | {0}
 
 
-def test_the_time_limit_ends_an_episode_and_shows_the_first_frame_of_the_next(make: Make) -> None:
-    first, steps = play(make("venture", 3, episode_frames=20), np.zeros((12, 3), int))
-    np.testing.assert_array_equal([step.truncated for step in steps], [[t in (4, 9)] * 3 for t in range(12)])
-    np.testing.assert_array_equal([step.ended for step in steps], [step.truncated for step in steps])
-    assert not any(step.terminated.any() for step in steps)
-    for end in (4, 9):
-        np.testing.assert_array_equal(steps[end].frame, first)
-        assert (steps[end].next_obs != first).any()
-
-
-def late_by(frames: int) -> np.ndarray:
-    """What the first step of Pitfall! shows if its button is pressed these many emulator frames late, (210, 160)."""
-    console = Console("pitfall", 1, sticky=0.0)
-    screens = []
-    for frame in range(4):
-        console.ale.act(console.buttons[1 if frame >= frames else 0])
-        screens.append(console.ale.getScreenGrayscale())
-    return np.maximum(*screens[2:])
-
-
-def test_an_action_sticks_on_every_emulator_frame_anew(make: Make) -> None:
-    delayed = [shrink(late_by(frames)) for frames in range(5)]
-    # Two steps an episode; the first of them, over 128 episodes of two environments.
-    _, steps = play(make("pitfall", 2, episode_frames=8), np.ones((256, 2), int))
-    shown = np.array([[shows(frame, screen) for screen in delayed] for step in steps[::2] for frame in step.frame])
-    assert (shown.sum(axis=1) == 1).all()
-    # Late by k frames with probability 0.75 * 0.25^k: 192, 48, 12, 3, and 1 that misses all four.
-    np.testing.assert_allclose(shown.sum(axis=0), [192, 48, 12, 3, 1], atol=14)
-
-
 def test_groups_and_threads_do_not_change_what_an_environment_sees(make: Make) -> None:
     whole = make("pitfall", 4)
-    actions = draw(whole, 60)
+    actions = draw(whole, 30)
     _, expected = play(whole, actions)
-    for other in (make("pitfall", 4, 4), Atari("pitfall", 4, 2, threads=2)):
+    for other in (make("pitfall", 4, 2), Atari("pitfall", 4, 1, threads=2)):
         _, steps = play(other, actions)
         for one, same in zip(steps, expected, strict=True):
             np.testing.assert_array_equal(one.frame, same.frame)

@@ -26,18 +26,6 @@ def test_the_size_is_that_of_the_square_or_of_a_room(config: GridConfig, width: 
     assert config.spec == EnvSpec("vector", (width + height,), (4,), states=width * height)
 
 
-def test_the_goal_lies_at_two_fifths_of_the_square() -> None:
-    world = GridConfig("goal", 10).world()
-    assert [world.coordinates(cell) for cell in np.flatnonzero(world.goals)] == [(4, 4)]
-
-
-def test_view_and_time_limit_are_those_of_the_environment() -> None:
-    config = GridConfig("open", 3, 7, "coordinates")
-    environment = config.make(jax.random.key(0))
-    assert environment.episode_steps == 7
-    assert config.spec.shape == (2,)
-
-
 def test_a_default_size_is_comparable_with_the_same_size() -> None:
     assert GridConfig("corridor").comparable() == GridConfig("corridor", 11)
     assert GridConfig("corridor").short_name == GridConfig("corridor", 11).short_name == "corridor 11"

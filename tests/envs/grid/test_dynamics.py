@@ -1,5 +1,3 @@
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,12 +57,6 @@ def test_a_move_off_the_grid_stays_and_costs_a_step(x: int, y: int, action: int)
     assert int(following.time) == 5
 
 
-def test_a_move_off_a_row_does_not_wrap_into_the_next() -> None:
-    world = GridWorld.create(3, 3)
-    assert world.coordinates(int(move(world, 2, 0, RIGHT)[1].cell)) == (2, 0)
-    assert world.coordinates(int(move(world, 0, 1, LEFT)[1].cell)) == (0, 1)
-
-
 @pytest.mark.parametrize(("x", "y", "action"), [(2, 1, LEFT), (0, 1, RIGHT), (1, 0, UP), (1, 2, DOWN)])
 def test_a_wall_blocks_from_every_side_and_costs_a_step(x: int, y: int, action: int) -> None:
     world = GridWorld.create(3, 3, walls=[(1, 1)])
@@ -72,13 +64,6 @@ def test_a_wall_blocks_from_every_side_and_costs_a_step(x: int, y: int, action: 
     assert world.coordinates(int(outcome.cell)) == (x, y)
     assert world.coordinates(int(following.cell)) == (x, y)
     assert int(following.time) == 5
-
-
-def test_an_episode_begins_at_the_start() -> None:
-    world = GridWorld.create(3, 3, start=(2, 1))
-    state = grid.reset(world)
-    assert world.coordinates(int(state.cell)) == (2, 1)
-    assert int(state.time) == 0
 
 
 def test_an_episode_has_200_steps_and_then_the_agent_is_back_at_the_start() -> None:
@@ -104,30 +89,11 @@ def test_reaching_the_goal_ends_the_episode_with_reward_1() -> None:
     assert (int(following.cell), int(following.time)) == (0, 0)
 
 
-def test_any_other_step_brings_no_reward_and_no_end() -> None:
-    world = GridWorld.create(3, 3, goals=[(2, 0)])
-    following, outcome = move(world, 0, 0, RIGHT, time=7)
-    assert float(outcome.reward) == 0.0
-    assert not bool(outcome.terminated)
-    assert not bool(outcome.truncated)
-    assert (int(following.cell), int(following.time)) == (1, 8)
-
-
 def test_a_goal_reached_with_the_last_step_counts_as_reached() -> None:
     world = GridWorld.create(3, 3, goals=[(2, 0)], episode_steps=2)
     outcome = move(world, 1, 0, RIGHT, time=1)[1]
     assert bool(outcome.terminated)
     assert not bool(outcome.truncated)
-
-
-def test_the_time_limit_ends_the_episode_without_reward() -> None:
-    world = GridWorld.create(3, 3, start=(1, 1), goals=[(2, 0)], episode_steps=2)
-    following, outcome = move(world, 0, 0, UP, time=1)
-    assert bool(outcome.truncated)
-    assert not bool(outcome.terminated)
-    assert float(outcome.reward) == 0.0
-    assert world.coordinates(int(following.cell)) == (1, 1)
-    assert int(following.time) == 0
 
 
 def test_worlds_of_one_size_share_one_compiled_step() -> None:
@@ -146,16 +112,6 @@ def test_worlds_of_one_size_share_one_compiled_step() -> None:
     for world in worlds:
         counted(world, grid.reset(world), jnp.int32(LEFT))
     assert len(traced) == 1
-
-
-def test_vmapped_steps_are_those_of_each_state() -> None:
-    world = GridWorld.create(3, 2, goals=[(2, 1)])
-    states = GridState(cell=jnp.array([0, 5, 2]), time=jnp.array([0, 3, 199]))
-    following, outcome = jax.vmap(partial(grid.step, world))(states, jnp.array([UP, LEFT, UP]))
-    assert list(outcome.cell) == [3, 4, 5]
-    assert list(outcome.terminated) == [False, False, True]
-    assert list(following.cell) == [3, 4, 0]
-    assert list(following.time) == [1, 4, 0]
 
 
 @settings(max_examples=60, deadline=None)

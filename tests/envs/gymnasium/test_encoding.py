@@ -5,7 +5,8 @@ import pytest
 from gymnasium import spaces
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import LayoutSettings, find_leaves
+from action_balance.envs.gymnasium.layouts import LayoutSettings
+from action_balance.envs.gymnasium.leaves import find_leaves
 from action_balance.envs.gymnasium.spaces import Layout
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -51,21 +52,6 @@ def test_the_specification_says_where_everything_is() -> None:
     places = (("depth", 1936), ("left", 5808), ("map", 2200), ("a_speed", 2), ("gate", 2))
     assert spec == EnvSpec("mixed-stack", (2, 9960), (3,), "uint8", 0, places, True, images=((44, 44, 4), (50, 44, 1)))
     assert (spec.pixels, spec.vector, spec.stats_shape, spec.frame_shape) == (9944, 4, (9948,), (9960,))
-
-
-def test_images_alone_are_images() -> None:
-    two = spaces.Dict(a=SEEN["left"], b=SEEN["depth"], mission=spaces.Text(4))
-    spec = Layout.of(two).spec(1, (2,))
-    assert (spec.kind, spec.shape, spec.dtype) == ("image-stack", (1, 44, 44, 4), "uint8")
-
-
-def test_a_dictionary_may_be_one_vector_as_before() -> None:
-    flat = Layout.of(SEEN, LayoutSettings("flat"))
-    assert (flat.encoding.shape, flat.encoding.dtype, flat.exact) == (
-        (2 + 44 * 44 + 2 + 44 * 44 * 3 + 50 * 44,),
-        "float32",
-        False,
-    )
 
 
 def test_discrete_observations_are_known_to_be_discrete() -> None:

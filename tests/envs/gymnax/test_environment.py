@@ -95,7 +95,6 @@ class Growing(Line):
         (Wrapper(Whole()), "has step but no step_env"),
         (Unlimited(), "has no time limit in its parameters"),
         (Growing(), "observations of the same shape"),
-        (object(), "is a object, which has no reset and step"),
     ],
 )
 def test_an_environment_that_cannot_be_used_is_one_line(env: Any, message: str) -> None:

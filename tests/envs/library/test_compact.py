@@ -1,6 +1,5 @@
 import jax
 import jax.numpy as jnp
-import pytest
 
 from action_balance.envs.library.compact import CompactState
 
@@ -26,8 +25,3 @@ def test_only_what_is_drawn_or_moves_is_carried() -> None:
     assert {name: int(whole[name]) for name in ("drawn", "moved", "twice")} == {
         name: int(state[name]) for name in ("drawn", "moved", "twice")
     }
-
-
-def test_a_step_must_keep_the_structure() -> None:
-    with pytest.raises(TypeError, match="a step returns"):
-        CompactState(first, lambda *given: given[1]["moved"])

@@ -38,10 +38,3 @@ def test_channels_have_colours_and_pictures_stay_as_they_are() -> None:
     assert [tuple(picture[place]) for place in ((0, 0), (0, 1), (1, 2))] == [GROUND, CHANNELS[0], CHANNELS[1]]
     pixels = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     assert (draw_observation(pixels, EnvSpec("image", (2, 2, 3), (2,), "uint8"), NOTHING) == pixels).all()
-
-
-def test_symbols_have_the_colour_of_their_first_channel() -> None:
-    symbols = np.array([[[0, 5], [2, 0]]], np.uint8)
-    spec = EnvSpec("symbolic", (1, 2, 2), (2,), "uint8", categories=(3, 6))
-    picture = draw_observation(symbols, spec, NOTHING)
-    assert [tuple(pixel) for pixel in picture[0]] == [GROUND, CHANNELS[1]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ladder import Ladder
 
-from action_balance.envs.base import Environment, Step
+from action_balance.envs.base import Step
 from action_balance.envs.library.environment import LibraryEnvironment, LibraryState
 
 ENVS = 8
@@ -23,12 +23,6 @@ def climbed() -> tuple[LibraryState, Step]:
     state = LibraryState({**state.library, "rung": jnp.zeros(ENVS, jnp.int32)}, state.steps)  # all begin below
     keys = jax.random.split(jax.random.key(1), (5, ENVS))
     return jax.jit(lambda: jax.lax.scan(step, state, keys)[1])()
-
-
-def test_it_is_an_environment() -> None:
-    assert isinstance(LibraryEnvironment(Ladder()), Environment)
-    assert LibraryEnvironment(Ladder()).episode_steps == 100
-    assert LibraryEnvironment(Ladder(), max_steps=7).episode_steps == 7
 
 
 def test_the_observation_that_ended_an_episode_is_kept_while_the_next_one_begins(

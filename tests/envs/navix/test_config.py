@@ -27,11 +27,6 @@ def test_settings_that_do_not_fit_are_one_line(settings: dict[str, str], hint: s
     assert "\n" not in str(error.value)
 
 
-def test_an_unknown_environment_has_a_suggestion() -> None:
-    with pytest.raises(UserError, match=r"did you mean navix:Navix-DoorKey-8x8-v0\?"):
-        _ = NavixConfig("navix:DoorKey-8x8").spec
-
-
 def test_a_task_without_a_solution_is_announced() -> None:
     assert NavixConfig("navix:Navix-KeyCorridorS3R3-v0").describe().endswith("use xminigrid:KeyCorridor-S3R3")
     assert not NavixConfig("navix:Navix-DoorKey-8x8-v0").describe()

@@ -10,7 +10,7 @@ from sweeps import BASE, EPOCHS, RATE, SPACE, settings, trial, write_run
 
 from action_balance.errors import UserError
 from action_balance.studies.statistics import difference
-from action_balance.studies.sweep.final import Final, choose_finals, config_of, read_scores
+from action_balance.studies.sweep.final import Final, choose_finals, read_scores
 from action_balance.studies.sweep.folder import FINAL
 
 
@@ -30,12 +30,6 @@ def test_a_trial_without_any_change_is_not_trained_twice() -> None:
     finals = choose_finals(settings(finalists=2), [trial(0, 0.5), same])
     assert [(one.name, one.trial) for one in finals] == [("baseline", 1), ("trial-0000", 0)]
     assert finals[0].search_score == 0.9
-
-
-def test_final_runs_have_the_values_and_fresh_seeds() -> None:
-    final = Final("trial-0000", {RATE: 0.002, EPOCHS: 4}, 0, 0.5)
-    config = config_of(final, settings(final_seeds=4))
-    assert (config.seed, config.seeds, config.agent.ppo.learning_rate) == (5, 4, 0.002)
 
 
 def test_scores_are_read_from_finished_runs_only(tmp_path: Path) -> None:

@@ -62,12 +62,6 @@ def test_nothing_is_drawn_without_a_score() -> None:
     assert draw([trial(0), trial(1, status="invalid")], SPACE, "episode_return") is None
 
 
-def test_a_single_trial_is_drawn() -> None:
-    drawing = draw([trial(0, 2.0)], SPACE, "episode_return")
-    assert drawing is not None
-    assert heights(drawing.trials[0].path)[2] == pytest.approx(MIDDLE)
-
-
 @pytest.mark.parametrize(
     ("axis", "labels"),
     [
@@ -86,14 +80,6 @@ def test_ticks_are_round_numbers_within_the_range(axis: Range | Choice, labels: 
     ticks = parallel._ticks(axis)
     assert [tick.label for tick in ticks] == labels
     assert all(TOP <= tick.y <= BOTTOM for tick in ticks)
-
-
-def test_choices_of_numbers_are_ordered_by_size_and_words_as_they_were_given() -> None:
-    numbers, words = Choice("a", (8, 2, 4)), Choice("a", ("first", "second"))
-    assert [parallel._y(numbers, value) for value in (2, 4, 8)] == sorted(
-        (parallel._y(numbers, value) for value in (2, 4, 8)), reverse=True
-    )
-    assert parallel._y(words, "first") < parallel._y(words, "second")
 
 
 def test_lines_through_the_same_word_are_spread() -> None:

@@ -1,7 +1,5 @@
 """Settings of a sweep, and when its trials are compared."""
 
-from typing import Any, cast
-
 import pytest
 from sweeps import BASE, settings
 
@@ -42,7 +40,6 @@ def test_a_sweep_is_continued_with_another_number_of_trials_but_with_the_same_me
     assert settings(final_seeds=3).to_data() != same
 
 
-@pytest.mark.parametrize("name", ["trials", "finalists", "final_seeds"])
-def test_numbers_are_at_least_one(name: str) -> None:
-    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} must be 1 or more"):
-        SearchConfig(**cast(Any, {name: 0}))
+def test_numbers_are_at_least_one() -> None:
+    with pytest.raises(UserError, match="--final-seeds must be 1 or more"):
+        SearchConfig(final_seeds=0)

@@ -1,7 +1,6 @@
 """Which settings vary, and their values."""
 
 import math
-from typing import Any
 
 import pytest
 from sweeps import BASE, RATE
@@ -10,7 +9,7 @@ from action_balance.cli.sweep import _settings
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
-from action_balance.studies.sweep.space import Choice, Range, Setting, Space, find_setting, parse_space, shown
+from action_balance.studies.sweep.space import Choice, Range, Setting, Space, find_setting, parse_space
 
 KNOWN = list(_settings(BASE))
 
@@ -132,8 +131,3 @@ def test_equal_combinations_have_the_same_key() -> None:
 def test_a_space_survives_its_file() -> None:
     space = parsed("ppo.epochs=2,4", "ppo.learning_rate=log:1e-4:1e-2", "net.layers=1:3")
     assert Space.from_data(space.to_data()) == space
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.00012345678, "0.0001235"), (64, "64"), (None, "None"), ("l2", "l2")])
-def test_values_in_tables_have_few_digits(value: Any, text: str) -> None:
-    assert shown(value) == text

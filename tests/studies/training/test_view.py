@@ -100,13 +100,13 @@ def test_a_linked_run_of_a_result_is_shown_with_its_evaluation(runs: list[Path],
 def test_what_cannot_be_viewed_is_one_line(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (records := tmp_path / "study" / "cells").mkdir(parents=True)
+    (study := tmp_path / "study" / "runs").mkdir(parents=True)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         for arguments, line in (
-            ((str(records.parent),), "reproduce bonuses (or exploration) --report-only --out"),
+            ((str(study.parent),), "reproduce STUDY --report-only --out"),
             ((str(tmp_path),), "is not a run: it has no config.json"),
             ((str(runs[0]), "--save", "x.html", "--live"), "a saved page cannot follow a live run"),
             ((str(runs[1]), str(runs[1]), "--save", "x.html"), "are the same run: give it only once"),

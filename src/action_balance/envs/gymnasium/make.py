@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from action_balance.config.registry import check_code, load_library, load_module
+from action_balance.config.registry import check_code, load_library, load_module, load_object
 from action_balance.config.trust import is_of_script
-from action_balance.envs.gymnasium.leaves import AUTO, LayoutSettings
+from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings
 from action_balance.envs.masks import BadMask, allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -31,7 +31,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from action_balance.envs.gymnasium.masking import MaskSource, mask_in
 from action_balance.envs.gymnasium.spaces import Choices, Layout
-from action_balance.envs.gymnasium.tryout import one_line, try_out
+from action_balance.envs.gymnasium.tryout import attempt, try_out
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
 PACKAGES = {
@@ -179,15 +179,9 @@ def find(
 
 def load_maker(named: str) -> Make:
     """The function or class of ``MODULE:NAME`` that a user typed."""
-    module, _, inner = named.removeprefix("gym:").rpartition(":")
-    found = getattr(load_module(module, named), inner, None) if module else None
-    if found is None:
-        raise UserError(
-            f"{named} is not MODULE:FUNCTION of a function that creates the environment: check its spelling"
-        )
+    found: Make = load_object(named.removeprefix("gym:"))
     _check_maker(named, found)
-    make: Make = found
-    return make
+    return found
 
 
 def drawn(make: Make, mode: str) -> Env[Any, Any]:
@@ -238,17 +232,11 @@ def _check_id(given: str, module: str) -> None:
 
 
 def _wrapper(named: str) -> Callable[[Any], Any]:
-    module, _, name = named.rpartition(":")
-    if not module:
-        raise UserError(f"--wrapper {named} is not MODULE:NAME, e.g. gymnasium.wrappers:FlattenObservation")
-    found = getattr(load_module(module, f"--wrapper {named}"), name, None)
-    if not callable(found):
-        raise UserError(f"--wrapper {named}: {module} has no class or function {name}")
+    found: Callable[[Any], Any] = load_object(named)
     if isinstance(found, type) and not issubclass(found, Wrapper):
         raise UserError(f"--wrapper {named} is not a gymnasium.Wrapper: let its class inherit from it")
     check_code(f"--wrapper {named}", found)
-    wrapper: Callable[[Any], Any] = found
-    return wrapper
+    return found
 
 
 def _check_maker(name: str, found: Any) -> None:
@@ -268,15 +256,4 @@ def _vector(given: str, kwargs: dict[str, Any], envs: int) -> VectorEnv[Any, Any
 
 
 def _made(name: str, make: Callable[[], Any]) -> Any:
-    try:
-        return make()
-    except (UserError, KeyboardInterrupt):
-        raise
-    except gym_error.DependencyNotInstalled as error:
-        raise UserError(f"{name} needs a package that is not installed: {reason(error)}") from None
-    except ModuleNotFoundError as error:
-        raise UserError(f"{name} needs the module {error.name}, which is not installed: pip install it") from None
-    except TypeError as error:
-        raise UserError(f"{name} cannot be created: {one_line(error)}; check --env-kwargs and --wrapper") from None
-    except BaseException as error:  # SystemExit, too
-        raise UserError(f"{name} cannot be created: {one_line(error)}") from None
+    return attempt(f"{name} cannot be created", make)

@@ -4,7 +4,6 @@ Either ``info["action_mask"]`` of ``reset()`` and ``step()``, as Gymnasium's own
 ``action_masks()`` of the environment or of one of its wrappers, as sb3-contrib expects it.
 """
 
-import inspect
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +26,7 @@ MaskSource = Literal["", "info", "method"]
 
 def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
     """Where an environment gives its masks. The method wins: a wrapper that has it is there for nothing else."""
-    if env.has_wrapper_attr(METHOD) and _needs_nothing(env.get_wrapper_attr(METHOD)):
+    if env.has_wrapper_attr(METHOD):
         return "method"
     return "" if mask_in(info) is None else "info"
 
@@ -35,15 +34,6 @@ def find_masks(env: Env[Any, Any], info: dict[str, Any]) -> MaskSource:
 def mask_in(info: Any) -> Any:
     """The mask in an info; None if there is none, also where an info is no dictionary."""
     return info.get(KEY) if isinstance(info, dict) else None
-
-
-def _needs_nothing(method: Any) -> bool:
-    """Whether something can be called without arguments; otherwise it only has the same name."""
-    try:
-        inspect.signature(method).bind()
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 class MaskReader:

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium import error as gym_error
 
 from action_balance.envs.gymnasium.action_names import action_names
 from action_balance.envs.gymnasium.make import ExaminedEnv, drawn
-from action_balance.envs.gymnasium.tryout import one_line
+from action_balance.envs.gymnasium.tryout import attempt
 from action_balance.envs.replay import Moment, Replay, checked_picture
 from action_balance.errors import UserError
-from action_balance.files import reason
 
 #: The render mode of pictures.
 PICTURES = "rgb_array"
@@ -79,11 +77,4 @@ class GymReplay(Replay):
         return env
 
     def _made(self, work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except (UserError, KeyboardInterrupt):
-            raise
-        except gym_error.DependencyNotInstalled as error:
-            raise UserError(f"pictures of {self.name} need a package: {reason(error)}") from None
-        except BaseException as error:  # SystemExit, too
-            raise UserError(f"{self.name} cannot be drawn: {one_line(error)}") from None
+        return attempt(f"{self.name} cannot be drawn", work)

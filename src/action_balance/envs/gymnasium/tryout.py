@@ -1,6 +1,7 @@
 """The test of a Gymnasium environment before an agent is trained in it. What goes wrong is one line."""
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,16 @@ def one_line(error: BaseException) -> str:
     if any("concatenate" in frame.name and "gymnasium" in frame.filename for frame in frames):
         return "an observation differs from its observation_space in shape or type: fix the observation or the space"
     return describe_error(error)
+
+
+def attempt(what: str, work: Callable[[], Any]) -> Any:
+    """What the code of an environment returns; whatever it raises is one line, after what could not be done."""
+    try:
+        return work()
+    except (UserError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit, too
+        raise UserError(f"{what}: {one_line(error)}") from None
 
 
 def try_out(name: str, env: Any, layout: Layout, choices: Choices, masks: bool) -> MaskSource:

@@ -10,8 +10,7 @@ from action_balance.config.methods import NONE
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
-from action_balance.studies.bonuses.counting import CALIBRATED, SMALLEST
-from action_balance.studies.bonuses.records import PAIRS, Comparison, Record
+from action_balance.studies.bonuses.records import PAIRS, BonusRecord, Comparison
 from action_balance.studies.bonuses.settings import (
     ACTIONS,
     BASE,
@@ -21,6 +20,7 @@ from action_balance.studies.bonuses.settings import (
     WORLDS,
     Setup,
 )
+from action_balance.studies.counting import CALIBRATED, SMALLEST, mean_correlation
 from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.statistics import Estimate
 from action_balance.web.format import as_float, side
@@ -41,14 +41,14 @@ SHOWN = 1000
 
 
 @dataclass(frozen=True)
-class World:
+class WorldRecords:
     """All agents in one world. Agents with the same seed start alike, so that they are compared seed by seed."""
 
     name: str
-    setups: dict[str, Record] = field(default_factory=dict)
+    setups: dict[str, BonusRecord] = field(default_factory=dict)
 
     @property
-    def any(self) -> Record:
+    def any(self) -> BonusRecord:
         """One of the records."""
         return next(iter(self.setups.values()))
 
@@ -69,11 +69,11 @@ class World:
         return statistics.mean((self.setups[ours].states[:, -1] - self.setups[other].states[:, -1]).astype(float))
 
 
-def group(records: Sequence[Record]) -> dict[str, World]:
+def group(records: Sequence[BonusRecord]) -> dict[str, WorldRecords]:
     """The records by world."""
-    worlds: dict[str, World] = {}
+    worlds: dict[str, WorldRecords] = {}
     for record in records:
-        worlds.setdefault(record.world, World(record.world)).setups[record.setup.name] = record
+        worlds.setdefault(record.world, WorldRecords(record.world)).setups[record.setup.name] = record
     for world in worlds.values():
         trained = {(one.config.seed, one.config.seeds, one.limit) for one in world.setups.values()}
         if len(trained) > 1:
@@ -84,7 +84,7 @@ def group(records: Sequence[Record]) -> dict[str, World]:
     return worlds
 
 
-def numbers(records: Sequence[Record]) -> Data:
+def numbers(records: Sequence[BonusRecord]) -> Data:
     """All numbers for the summary."""
     worlds = group(records)
     return {
@@ -94,7 +94,7 @@ def numbers(records: Sequence[Record]) -> Data:
     }
 
 
-def world_numbers(world: World) -> Data:
+def world_numbers(world: WorldRecords) -> Data:
     """What every setup is worth in a world."""
     return {
         "title": WORLDS[world.name].title,
@@ -106,7 +106,7 @@ def world_numbers(world: World) -> Data:
     }
 
 
-def setup_numbers(world: World, name: str) -> Data:
+def setup_numbers(world: WorldRecords, name: str) -> Data:
     """What one setup is worth in a world."""
     record = world.setups[name]
     # Over all agents; unknown if half of them never got there.
@@ -126,7 +126,6 @@ def setup_numbers(world: World, name: str) -> Data:
         "exact": exact,
         "sooner_than_exact": statistics.to_data(world.sooner(name, exact)) if name != exact else None,
         "more_states": statistics.to_data(world.more_states(name, BASE)),
-        "broken": int((~record.finite).sum()),
         "kl": float(record.kl.mean()) if len(record.kl) else None,
         "coef": float(record.coef[-1]) if len(record.coef) else None,
         "course": _course(record) if len(record.coef) else None,
@@ -134,7 +133,7 @@ def setup_numbers(world: World, name: str) -> Data:
     }
 
 
-def _course(record: Record) -> Data:
+def _course(record: BonusRecord) -> Data:
     """c and KL(beta || pi) at the first, the middle and the last point of the curves."""
     places = (0, (len(record.coef) - 1) // 2, -1)
     return {
@@ -144,7 +143,7 @@ def _course(record: Record) -> Data:
     }
 
 
-def matrix_numbers(world: World) -> Data:
+def matrix_numbers(world: WorldRecords) -> Data:
     """Every next-state bonus with every action bonus, in one world."""
     setups = [one for one in map(Setup.of, world.setups) if one.action in ACTIONS]
     combined = {one.intrinsic for one in setups if one.action != NONE}
@@ -155,7 +154,7 @@ def matrix_numbers(world: World) -> Data:
     }
 
 
-def counting_numbers(world: World) -> Data:
+def counting_numbers(world: WorldRecords) -> Data:
     """Every bonus of a world that was compared with true counts, by what it counts."""
     found: Data = {}
     for record in world.setups.values():
@@ -166,11 +165,11 @@ def counting_numbers(world: World) -> Data:
     return found
 
 
-def comparison_numbers(compared: Comparison, record: Record, bonus: str, kind: str) -> Data:
+def comparison_numbers(compared: Comparison, record: BonusRecord, bonus: str, kind: str) -> Data:
     """One bonus beside true counts."""
     ratios = bin_ratios(compared)
-    ranks = [correlation(column) for column in compared.rank.T]
-    within = [correlation(column) for column in compared.within.T] if kind == PAIRS else []
+    ranks = [_correlation(column) for column in compared.rank.T]
+    within = [_correlation(column) for column in compared.within.T] if kind == PAIRS else []
     orders = all(one.value >= RANK for one in [ranks[-1], *within[-1:]])
     judged = [one for one in ratios if one["share"] >= LEAST_SHARE]
     return {
@@ -186,13 +185,8 @@ def comparison_numbers(compared: Comparison, record: Record, bonus: str, kind: s
     }
 
 
-def correlation(values: np.ndarray) -> Estimate:
-    """Mean of the correlations of agents, (R,), with Fisher's transformation, which keeps the interval below 1."""
-    known = values[np.isfinite(values)].astype(float)
-    if not len(known):
-        return Estimate(np.nan)
-    mean = statistics.mean(np.arctanh(np.clip(known, -0.999999, 0.999999)))
-    return mean.map(lambda part: round(float(np.tanh(part)), 6))
+def _correlation(values: np.ndarray) -> Estimate:
+    return mean_correlation(values).map(lambda part: round(part, 6))
 
 
 def bin_ratios(compared: Comparison) -> list[Data]:

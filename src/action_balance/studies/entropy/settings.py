@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining, run_name
 from action_balance.studies.checks import MAX_SEEDS, check_seeds
-from action_balance.studies.plan import run_name
 
 #: The game of the figure, and its number of actions.
 GAME, ACTIONS = "montezuma_revenge", 18

@@ -16,8 +16,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import first_record
 from action_balance.engines.evaluate import ActionMode, Evaluation, action_modes
 from action_balance.engines.factory import evaluate_run, make_trainer, most_episodes
-from action_balance.engines.loop import trained_on
-from action_balance.engines.restore import restore
+from action_balance.engines.restore import restore, trained_on
 from action_balance.envs.replay import Replay, Visit
 from action_balance.errors import UserError
 from action_balance.files import Data, NotWritable

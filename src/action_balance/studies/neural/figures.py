@@ -15,8 +15,7 @@ from action_balance.plots.drawing import COLOURS, HERO, INK, MUTED, PAPER, PERCE
 from action_balance.plots.heatmaps import one_row
 from action_balance.runs import learning_curve
 from action_balance.studies import statistics
-from action_balance.studies.neural.analysis import World
-from action_balance.studies.neural.counting import Counting
+from action_balance.studies.neural.analysis import Counting, WorldRuns
 from action_balance.studies.neural.settings import WORLDS
 
 #: Last value, method and label of a curve.
@@ -24,7 +23,7 @@ End = tuple[float, str, str]
 
 
 @style.context(STYLED)
-def coverage(world: World) -> Figure:
+def coverage(world: WorldRuns) -> Figure:
     """Share of the reachable states reached so far: mean over seeds with the band of its 95 % interval, if any."""
     figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
@@ -39,7 +38,7 @@ def coverage(world: World) -> Figure:
 
 
 @style.context(STYLED)
-def visits(world: World) -> Figure | None:
+def visits(world: WorldRuns) -> Figure | None:
     """Mean visits of each state in the whole training, a panel per method; None without a map."""
     scene = WORLDS[world.name].scene(world.environment)
     if scene is None:
@@ -54,7 +53,7 @@ def visits(world: World) -> Figure | None:
 
 
 @style.context(STYLED)
-def found(world: World) -> Figure:
+def found(world: WorldRuns) -> Figure:
     """Share of seeds that have found the treasure after each step."""
     figure, axes = drawing.new_figure("Share of agents that have found the treasure")
     ends = []
@@ -72,7 +71,7 @@ def found(world: World) -> Figure:
 
 
 @style.context(STYLED)
-def returns(world: World) -> Figure:
+def returns(world: WorldRuns) -> Figure:
     """Return over training: interquartile mean over seeds with the band of its 95 % interval, if any."""
     banded = statistics.has_interval(min(len(trained.returns) for trained in world.methods.values()))
     title = "Return: interquartile mean over agents"
@@ -88,7 +87,7 @@ def returns(world: World) -> Figure:
     return figure
 
 
-def _finish(axes: Axes, world: World, ylabel: str, ends: Sequence[End]) -> None:
+def _finish(axes: Axes, world: WorldRuns, ylabel: str, ends: Sequence[End]) -> None:
     """Set the axis of steps, and label the curves."""
     last = int(next(iter(world.methods.values())).steps[-1])
     axes.set(xlim=(0, last), xlabel="environment steps per seed", ylabel=ylabel)

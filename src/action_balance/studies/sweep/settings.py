@@ -78,7 +78,6 @@ class SweepSettings:
 
 
 def metrics() -> Sequence[str]:
-    """Names of the metrics of this package."""
     return [name for name in METRICS if name not in ("update", "steps")]
 
 

@@ -13,7 +13,6 @@ from action_balance.files import Data, write_atomically
 from action_balance.reading import entries, is_folder
 from action_balance.runs import RunFolder
 from action_balance.studies import registry
-from action_balance.studies.cells import CELLS
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
@@ -78,11 +77,9 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
 
 def _check_reported(path: Path) -> None:
     """Raise a `UserError` for the records of a study, of which no report has been written."""
-    of = {CELLS: "bonuses (or exploration)", RUNS: "atari (or entropy)"}
-    study = next((name for records, name in of.items() if is_folder(path / records)), None)
-    if study is not None and not RunFolder.holds_run(path):
-        command = f"action-balance reproduce {study} --report-only --out {shlex.quote(str(path))}"
-        raise UserError(f"{path} has the records of a study, but no report: write it with {command}")
+    if is_folder(path / RUNS) and not RunFolder.holds_run(path):
+        command = f"action-balance reproduce STUDY --report-only --out {shlex.quote(str(path))}"
+        raise UserError(f"{path} has the runs of a study, but no report: write it with {command}")
 
 
 def _check_once(paths: Sequence[Path]) -> None:

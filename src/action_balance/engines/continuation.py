@@ -1,0 +1,79 @@
+"""How a run continues: with its own settings, on other devices, or with more steps than it was planned with."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from action_balance.agent.schedules import coef_at, learning_rate_at
+from action_balance.arguments import as_whole
+from action_balance.config.train import TrainConfig
+from action_balance.engines.device.devices import for_resume
+from action_balance.errors import UserError
+from action_balance.files import Data
+from action_balance.runs import RunFolder
+from action_balance.runs.folder import ENDED_EARLY
+
+
+@dataclass(frozen=True)
+class Extension:
+    """A longer plan for a run, which is written once the run was restored."""
+
+    lines: Sequence[str]  # what the user should read
+    data: Data  # the settings as the folder is to have them
+    before: Data  # what they were, and where the run was, for the manifest
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """The rest of a run."""
+
+    folder: RunFolder
+    config: TrainConfig
+    notes: Sequence[str] = ()  # what may change its numbers, for the manifest
+    extension: Extension | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to train."""
+        self.folder.check_unchanged()
+        return self.extension is None and self.folder.manifest.get("status") == "finished"
+
+
+def continuation(
+    folder: RunFolder, config: TrainConfig, steps: int | None = None, devices: int | Literal["all"] | None = None
+) -> Continuation:
+    """Plan the rest of a run; nothing is written yet."""
+    config, notes = for_resume(config, devices)
+    if steps is None:
+        return Continuation(folder, config, notes)
+    longer, extension = _extended(folder, config, steps)
+    return Continuation(folder, longer, notes, extension)
+
+
+def _extended(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[TrainConfig, Extension]:
+    """Plan more steps.
+
+    Schedules that depend on the length follow the new plan from here on, as if the run had begun with it: otherwise a
+    rate that has decayed to 0 would stay there.
+    """
+    each = config.agent.steps_per_update
+    done = max(folder.checkpoints().updates(), default=0)
+    if as_whole("--steps", steps) // each <= done:
+        raise UserError(
+            f"{folder.path} has {done * each:,} steps already: use --steps {(done + 1) * each} or more, or train a "
+            f"shorter run with another --out"
+        )
+    longer = replace(config, agent=replace(config.agent, steps=steps))
+    planned = f"planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
+    lines = [f"{folder.path}: {planned}"]
+    for flag, at in (("--action-coef-end", coef_at), ("--learning-rate-end", learning_rate_at)):
+        old, new = at(config.agent, done), at(longer.agent, done)
+        if old is not None and new is not None:
+            lines.append(f"{flag}: the schedule now follows the new length: {new:.3g} (was {old:.3g})")
+    data = copy.deepcopy(folder.config)
+    data["agent"]["steps"] = steps
+    if folder.manifest.get(ENDED_EARLY) and config.stop_when:
+        longer, data["stop_when"] = replace(longer, stop_when=()), []
+        lines.append(f"--stop-when {' '.join(config.stop_when)} has already stopped this run and is now ignored")
+    return longer, Extension(lines, data, {"steps": config.agent.steps, "update": done})
