@@ -31,12 +31,10 @@ Measure = Callable[[Path, TrainConfig], Sequence[Callback]]
 
 
 def no_more(_path: Path, _config: TrainConfig, _console: Console) -> bool:
-    """Do nothing after a run."""
     return False
 
 
 def no_measure(_path: Path, _config: TrainConfig) -> Sequence[Callback]:
-    """Measure nothing."""
     return ()
 
 
@@ -99,16 +97,13 @@ class RunJob:
 
     @property
     def updates(self) -> int:
-        """Updates of the whole training."""
         return self.config.agent.updates
 
     @property
     def seeds(self) -> int:
-        """Agents that are trained together."""
         return self.config.seeds
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        """Train what is missing."""
         measured = self.measure(self.folder, self.config)
         train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, measured)
         self.after(self.folder, self.config, Console(quiet=True))

@@ -274,7 +274,6 @@ class _Campaign:
             train(path, config, command_line(), shown, partial(say, self.console), callbacks=measured)
 
     def _train_on_cluster(self, missing: Sequence[str], everything: bool) -> dict[str, str]:
-        """Train runs in parallel."""
         command, jobs = tuple(command_line()), []
         for name, config in self.plan.items():
             path = self.out / RUNS / name

@@ -25,7 +25,6 @@ LEFT_OUT = ("method", "steps", "envs", "image", "host", "preset", "bonus_setting
 
 
 def result_page(folder: Path, summary: Data) -> str:
-    """The page of a result."""
     ours, settings = summary["ours"], settings_of(ExplorationSettings, summary["settings"])
     used = {TASKS[name].preset for name in ours["tasks"]}
     return study_page(
