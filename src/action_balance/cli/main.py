@@ -12,7 +12,7 @@ from action_balance.cli.commands import Compare, Doctor, Evaluate, Explore, List
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
 from action_balance.cli.parser import parse as parse_form
-from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Exploration, Grid, Neural
+from action_balance.cli.reproduce import REPRODUCE
 from action_balance.cli.sweep import Sweep
 from action_balance.cli.train import Train
 from action_balance.errors import UserError, WriteError, check_name
@@ -24,12 +24,7 @@ EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
 
 #: The commands by name; those of a group have two words.
 COMMANDS: dict[str, type[Command]] = {
-    "reproduce grid": Grid,
-    "reproduce neural": Neural,
-    "reproduce bonuses": Bonuses,
-    "reproduce exploration": Exploration,
-    "reproduce atari": Atari,
-    "reproduce entropy": Entropy,
+    **REPRODUCE,
     "explore": Explore,
     "train": Train,
     "resume": Resume,

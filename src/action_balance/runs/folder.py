@@ -5,6 +5,7 @@
 ``metrics.jsonl``    one line per update and seed (see `action_balance.runs.metrics`), with ``timing.jsonl``
 ``visits.jsonl``     in environments with enumerable states: how often each pair was taken, at some updates
 ``tensorboard/``     the same numbers for TensorBoard, where it is installed
+``record.npz``       in studies: what is measured while a run is trained, or kept of it in place of metrics
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
 ``evaluation/``      the last evaluation of a checkpoint
 ``aside/``           what is no longer part of the run, and is kept (see `action_balance.runs.aside`)
@@ -39,8 +40,10 @@ FORMAT, VERSION = "action-balance run", 3
 
 #: The files of rows.
 ROWS = (METRICS, TIMING, VISITS)
+#: What a study measures while a run is trained, and may keep in place of metrics and checkpoints.
+RECORD = "record.npz"
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, *ROWS, f"{METRICS}.gz", TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, CONFIG)
+CONTENTS = (MANIFEST, *ROWS, f"{METRICS}.gz", TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, RECORD, CONFIG)
 
 #: Where the manifest has the condition that has ended the run before all its steps were made.
 ENDED_EARLY = "ended_early"
@@ -237,8 +240,8 @@ class RunFolder(OwnedFolder):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it has metrics but no folder for checkpoints: somebody left them out of a copy."""
-        return not is_folder(self.path / CHECKPOINTS) and any(map(self._has_rows, (METRICS, TIMING)))
+        """Whether it has metrics or a record, but no folder for checkpoints: somebody left them out of a copy."""
+        return not is_folder(self.path / CHECKPOINTS) and any(map(self._has_rows, (METRICS, TIMING, RECORD)))
 
     @property
     def is_untrained(self) -> bool:

@@ -54,12 +54,10 @@ class RunSettings:
 
     @property
     def agent(self) -> TabularSettings:
-        """Settings of the tabular agent."""
         return TabularSettings(self.update_every, self.action_coef, self.state_coef)
 
     @property
     def coverage_steps(self) -> int:
-        """Steps of a run that measures coverage."""
         return self.episodes * self.episode_steps
 
 
@@ -103,7 +101,6 @@ class GridSettings(RunSettings):
 
     @property
     def world(self) -> "GridWorld":
-        """The open world."""
         from action_balance.envs.grid.maps import open_world
 
         return open_world(self.size, self.episode_steps)

@@ -17,9 +17,8 @@ from action_balance.config.trust import leads_to
 from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.studies.parts import same_command
 from action_balance.studies.registry import UNFIT
-from action_balance.studies.run_job import RunJob
+from action_balance.studies.run_job import RunJob, same_command
 from action_balance.studies.sweep import KIND
 from action_balance.studies.sweep.final import Final, choose_finals, config_of, read_scores
 from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
