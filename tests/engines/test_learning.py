@@ -12,7 +12,6 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
 
-
 Metrics = Mapping[str, np.ndarray]
 
 
